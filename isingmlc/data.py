@@ -31,10 +31,10 @@ BLOCK_BYTES = 2**20
 
 @dataclass(frozen=True)
 class _Table:
-    """A container brought to two dimensions: its values, column names and row index."""
+    """A container brought to two dimensions: its cells, column names and row index."""
 
     argument: str
-    values: Any  # frame, csr_array or 2-D array
+    cells: Any  # frame, csr_array or 2-D array
     columns: pd.Index | None = None
     index: pd.Index | None = None
 
@@ -273,28 +273,28 @@ def _as_table(given: Any, argument: str) -> _Table:
     if isinstance(given, list | tuple) and given and isinstance(given[0], pd.Series):
         given = _join_series(given, argument)
     if isinstance(given, pd.DataFrame | pd.Series):
-        values: Any = given
+        cells: Any = given
     elif sparse.issparse(given):
-        values = sparse.csr_array(given)
+        cells = sparse.csr_array(given)
     else:
         try:
-            values = np.asarray(given)
+            cells = np.asarray(given)
         except ValueError as error:
             raise exc.DataError(exc.RAGGED.format(argument=argument)) from error
-    if values.ndim != 2:
+    if cells.ndim != 2:
         raise exc.DataError(
-            exc.WRONG_DIMENSION.format(argument=argument, ndim=values.ndim, shape=values.shape)
+            exc.WRONG_DIMENSION.format(argument=argument, ndim=cells.ndim, shape=cells.shape)
         )
-    for size, what in zip(values.shape, ("row", "column"), strict=True):
+    for size, what in zip(cells.shape, ("row", "column"), strict=True):
         if size == 0:
-            raise exc.DataError(exc.EMPTY.format(argument=argument, what=what, shape=values.shape))
-    if not isinstance(values, pd.DataFrame):
-        return _Table(argument, values)
-    columns = None if _is_unnamed(values.columns) else values.columns
-    index = values.index
-    if all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in values.dtypes):
-        values = sparse.csr_array(values.sparse.to_coo())
-    return _Table(argument, values, columns, index)
+            raise exc.DataError(exc.EMPTY.format(argument=argument, what=what, shape=cells.shape))
+    if not isinstance(cells, pd.DataFrame):
+        return _Table(argument, cells)
+    columns = None if _is_unnamed(cells.columns) else cells.columns
+    index = cells.index
+    if all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in cells.dtypes):
+        cells = sparse.csr_array(cells.sparse.to_coo())
+    return _Table(argument, cells, columns, index)
 
 
 def _join_series(columns: Sequence[Any], argument: str) -> pd.DataFrame:
@@ -305,7 +305,7 @@ def _join_series(columns: Sequence[Any], argument: str) -> pd.DataFrame:
 
 
 def _check_same_rows(labels: _Table, features: _Table) -> None:
-    n_labels, n_features = labels.values.shape[0], features.values.shape[0]
+    n_labels, n_features = labels.cells.shape[0], features.cells.shape[0]
     if n_labels != n_features:
         raise exc.DataError(
             exc.ROWS_DIFFER.format(
@@ -322,9 +322,9 @@ def _check_same_rows(labels: _Table, features: _Table) -> None:
 
 def _names(table: _Table, given: Sequence[object] | None, prefix: str) -> tuple[str, ...]:
     """Take the user's names, else the frame's, else number the columns."""
-    n_columns = table.values.shape[1]
+    n_columns = table.cells.shape[1]
     if given is None:
-        given = table.columns
+        given = None if table.columns is None else list(table.columns)
     if given is None:
         return tuple(f"{prefix}{number}" for number in range(1, n_columns + 1))
     names = tuple(str(name) for name in given)
@@ -343,19 +343,19 @@ def _names(table: _Table, given: Sequence[object] | None, prefix: str) -> tuple[
 
 def _numeric(table: _Table, names: tuple[str, ...]) -> Any:
     """Give the values as a numeric array or CSR matrix, with NaN for what is missing."""
-    values = table.values
-    if isinstance(values, pd.DataFrame):
-        return _frame_to_array(values, table.argument, names)
-    if values.dtype.kind in "biuf":
-        return values
-    if values.dtype.kind == "O" and not sparse.issparse(values):
-        frame = pd.DataFrame(values).infer_objects()
+    cells = table.cells
+    if isinstance(cells, pd.DataFrame):
+        return _frame_to_array(cells, table.argument, names)
+    if cells.dtype.kind in "biuf":
+        return cells
+    if cells.dtype.kind == "O" and not sparse.issparse(cells):
+        frame = pd.DataFrame(cells).infer_objects()
         return _frame_to_array(frame, table.argument, names)
     raise exc.DataError(
         exc.NOT_NUMERIC.format(
             argument=table.argument,
             columns=exc.shorten(names),
-            kind=f"values of type {values.dtype}",
+            kind=f"values of type {cells.dtype}",
             first=names[0],
         )
     )

@@ -119,8 +119,8 @@ CONSTANT_FEATURES = (
 )
 ROWS_DROPPED = "{n_dropped} of {n_rows} rows have missing values and were dropped."
 SEPARATED = (
-    "{n_labels} of {total} labels are certain in part of the rows given the other labels ({names}): "
-    "their fits are the limits, with infinite coefficients, on the rows that remain. "
+    "{n_labels} of {total} labels are certain in part of the rows given the other labels "
+    "({names}): their fits are the limits, with infinite coefficients, on the rows that remain. "
     "See .diagnostics; fit(method='ridge') or fit(method='firth') keep coefficients finite."
 )
 ALIASED = (

@@ -1,0 +1,51 @@
+"""The container that every loader and generator of data returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """Labels and features of one data set, with what is known about them.
+
+    Attributes
+    ----------
+    labels : DataFrame, shape (n, K)
+        The 0/1 labels.
+    features : DataFrame or csr_array, shape (n, p)
+        The features; sparse where the source is sparse.
+    feature_names : tuple of str
+        Names of the features, in column order, also where `features` is sparse.
+    relevant : tuple of str or None
+        Names of the features that act on the labels, where the truth is known.
+    name : str
+        Short name.
+    DESCR : str
+        Where the data come from and what they hold.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> data.labels.shape, data.features.shape
+    ((1500, 6), (1500, 30))
+    """
+
+    labels: pd.DataFrame
+    features: Any
+    feature_names: tuple[str, ...]
+    relevant: tuple[str, ...] | None = None
+    name: str = ""
+    DESCR: str = ""
+
+    def __repr__(self) -> str:
+        n_rows, n_labels = self.labels.shape
+        kind = "" if isinstance(self.features, pd.DataFrame) else "sparse "
+        return (
+            f"Dataset({self.name!r}: {n_rows} rows, {n_labels} labels, "
+            f"{len(self.feature_names)} {kind}features)"
+        )
