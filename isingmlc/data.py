@@ -26,7 +26,7 @@ Features: TypeAlias = Any
 """A numeric array or a ``scipy.sparse.csr_array`` (SciPy ships no types)."""
 
 # Temporaries made from a block of rows stay about this large, whatever n is.
-BLOCK_BYTES = 2**20
+BLOCK_BYTES = 2**22
 
 
 @dataclass(frozen=True)

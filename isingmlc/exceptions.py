@@ -108,6 +108,7 @@ NO_LABEL_VARIES = (
     "is nothing to model. Check that labels holds the 0/1 outcomes."
 )
 BAD_OPTION = "{argument} must be one of {allowed}, but is {given!r}."
+BAD_COUNT = "{argument} must be a whole number of at least {minimum}, but is {given!r}."
 
 CONSTANT_LABELS = (
     "label(s) {names} are the same in every row: they stay in the tables with the reason "

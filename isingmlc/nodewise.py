@@ -1,0 +1,505 @@
+r"""Nodewise logistic regressions: each label explained by all others, on the labelset table.
+
+A fit on L labelsets with their counts as weights has the estimates, standard errors and
+likelihood of the fit on n rows. Where labels are separated the fit is the limit of maximum
+likelihood: settled labelsets (see :mod:`isingmlc.separation`) drop out with probability 0 or 1,
+coefficients along the settling directions are infinite, and the rest is an ordinary fit of lower
+rank. Ridge and Firth penalties keep everything finite instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import expit, log_expit
+from threadpoolctl import ThreadpoolController
+
+from isingmlc.data import BoolArray, FloatArray, IntArray, check_option, row_blocks
+from isingmlc.separation import (
+    independent_columns,
+    peel,
+    settled_rows,
+    shortest_direction,
+)
+
+METHODS = ("mle", "ridge", "firth")
+
+# Squared Newton decrement at which a fit has converged; on very large counts rounding may stop
+# it a little earlier.
+_CONVERGED = 1e-18
+_ROUNDING = 1e-12
+# Squared decrement below which Firth's objective is concave enough for its exact curvature.
+_NEAR = 1.0
+# Newton squares its error near a finite maximum; a decrement that has not begun to collapse
+# after so many steps (fewer from a good start) is taken for a sign of separation.
+_PATIENCE = 5
+_PATIENCE_WARM = 2
+_COLLAPSE = 0.1
+# Guesses at what is separated before the linear programme is asked.
+_GUESSES = 2
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How the label models are fitted.
+
+    Attributes
+    ----------
+    method : {"mle", "ridge", "firth"}
+        Maximum likelihood (its limit under separation), or a penalty that keeps it finite.
+    alpha : float
+        Ridge penalty: ``alpha / 2`` times the squared coefficients, the intercept free.
+    intercept : bool
+        Whether each regression has a constant.
+    max_iter : int
+        Newton or scoring steps after which a fit is given up.
+    """
+
+    method: str = "mle"
+    alpha: float = 1.0
+    intercept: bool = True
+    max_iter: int = 100
+
+
+@dataclass(frozen=True)
+class NodeFit:
+    """The fitted model of one label given the others.
+
+    Positions 0 and 1 + l in arrays of K + 1 entries stand for the constant and for label l.
+
+    Attributes
+    ----------
+    label : int
+        Which label is explained.
+    coef, bse : ndarray, shape (K + 1,)
+        Estimates and standard errors: ±inf and NaN along separated directions, NaN where a
+        coefficient is aliased or not in the model.
+    basis : ndarray of int
+        Positions of the coefficients that the fit on the labelsets in play was made with.
+    basis_coef : ndarray, shape (len(basis),)
+        Their values.
+    covariance : ndarray, shape (len(basis), len(basis))
+        Inverse (penalised) information.
+    directions : ndarray, shape (rounds, K + 1)
+        Where coefficients run off; earlier rounds outweigh later ones.
+    unidentified : ndarray, shape (K + 1, d)
+        Directions of the coefficients about which the labelsets in play say nothing.
+    in_play : ndarray of bool, shape (L,)
+        Labelsets at which the label is not certain.
+    probability : ndarray, shape (L,)
+        Fitted probability at each labelset.
+    llf, llf_null : float
+        Log-likelihood of the fit and of the fit with a constant only.
+    iterations : int
+        Newton or scoring steps taken in all.
+    converged : bool
+        Whether the fit converged.
+    """
+
+    label: int
+    coef: FloatArray
+    bse: FloatArray
+    basis: IntArray
+    basis_coef: FloatArray
+    covariance: FloatArray
+    directions: FloatArray
+    unidentified: FloatArray
+    in_play: BoolArray
+    probability: FloatArray
+    llf: float
+    llf_null: float
+    iterations: int
+    converged: bool
+
+    def predict(self, labels: BoolArray) -> FloatArray:
+        """Give the probability of the label at any label vectors.
+
+        Parameters
+        ----------
+        labels : ndarray of bool, shape (rows, K)
+            Label vectors; the explained label itself is not looked at.
+
+        Returns
+        -------
+        ndarray, shape (rows,)
+            Probabilities; NaN where the data do not identify them.
+        """
+        design = np.column_stack([np.ones(len(labels)), labels])
+        probability = expit(design[:, self.basis] @ self.basis_coef)
+        if self.unidentified.shape[1]:
+            unknown = (np.abs(design @ self.unidentified) > 1e-9).any(axis=1)
+            probability[unknown] = np.nan
+        for direction in self.directions[::-1]:
+            push = design @ direction
+            certain = np.abs(push) > 1e-9
+            probability[certain] = push[certain] > 0
+        return np.asarray(probability)
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """Where an iteration stopped."""
+
+    coef: FloatArray
+    covariance: FloatArray
+    step: FloatArray
+    steps: int
+    converged: bool
+
+
+def fit_nodes(
+    patterns: BoolArray, counts: FloatArray, settings: FitSettings
+) -> tuple[NodeFit, ...]:
+    """Fit the model of every label given the others.
+
+    Parameters
+    ----------
+    patterns : ndarray of bool, shape (L, K)
+        The labelsets.
+    counts : ndarray, shape (L,)
+        Their (weighted) counts.
+    settings : FitSettings
+        How to fit.
+
+    Returns
+    -------
+    tuple of NodeFit
+        One fit a label.
+
+    Examples
+    --------
+    >>> patterns = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
+    >>> counts = np.array([30.0, 10.0, 10.0, 30.0])
+    >>> first, second = fit_nodes(patterns, counts, FitSettings())
+    >>> first.coef[2], np.log(30 * 30 / (10 * 10))  # the log odds ratio
+    (np.float64(2.197...), np.float64(2.197...))
+    """
+    check_option("method", settings.method, METHODS)
+    design = np.column_stack([np.ones(len(patterns)), patterns])
+    gram = design.T @ design
+    first = 0 if settings.intercept else 1
+    aliased = len(independent_columns(gram[first:, first:]).dropped) > 0
+    constant = np.ptp(patterns.astype(np.int8), axis=0) == 0
+    # These matrices are small: more threads only get in each other's way.
+    with _thread_pools().limit(limits=1, user_api="blas"):
+        fits = []
+        for label in range(patterns.shape[1]):
+            columns = np.delete(np.arange(first, len(gram)), label + 1 - first)
+            if aliased and settings.method != "ridge":
+                inner = independent_columns(gram[np.ix_(columns, columns)])
+                columns = columns[inner.kept]
+            # The ridge penalty leaves the constant free: alone it still settles a constant label.
+            settles = settings.method == "ridge" and settings.intercept and constant[label]
+            fit = _fit_limit if settings.method == "mle" or settles else _fit_penalised
+            fits.append(fit(label, design, columns, counts, settings))
+    return tuple(fits)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _fit_limit(
+    label: int,
+    design: FloatArray,
+    columns: IntArray,
+    counts: FloatArray,
+    settings: FitSettings,
+) -> NodeFit:
+    """Fit by maximum likelihood, or its limit where the label is separated."""
+    outcome = design[:, label + 1] > 0
+    size = design.shape[1]
+    in_play, rounds = peel(np.delete(design[:, 1:], label, axis=1), outcome, settings.intercept)
+    directions = list(np.insert(rounds, label + 1, 0.0, axis=1))
+    start: FloatArray | None = None
+    steps = 0
+    guesses = 0
+    all_settled = False
+    while True:
+        regressors = design[np.ix_(in_play, columns)]
+        chosen = independent_columns(regressors.T @ regressors)
+        basis = columns[chosen.kept]
+        inner, result = regressors[:, chosen.kept], outcome[in_play]
+        solution = _newton(
+            inner,
+            result,
+            counts[in_play],
+            start=None if start is None else chosen.carry_over(start[columns]),
+            max_steps=settings.max_iter - steps,
+            patience=np.inf if all_settled else _PATIENCE if start is None else _PATIENCE_WARM,
+        )
+        steps += solution.steps
+        if all_settled or (solution.converged and _proves_overlap(inner, solution)):
+            break
+        start = np.zeros(size)
+        start[basis] = solution.coef
+        # Along a separated direction a Newton step moves each settled row by about one and no
+        # other row; such a guess is checked, and only where it fails a programme is solved.
+        settled = np.where(result, 1.0, -1.0) * (inner @ solution.step) > 0.5
+        direction = _settling_direction(inner, result, settled)
+        guesses += 1
+        if direction is None and guesses >= _GUESSES:
+            settled = settled_rows(inner, result)
+            all_settled = True
+            direction = _settling_direction(inner, result, settled)
+        if direction is not None:
+            directions.append(np.zeros(size))
+            directions[-1][basis] = direction
+            in_play[np.flatnonzero(in_play)[settled]] = False
+    eta = inner @ solution.coef
+    probability = outcome.astype(np.float64)
+    probability[in_play] = expit(eta)
+    coef, bse = np.full(size, np.nan), np.full(size, np.nan)
+    finite = np.zeros(size, dtype=np.bool_)
+    finite[basis[chosen.estimable]] = True
+    coef[finite] = solution.coef[chosen.estimable]
+    bse[finite] = np.sqrt(np.diag(solution.covariance))[chosen.estimable]
+    for direction in directions[::-1]:
+        running = (direction != 0) & ~finite
+        coef[running] = np.copysign(np.inf, direction[running])
+    unidentified = np.zeros((size, len(chosen.dropped)))
+    unidentified[columns] = chosen.null_space
+    return NodeFit(
+        label=label,
+        coef=coef,
+        bse=bse,
+        basis=basis,
+        basis_coef=solution.coef,
+        covariance=solution.covariance,
+        directions=np.array(directions).reshape(len(directions), size),
+        unidentified=unidentified,
+        in_play=in_play,
+        probability=probability,
+        llf=float(counts[in_play] @ _log_likelihood(eta, result)),
+        llf_null=_null_log_likelihood(outcome, counts, settings.intercept),
+        iterations=steps,
+        converged=solution.converged,
+    )
+
+
+def _fit_penalised(
+    label: int,
+    design: FloatArray,
+    columns: IntArray,
+    counts: FloatArray,
+    settings: FitSettings,
+) -> NodeFit:
+    """Fit with a ridge or Firth penalty: finite, so nothing is settled."""
+    outcome = design[:, label + 1] > 0
+    size = design.shape[1]
+    inner = design[:, columns]
+    if settings.method == "firth":
+        solution = _firth_newton(inner, outcome, counts, settings.max_iter)
+    else:
+        penalty = np.where(columns == 0, 0.0, settings.alpha)
+        solution = _newton(inner, outcome, counts, max_steps=settings.max_iter, penalty=penalty)
+    eta = inner @ solution.coef
+    coef, bse = np.full(size, np.nan), np.full(size, np.nan)
+    coef[columns] = solution.coef
+    bse[columns] = np.sqrt(np.diag(solution.covariance))
+    return NodeFit(
+        label=label,
+        coef=coef,
+        bse=bse,
+        basis=columns,
+        basis_coef=solution.coef,
+        covariance=solution.covariance,
+        directions=np.zeros((0, size)),
+        unidentified=np.zeros((size, 0)),
+        in_play=np.ones(len(outcome), dtype=np.bool_),
+        probability=expit(eta),
+        llf=float(counts @ _log_likelihood(eta, outcome)),
+        llf_null=_null_log_likelihood(outcome, counts, settings.intercept),
+        iterations=solution.steps,
+        converged=solution.converged,
+    )
+
+
+def _settling_direction(
+    design: FloatArray, outcome: BoolArray, settled: BoolArray
+) -> FloatArray | None:
+    """Find the direction that settles just these rows; None where there is none."""
+    if not settled.any():
+        return None
+    remaining = design[~settled]
+    free = independent_columns(remaining.T @ remaining).null_space
+    return shortest_direction(design[settled], outcome[settled], free)
+
+
+def _newton(
+    design: FloatArray,
+    outcome: BoolArray,
+    counts: FloatArray,
+    *,
+    start: FloatArray | None = None,
+    max_steps: int,
+    penalty: FloatArray | None = None,
+    patience: float = np.inf,
+) -> _Solution:
+    """Maximise the (ridge-penalised) likelihood; stop where it stalls after `patience` steps."""
+    if penalty is None:
+        penalty = np.zeros(design.shape[1])
+    ridge = np.diag(penalty)
+    steps = 0
+    if start is None:
+        start = _first_step(design, outcome, counts, ridge)
+        steps = 1
+
+    def objective(coef: FloatArray, eta: FloatArray) -> float:
+        return float(counts @ _log_likelihood(eta, outcome) - 0.5 * coef @ (penalty * coef))
+
+    coef, eta = start, design @ start
+    value = objective(coef, eta)
+    previous = np.inf
+    while True:
+        probability = expit(eta)
+        weights = counts * probability * expit(-eta)
+        gradient = design.T @ (counts * (outcome - probability)) - penalty * coef
+        covariance = _inverse(design.T @ (weights[:, None] * design) + ridge)
+        if covariance is None:
+            unknown = np.full_like(ridge, np.nan)
+            return _Solution(coef, unknown, np.zeros_like(coef), steps, converged=False)
+        step = covariance @ gradient
+        decrement = float(gradient @ step)
+        if decrement <= _CONVERGED or previous <= decrement <= _ROUNDING:
+            return _Solution(coef, covariance, step, steps, converged=True)
+        stalls = steps >= patience and decrement > _COLLAPSE * previous
+        if steps >= max_steps or stalls:
+            return _Solution(coef, covariance, step, steps, converged=False)
+        previous = decrement
+        length = 1.0
+        while True:
+            candidate = coef + length * step
+            new_eta = design @ candidate
+            new_value = objective(candidate, new_eta)
+            if new_value >= value - 1e-12 * abs(value) or length < 1e-6:
+                break
+            length /= 2
+        coef, eta, value = candidate, new_eta, new_value
+        steps += 1
+
+
+def _first_step(
+    design: FloatArray, outcome: BoolArray, counts: FloatArray, ridge: FloatArray
+) -> FloatArray:
+    """Take the first scoring step from probabilities of 1/4 and 3/4, as R's ``glm`` does."""
+    weight = 3 / 16
+    response = np.where(outcome, 1.0, -1.0) * (np.log(3) + 0.25 / weight)
+    scaled = design.T * (weight * counts)
+    information = scaled @ design + ridge
+    return np.asarray(np.linalg.solve(information, scaled @ response))
+
+
+def _proves_overlap(design: FloatArray, solution: _Solution) -> bool:
+    r"""Tell whether a converged fit shows that nothing is separated.
+
+    The logistic likelihood is self-concordant with constant :math:`R = \max_i \|z_i\|`, so a
+    Newton decrement :math:`\nu \le \sqrt{\lambda_{min}} / (2R)` proves that a finite maximum
+    exists (Bach, 2010, *Electronic Journal of Statistics* 4, proposition 2). The decrement is
+    below its tolerance here, and :math:`1 / tr(\Sigma) \le \lambda_{min}`.
+    """
+    if not design.size:
+        return True
+    radius_squared = float((design**2).sum(axis=1).max())
+    return bool(4 * radius_squared * np.trace(solution.covariance) * _CONVERGED <= 1.0)
+
+
+def _firth_newton(
+    design: FloatArray, outcome: BoolArray, counts: FloatArray, max_steps: int
+) -> _Solution:
+    r"""Maximise the likelihood with Jeffreys' prior by Newton steps with halving.
+
+    The score is :math:`Z'(N(y - p) + h(1/2 - p))`, h the leverages (Firth, 1993, *Biometrika*
+    80).
+    """
+    coef = np.zeros(design.shape[1])
+    value, previous, steps = -np.inf, np.inf, 0
+    step, length = np.zeros_like(coef), 1.0
+    while True:
+        candidate = coef + length * step
+        eta = design @ candidate
+        probability = expit(eta)
+        variance = probability * expit(-eta)
+        information = design.T @ ((counts * variance)[:, None] * design)
+        covariance = _inverse(information)
+        new_value = -np.inf
+        if covariance is not None:
+            log_determinant = float(np.linalg.slogdet(information)[1])
+            new_value = float(counts @ _log_likelihood(eta, outcome)) + 0.5 * log_determinant
+        if new_value < value - 1e-10 * abs(value) and length > 1e-6:
+            length /= 2
+            continue
+        if covariance is None:
+            unknown = np.full_like(information, np.nan)
+            return _Solution(coef, unknown, step, steps, converged=False)
+        coef, value, length = candidate, new_value, 1.0
+        leverage = counts * variance * ((design @ covariance) * design).sum(axis=1)
+        score = design.T @ (counts * (outcome - probability) + leverage * (0.5 - probability))
+        # The score is that of data with h/2 more rows of each outcome: step with their
+        # information, and with the exact curvature near the maximum.
+        weights = (counts + leverage) * variance
+        step = np.linalg.solve(design.T @ (weights[:, None] * design), score)
+        if score @ step <= _NEAR:
+            curvature = _inverse(
+                _firth_curvature(design, counts, probability, variance, covariance, leverage)
+            )
+            step = step if curvature is None else curvature @ score
+        decrement = float(score @ step)
+        if decrement <= _CONVERGED or previous <= decrement <= _ROUNDING:
+            return _Solution(coef, covariance, step, steps, converged=True)
+        if steps >= max_steps:
+            return _Solution(coef, covariance, step, steps, converged=False)
+        previous = decrement
+        steps += 1
+
+
+def _firth_curvature(
+    design: FloatArray,
+    counts: FloatArray,
+    probability: FloatArray,
+    variance: FloatArray,
+    covariance: FloatArray,
+    leverage: FloatArray,
+) -> FloatArray:
+    """Give minus the second derivative of the likelihood with Jeffreys' prior."""
+    slope = 1 - 2 * probability
+    weights = counts * variance - 0.5 * leverage * (slope**2 - 2 * variance)
+    curvature: FloatArray = design.T @ (weights[:, None] * design)
+    scaled = (counts * variance * slope)[:, None] * design
+    for block in row_blocks(len(design), 8 * len(design)):
+        kernel = np.square(design[block] @ covariance @ design.T)
+        curvature += 0.5 * scaled[block].T @ (kernel @ scaled)
+    return curvature
+
+
+def _inverse(information: FloatArray) -> FloatArray | None:
+    """Invert a positive definite matrix; None where it is not one to working precision."""
+    if not len(information):
+        return information
+    factor, failed = lapack.dpotrf(information, lower=1)
+    if failed:
+        return None
+    lower, failed = lapack.dpotri(factor, lower=1)
+    if failed:
+        return None
+    inverse: FloatArray = lower + lower.T
+    inverse.flat[:: len(inverse) + 1] /= 2
+    return inverse
+
+
+def _log_likelihood(eta: FloatArray, outcome: BoolArray) -> FloatArray:
+    return np.asarray(log_expit(np.where(outcome, eta, -eta)))
+
+
+def _null_log_likelihood(outcome: BoolArray, counts: FloatArray, intercept: bool) -> float:
+    total = float(counts.sum())
+    positives = float(counts @ outcome)
+    if not intercept:
+        return -total * float(np.log(2))
+    shares = np.array([positives, total - positives])
+    shares = shares[shares > 0]
+    return float(shares @ np.log(shares / total))

@@ -1,0 +1,270 @@
+r"""Exact separation and rank of a logistic regression on 0/1 columns.
+
+A row is *settled* when some direction of the coefficients raises its likelihood for ever and
+lowers nobody's. The maximum-likelihood limit then puts probability one on its outcome. What is
+settled is found by counting and, where counting does not suffice, by a linear programme; never
+by watching iterations diverge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, sparse
+
+from isingmlc.data import BoolArray, FloatArray, IntArray
+
+# Gram matrices here hold small integers: a pivot below this share of its diagonal is a zero.
+_PIVOT_TOLERANCE = 1e-9
+# Residual of the least-distance problem below which it has no solution.
+_INFEASIBLE = 1e-10
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a design are linearly independent of those before them.
+
+    Attributes
+    ----------
+    kept : ndarray of int
+        Columns that are no linear function of earlier ones.
+    dropped : ndarray of int
+        The others.
+    dependence : ndarray, shape (len(kept), len(dropped))
+        Coefficients that write each dropped column in the kept ones.
+    """
+
+    kept: IntArray
+    dropped: IntArray
+    dependence: FloatArray
+
+    @property
+    def null_space(self) -> FloatArray:
+        """Orthonormal basis of the directions that change no linear predictor."""
+        basis = np.zeros((len(self.kept) + len(self.dropped), len(self.dropped)))
+        basis[self.kept] = -self.dependence
+        basis[self.dropped, np.arange(len(self.dropped))] = 1.0
+        return np.asarray(np.linalg.qr(basis)[0])
+
+    @property
+    def estimable(self) -> IntArray:
+        """Positions in `kept` of coefficients that do not depend on what was dropped."""
+        return np.flatnonzero(~self.dependence.any(axis=1))
+
+    def carry_over(self, coef: FloatArray) -> FloatArray:
+        """Give coefficients of the kept columns with the linear predictor of all of them."""
+        return np.asarray(coef[self.kept] + self.dependence @ coef[self.dropped])
+
+
+def independent_columns(gram: FloatArray) -> Columns:
+    """Eliminate columns in order, as R does, and drop those without a pivot.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (m, m)
+        Cross-products ``Z'Z`` of the columns.
+
+    Returns
+    -------
+    Columns
+        What is kept, what is dropped, and how the one gives the other.
+
+    Examples
+    --------
+    The third column is the sum of the first two:
+
+    >>> Z = np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 2]])
+    >>> columns = independent_columns(Z.T @ Z)
+    >>> columns.kept, columns.dropped, columns.dependence.ravel()
+    (array([0, 1]), array([2]), array([1., 1.]))
+    """
+    independent = np.diag(gram) > 0
+    # Mostly only empty columns depend on others, and that is seen without elimination.
+    if not _has_pivots(gram[np.ix_(independent, independent)]):
+        rest = gram.copy()
+        for column in np.flatnonzero(independent):
+            pivot = rest[column, column]
+            if pivot > _PIVOT_TOLERANCE * gram[column, column]:
+                line = rest[column].copy()
+                rest -= np.outer(line / pivot, line)
+            else:
+                independent[column] = False
+    kept, dropped = np.flatnonzero(independent), np.flatnonzero(~independent)
+    dependence = np.zeros((len(kept), len(dropped)))
+    filled = np.diag(gram)[dropped] > 0
+    if filled.any():
+        crossed = gram[np.ix_(kept, dropped[filled])]
+        dependence[:, filled] = np.linalg.solve(gram[np.ix_(kept, kept)], crossed)
+        dependence[np.abs(dependence) < 1e-7] = 0.0
+    return Columns(kept, dropped, dependence)
+
+
+def _has_pivots(gram: FloatArray) -> bool:
+    """Tell whether no column is a linear function of the others."""
+    try:
+        pivots = np.diag(np.linalg.cholesky(gram)) ** 2
+    except np.linalg.LinAlgError:
+        return False
+    return bool((pivots > _PIVOT_TOLERANCE * np.diag(gram)).all())
+
+
+def peel(others: FloatArray, outcome: BoolArray, intercept: bool) -> tuple[BoolArray, FloatArray]:
+    """Settle rows by counting: round after round, drop what single labels settle.
+
+    A label that only ever occurs with one outcome settles the rows that carry it; with an
+    intercept, so does a label that is only ever absent with one outcome settle those that lack
+    it, and an outcome that is the same in all rows left settles them all.
+
+    Parameters
+    ----------
+    others : ndarray of 0.0 and 1.0, shape (rows, labels)
+        The other labels.
+    outcome : ndarray of bool, shape (rows,)
+        The label that is explained.
+    intercept : bool
+        Whether the regression has a constant.
+
+    Returns
+    -------
+    in_play : ndarray of bool, shape (rows,)
+        Rows that counting does not settle.
+    directions : ndarray, shape (rounds, 1 + labels)
+        In which direction the constant and the labels' coefficients run off, one row a round.
+        Earlier rounds outweigh later ones.
+
+    Examples
+    --------
+    The second label never occurs with the outcome, so its coefficient runs to −∞:
+
+    >>> others = np.array([[0, 0], [0, 0], [1, 0], [1, 0], [0, 1]], dtype=float)
+    >>> in_play, directions = peel(others, np.array([0, 1, 0, 1, 0], dtype=bool), True)
+    >>> in_play
+    array([ True,  True,  True,  True, False])
+    >>> directions
+    array([[ 0.,  0., -1.]])
+    """
+    in_play = np.ones(len(outcome), dtype=np.bool_)
+    directions: list[FloatArray] = []
+    while in_play.any():
+        left, result = others[in_play], outcome[in_play]
+        n_rows, positives = len(result), int(result.sum())
+        direction = np.zeros(1 + others.shape[1])
+        if intercept and positives in (0, n_rows):
+            direction[0] = 1.0 if positives else -1.0
+            directions.append(direction)
+            in_play[:] = False
+            break
+        carriers = left.sum(axis=0)
+        both = result.astype(np.float64) @ left
+        present = (carriers > 0) & ((both == 0) | (both == carriers))
+        direction[1:][present] = np.where(both[present] > 0, 1.0, -1.0)
+        settled = (others[:, present] > 0).any(axis=1)
+        if intercept:
+            absent = (carriers < n_rows) & (
+                (both == positives) | (positives - both == n_rows - carriers)
+            )
+            sign = np.where(both[absent] == positives, -1.0, 1.0)
+            direction[1:][absent] -= sign
+            direction[0] = sign.sum()
+            settled |= (others[:, absent] == 0).any(axis=1)
+        if not (settled & in_play).any():
+            break
+        directions.append(direction)
+        in_play &= ~settled
+    return in_play, np.array(directions).reshape(len(directions), 1 + others.shape[1])
+
+
+def settled_rows(design: FloatArray, outcome: BoolArray) -> BoolArray:
+    r"""Find every row that separation settles, by one linear programme.
+
+    With :math:`q_i = (2y_i - 1) z_i`, the programme maximises :math:`\sum_i t_i` subject to
+    :math:`q_i'\gamma \ge t_i` and :math:`0 \le t_i \le 1`. Directions add up and may be scaled,
+    so at the optimum each :math:`t_i` is 0 or 1, and 1 exactly where some direction settles
+    row i.
+
+    Parameters
+    ----------
+    design : ndarray, shape (rows, columns)
+        The regressors.
+    outcome : ndarray of bool, shape (rows,)
+        The label that is explained.
+
+    Returns
+    -------
+    ndarray of bool, shape (rows,)
+        True where the row is settled.
+
+    References
+    ----------
+    .. [1] Konis, K. (2007). *Linear programming algorithms for detecting separated data in
+       binary logistic regression models*. DPhil thesis, University of Oxford.
+
+    Examples
+    --------
+    >>> design = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    >>> settled_rows(design, np.array([False, True, False]))
+    array([ True, False, False])
+    """
+    n_rows, n_columns = design.shape
+    signed = np.where(outcome, 1.0, -1.0)[:, None] * design
+    constraints = sparse.hstack([-sparse.csr_array(signed), sparse.eye_array(n_rows)])
+    solution = optimize.linprog(
+        np.concatenate([np.zeros(n_columns), -np.ones(n_rows)]),
+        A_ub=constraints,
+        b_ub=np.zeros(n_rows),
+        bounds=[(None, None)] * n_columns + [(0.0, 1.0)] * n_rows,
+        method="highs",
+    )
+    return np.asarray(solution.x[n_columns:] > 0.5)
+
+
+def shortest_direction(
+    settled: FloatArray, outcome: BoolArray, null_space: FloatArray
+) -> FloatArray | None:
+    r"""Choose the one direction along which to send coefficients to infinity.
+
+    Of all directions in `null_space` that settle the rows with a margin of one this is the
+    shortest, so it depends neither on the order of the rows nor on that of the columns. Ridge
+    estimates run off along it when their penalty vanishes [1]_. It is a least-distance problem
+    and solved as non-negative least squares [2]_.
+
+    Parameters
+    ----------
+    settled : ndarray, shape (rows, columns)
+        Regressors of the settled rows.
+    outcome : ndarray of bool, shape (rows,)
+        Their outcomes.
+    null_space : ndarray, shape (columns, d)
+        Orthonormal directions that leave all other rows alone.
+
+    Returns
+    -------
+    ndarray, shape (columns,), or None
+        The direction; None where no direction settles all of the rows.
+
+    References
+    ----------
+    .. [1] Rosset, S., Zhu, J., Hastie, T. (2004). Boosting as a regularized path to a maximum
+       margin classifier. *JMLR* 5, 941–973.
+    .. [2] Lawson, C. L., Hanson, R. J. (1995). *Solving least squares problems*, chapter 23.
+
+    Examples
+    --------
+    >>> shortest_direction(np.array([[1.0, 0.0]]), np.array([False]), np.eye(2))
+    array([-1.,  0.])
+    """
+    margins = np.where(outcome, 1.0, -1.0)[:, None] * (settled @ null_space)
+    target = np.zeros(margins.shape[1] + 1)
+    target[-1] = 1.0
+    system = np.vstack([margins.T, np.ones(len(margins))])
+    weights, _ = optimize.nnls(system, target, maxiter=30 * len(margins))
+    residual = system @ weights - target
+    if -residual[-1] < _INFEASIBLE:
+        return None
+    scaled = -residual[:-1] / residual[-1]
+    if (margins @ scaled < 0.5).any():
+        return None
+    direction = null_space @ scaled
+    direction[np.abs(direction) < 1e-9 * np.abs(direction).max()] = 0.0
+    return np.asarray(direction)
