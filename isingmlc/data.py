@@ -6,7 +6,6 @@ they came, a numeric array or a CSR matrix, without a copy where none is needed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -154,6 +153,7 @@ def prepare(
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
     terms: Mapping[str, tuple[str, ...]] | None = None,
+    n_dropped: int = 0,
 ) -> ModelData:
     """Check labels, features and weights and bring them into one shape.
 
@@ -171,6 +171,8 @@ def prepare(
         Names that override those of a frame, or ``y1…``, ``x1…``.
     terms : mapping, optional
         Formula terms and their columns.
+    n_dropped : int
+        Rows that were dropped before.
 
     Returns
     -------
@@ -209,18 +211,22 @@ def prepare(
         absent |= _rows_missing(feature_matrix, "features", columns, missing)
     weights = _weights(freq_weights, n_rows)
 
-    n_dropped = int(absent.sum())
-    if n_dropped == n_rows:
+    n_missing = int(absent.sum())
+    if n_missing == n_rows:
         raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=n_rows))
-    if n_dropped:
+    if n_missing:
+        message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
+        exc.warn(message, exc.DataWarning)
+    if weights is not None:
+        if not weights[~absent].any():
+            raise exc.DataError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
+        # A row that stands for no observation is none.
+        absent |= weights == 0
+    if absent.any():
         kept = ~absent
         label_matrix = label_matrix[kept]
         feature_matrix = None if feature_matrix is None else feature_matrix[kept]
         weights = None if weights is None else weights[kept]
-        message = exc.ROWS_DROPPED.format(n_dropped=n_dropped, n_rows=n_rows)
-        warnings.warn(message, exc.DataWarning, stacklevel=3)
-    if weights is not None and not weights.any():
-        raise exc.DataError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
     return ModelData(
         packed_labels=_pack(label_matrix, names),
         label_names=names,
@@ -228,7 +234,7 @@ def prepare(
         feature_names=columns,
         weights=weights,
         terms=dict(terms) if terms else {name: (name,) for name in columns},
-        n_dropped=n_dropped,
+        n_dropped=n_dropped + n_missing,
     )
 
 

@@ -5,6 +5,8 @@ scikit-learn raise catches ours. A message names the argument, what was wanted, 
 given, and what to do. The package never touches the global warning filters.
 """
 
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -114,6 +116,10 @@ CONSTANT_LABELS = (
     "label(s) {names} are the same in every row: they stay in the tables with the reason "
     "'constant-label' and can not be tested."
 )
+RARE_LABELS = (
+    "label(s) {names} have fewer than {rare} rows of one kind: large-sample p-values of their "
+    "edges are not to be trusted."
+)
 CONSTANT_FEATURES = (
     "feature(s) {names} are the same in every row: they stay in the tables with the reason "
     "'constant-feature' and can not be tested."
@@ -161,3 +167,25 @@ def shorten(names: Iterable[object], limit: int = 5) -> str:
     listed = [str(name) for name in names]
     text = ", ".join(repr(name) for name in listed[:limit])
     return text if len(listed) <= limit else f"{text} and {len(listed) - limit} more"
+
+
+def warn(message: str, category: type[IsingWarning]) -> None:
+    """Issue a warning that points at the first line outside the package.
+
+    Parameters
+    ----------
+    message : str
+        What to say.
+    category : type of IsingWarning
+        One of our classes.
+    """
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
+def _is_ours(module: str) -> bool:
+    return module == "isingmlc" or module.startswith("isingmlc.")

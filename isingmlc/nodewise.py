@@ -198,6 +198,45 @@ def fit_nodes(
     return tuple(fits)
 
 
+def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...], ...]:
+    """Find labels that are linear functions of others.
+
+    Parameters
+    ----------
+    patterns : ndarray of bool, shape (L, K)
+        The labelsets.
+    intercept : bool
+        Whether a constant counts as one of the others.
+
+    Returns
+    -------
+    tuple of tuple of int
+        For each label, the others that share a linear relation with it (constant labels, which
+        are told apart anyway, are left out).
+
+    Examples
+    --------
+    The third label is the first one turned round:
+
+    >>> patterns = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0]], dtype=bool)
+    >>> find_aliases(patterns, intercept=True)
+    ((2,), (), (0,))
+    """
+    n_labels = patterns.shape[1]
+    varies = np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
+    columns = patterns[:, varies].astype(np.float64)
+    if intercept:
+        columns = np.column_stack([np.ones(len(patterns)), columns])
+    relations = independent_columns(columns.T @ columns)
+    labels_of = np.concatenate([[-1], varies]) if intercept else varies
+    related: list[set[int]] = [set() for _ in range(n_labels)]
+    for dropped, shares in zip(relations.dropped, relations.dependence.T, strict=True):
+        members = {int(labels_of[dropped]), *labels_of[relations.kept[shares != 0]].tolist()} - {-1}
+        for member in members:
+            related[member] |= members - {member}
+    return tuple(tuple(sorted(others)) for others in related)
+
+
 @cache
 def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()

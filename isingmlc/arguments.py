@@ -1,0 +1,82 @@
+"""Checks of plain arguments that many functions take: counts and sources of randomness."""
+
+from __future__ import annotations
+
+from operator import index as as_whole_number
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+
+RandomState: TypeAlias = int | np.random.Generator | None
+
+
+def check_count(argument: str, given: Any, minimum: int) -> int:
+    """Give a whole number of at least `minimum`, or raise our error.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : object
+        What the user passed.
+    minimum : int
+        The least that makes sense.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    DataError
+        When `given` is not a whole number, or too small.
+
+    Examples
+    --------
+    >>> check_count("n", np.int64(3), 1)
+    3
+    """
+    try:
+        number = as_whole_number(given)
+    except TypeError:
+        number = minimum - 1
+    if number < minimum or isinstance(given, bool):
+        raise exc.DataError(
+            exc.BAD_COUNT.format(argument=argument, minimum=minimum, given=given)
+        ) from None
+    return number
+
+
+def make_generator(random_state: RandomState) -> np.random.Generator:
+    """Give the generator that `random_state` stands for, or raise our error.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+        A seed, a generator, or nothing for a fresh one.
+
+    Returns
+    -------
+    Generator
+        Source of randomness.
+
+    Raises
+    ------
+    DataError
+        When `random_state` is none of these.
+
+    Examples
+    --------
+    >>> make_generator(0).integers(10)
+    np.int64(8)
+    """
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise exc.DataError(
+            "random_state must be a whole number of at least 0, a numpy Generator or None, but is "
+            f"{random_state!r}."
+        ) from error

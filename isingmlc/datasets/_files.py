@@ -1,0 +1,104 @@
+"""Opening files: what is wrong with one is said with its name and, where there is one, its line."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+
+from isingmlc import exceptions as exc
+
+
+def file_error(path: Path, problem: str, line: int | None = None) -> exc.FileError:
+    """Make the error that says what is wrong in which file, and on which line.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    problem : str
+        What is wrong and what to do.
+    line : int, optional
+        Its line, counted from 1.
+
+    Returns
+    -------
+    FileError
+        The error, to be raised.
+
+    Examples
+    --------
+    >>> print(file_error(Path("a.arff"), "two commas in a row.", 3))
+    a.arff, line 3: two commas in a row.
+    """
+    place = str(path) if line is None else f"{path}, line {line}"
+    return exc.FileError(f"{place}: {problem}")
+
+
+def existing_file(given: str | PathLike[str]) -> Path:
+    """Give the path of a file that is there and is not empty, or raise our error.
+
+    Parameters
+    ----------
+    given : str or path
+        What the user passed; ``~`` is the home folder.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    FileError
+        When there is no such file, or it is a folder, or it is empty.
+    """
+    path = Path(fspath(given)).expanduser()
+    if path.is_dir():
+        raise file_error(path, "this is a folder. Give the path of a file in it.")
+    if not path.exists():
+        hint = (
+            "Check the name." if path.parent.is_dir() else f"Nor is there a folder {path.parent}."
+        )
+        raise file_error(path, f"there is no such file. {hint}")
+    if path.stat().st_size == 0:
+        raise file_error(path, "the file is empty.")
+    return path
+
+
+def read_lines(path: Path, encoding: str) -> list[str]:
+    """Give the lines of a text file, without their ends.
+
+    Parameters
+    ----------
+    path : Path
+        A file that is there.
+    encoding : str
+        Its encoding.
+
+    Returns
+    -------
+    list of str
+        The lines.
+
+    Raises
+    ------
+    FileError
+        When the file can not be read, or not as text in that encoding.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise file_error(path, f"the file can not be read ({error.strerror}).") from error
+    try:
+        text = content.decode(encoding)
+    except LookupError as error:
+        raise exc.DataError(f"encoding must name a text encoding, but is {encoding!r}.") from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = (
+            f"byte 0x{content[error.start]:02x} is not valid {encoding}. Pass the file's encoding, "
+            "e.g. encoding='latin-1'."
+        )
+        raise file_error(path, problem, line) from error
+    # Not str.splitlines: it also breaks at characters that may stand inside a quoted name.
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -1,0 +1,192 @@
+"""What a multi-label data set looks like in numbers, and fewer labels where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_count
+from isingmlc.datasets._base import Dataset
+
+_DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}
+
+
+@dataclass(frozen=True, repr=False)
+class Description:
+    """Basic statistics of one or more data sets.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row a data set: ``n`` rows, ``p`` features, ``K`` labels, distinct ``labelsets``,
+        ``cardinality`` (labels a row on average), ``density`` (cardinality / K), ``imbalance``
+        (mean over the labels of the positives of the most frequent one by those of the label).
+    labels : DataFrame
+        A row a label, by data set and label: its ``positives``, their ``share`` of the rows, and
+        its ``imbalance``, NaN where it has no positives.
+
+    Examples
+    --------
+    >>> from isingmlc import datasets
+    >>> labels = pd.DataFrame({"beach": [1, 1, 1, 0], "urban": [0, 1, 0, 0]})
+    >>> features = pd.DataFrame({"hue": [0.1, 0.2, 0.3, 0.4]})
+    >>> datasets.describe(datasets.Dataset(labels, features, ("hue",), name="photos"))
+             n  p  K  labelsets  cardinality  density  imbalance
+    dataset
+    photos   4  1  2          3        1.000    0.500       2.00
+    """
+
+    table: pd.DataFrame
+    labels: pd.DataFrame
+
+    def __repr__(self) -> str:
+        formatters = {name: form.format for name, form in _DECIMALS.items()}
+        return str(self.table.to_string(formatters=formatters))
+
+    def _repr_html_(self) -> str:
+        formatters = {name: form.format for name, form in _DECIMALS.items()}
+        return str(self.table.to_html(formatters=formatters))
+
+
+def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Description:
+    """Count rows, features, labels and label sets, and measure how dense and even the labels are.
+
+    Parameters
+    ----------
+    data : Dataset, or several in a list or a mapping from names
+        What to describe.
+
+    Returns
+    -------
+    Description
+        A table of data sets and one of labels; it prints as the first.
+
+    Raises
+    ------
+    DataError
+        When there is nothing to describe, something that is not a data set, or two of one name.
+
+    Notes
+    -----
+    A label without positives has no imbalance and does not count in the mean.
+
+    References
+    ----------
+    F. Charte, A. J. Rivera, M. J. del Jesus, F. Herrera (2015). Addressing imbalance in multilabel
+    classification: measures and random resampling algorithms. Neurocomputing 163, 3–16.
+
+    Examples
+    --------
+    >>> from isingmlc import datasets
+    >>> labels = pd.DataFrame({"beach": [1, 1, 1, 0], "urban": [0, 1, 0, 0]})
+    >>> features = pd.DataFrame({"hue": [0.1, 0.2, 0.3, 0.4]})
+    >>> data = datasets.Dataset(labels, features, ("hue",), name="photos")
+    >>> datasets.describe({"photos": data}).labels
+                   positives  share  imbalance
+    dataset label
+    photos  beach          3   0.75        1.0
+            urban          1   0.25        3.0
+    """
+    if isinstance(data, Mapping):
+        named = [(str(name), _checked(each)) for name, each in data.items()]
+    else:
+        several = [data] if isinstance(data, Dataset) else data
+        named = [(_checked(each).name, each) for each in several]
+    names = [name for name, _ in named]
+    if not names:
+        raise exc.DataError("data must hold at least one data set, but is empty.")
+    if len(set(names)) < len(names):
+        raise exc.DataError(
+            "data holds two data sets of one name. Pass a mapping, e.g. "
+            "{'train': train, 'test': test}."
+        )
+    per_label = {name: _label_table(each.labels) for name, each in named}
+    rows = [_row(each, per_label[name]) for name, each in named]
+    return Description(
+        table=pd.DataFrame(rows, index=pd.Index(names, name="dataset")),
+        labels=pd.concat(per_label, names=["dataset", "label"]),
+    )
+
+
+def limit_labels(data: Dataset, n_labels: int = 50) -> Dataset:
+    """Keep the most frequent labels.
+
+    Parameters
+    ----------
+    data : Dataset
+        The data set.
+    n_labels : int
+        How many labels to keep, at most.
+
+    Returns
+    -------
+    Dataset
+        The data set with those labels, in their order; of equally frequent labels the first are
+        kept. All rows stay, also those that are left without a label: that a row has none of the
+        labels is information too.
+
+    Raises
+    ------
+    DataError
+        When `data` is not a data set, or `n_labels` not a count.
+
+    Notes
+    -----
+    To limit a test set to the labels of its training set, choose columns:
+    ``test.labels[train.labels.columns]``.
+
+    Examples
+    --------
+    >>> from isingmlc import datasets
+    >>> labels = pd.DataFrame({"urban": [0, 1, 0], "beach": [1, 1, 1], "field": [0, 1, 1]})
+    >>> data = datasets.Dataset(labels, pd.DataFrame({"hue": [1, 2, 3]}), ("hue",))
+    >>> datasets.limit_labels(data, 2).labels.columns.tolist()
+    ['beach', 'field']
+    """
+    n_labels = check_count("n_labels", n_labels, 1)
+    total = _checked(data).labels.shape[1]
+    if n_labels >= total:
+        return data
+    positives = data.labels.to_numpy().sum(axis=0)
+    kept = np.sort(np.argsort(-positives, kind="stable")[:n_labels])
+    note = f"Limited to the {n_labels} most frequent of its {total} labels."
+    return replace(data, labels=data.labels.iloc[:, kept], DESCR=f"{data.DESCR} {note}".lstrip())
+
+
+def _checked(given: Dataset) -> Dataset:
+    if not isinstance(given, Dataset):
+        raise exc.DataError(
+            f"data must be a Dataset, or hold some, but there is a {type(given).__name__}. Make "
+            "one with datasets.Dataset(labels, features, feature_names)."
+        )
+    return given
+
+
+def _label_table(labels: pd.DataFrame) -> pd.DataFrame:
+    positives = labels.sum().astype(np.int64)
+    return pd.DataFrame(
+        {
+            "positives": positives,
+            "share": positives / len(labels),
+            "imbalance": positives.max() / positives.where(positives > 0),
+        }
+    )
+
+
+def _row(data: Dataset, label_table: pd.DataFrame) -> dict[str, float]:
+    n_rows, n_labels = data.labels.shape
+    patterns = np.packbits(data.labels.to_numpy().astype(np.bool_), axis=1)
+    cardinality = label_table["positives"].sum() / n_rows
+    return {
+        "n": n_rows,
+        "p": len(data.feature_names),
+        "K": n_labels,
+        "labelsets": len(np.unique(patterns, axis=0)),
+        "cardinality": cardinality,
+        "density": cardinality / n_labels,
+        "imbalance": label_table["imbalance"].mean(),
+    }

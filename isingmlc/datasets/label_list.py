@@ -1,0 +1,99 @@
+"""The XML file in which Mulan lists the labels of a data set, flat or as a hierarchy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from xml.etree import ElementTree
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import parse
+
+from isingmlc import exceptions as exc
+from isingmlc.datasets._files import existing_file, file_error
+
+NAMESPACE = "http://mulan.sourceforge.net/labels"
+
+
+def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
+    """Read the names of the labels, in the order of the file.
+
+    In a hierarchy a label comes before those below it.
+
+    Parameters
+    ----------
+    path : str or path
+        The XML file.
+
+    Returns
+    -------
+    tuple of str
+        The names.
+
+    Raises
+    ------
+    FileError
+        When the file is absent, is not XML, lists no labels, or declares entities, which can be
+        used to read other files or to fill the memory.
+    """
+    path = existing_file(path)
+    try:
+        root = parse(path).getroot()
+    except DefusedXmlException as error:
+        problem = (
+            "the file declares XML entities, which a list of labels has no use for and which may "
+            "be harmful. It was not read."
+        )
+        raise file_error(path, problem) from error
+    except ElementTree.ParseError as error:
+        problem = f"this is not well-formed XML ({str(error).split(':')[0]})."
+        raise file_error(path, problem, error.position[0]) from error
+    except (OSError, ValueError, LookupError) as error:
+        raise file_error(path, f"the file can not be read as XML ({error}).") from error
+    names: list[str] = []
+    for element in root.iter():
+        if element.tag.rpartition("}")[2] != "label":
+            continue
+        name = element.get("name")
+        if name is None:
+            raise file_error(path, f"label {len(names) + 1} has no name attribute.")
+        names.append(name)
+    if not names:
+        raise file_error(path, 'the file lists no labels, i.e. has no <label name="…"/>.')
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise file_error(path, f"label(s) {exc.shorten(repeated)} are listed more than once.")
+    return tuple(names)
+
+
+def write_label_list(path: Path, names: Iterable[str]) -> None:
+    """Write the names of labels as Mulan reads them.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    names : iterable of str
+        The names.
+
+    Raises
+    ------
+    DataError
+        When a name holds a character that XML can not.
+    """
+    root = ElementTree.Element("labels", xmlns=NAMESPACE)
+    for name in names:
+        ElementTree.SubElement(root, "label", name=name)
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    try:
+        ElementTree.fromstring(text)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise exc.DataError(
+            "a label's name holds a control character, which XML can not. Rename the label."
+        ) from error
+    path.write_text(
+        f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8", newline="\n"
+    )

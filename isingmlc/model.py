@@ -1,0 +1,358 @@
+"""`IsingModel`: labels and features in, `IsingResults` out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+
+from isingmlc import exceptions as exc
+from isingmlc.data import ModelData, check_option, prepare
+from isingmlc.formula import read_formula
+from isingmlc.labelsets import LabelsetStatistics
+from isingmlc.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
+from isingmlc.results import IsingResults
+
+# With fewer rows of one kind than this, large-sample p-values of a label are not to be trusted.
+RARE = 10
+
+
+class IsingModel:
+    r"""Ising model (Markov network) of binary labels, with features to be tested against it.
+
+    Parameters
+    ----------
+    labels : array_like, DataFrame, list of Series or sparse, shape (n, K)
+        The labels, coded 0/1 (or boolean).
+    features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
+        The features, numeric. Sparse features stay sparse.
+    intercept : bool
+        Whether each label has a threshold of its own. Without one the formulas are those of [1]_
+        to the letter.
+    freq_weights : array_like, shape (n,), optional
+        How many observations each row stands for; rows that stand for none are left out.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values in any column.
+    label_names, feature_names : sequence, optional
+        Names, where the data carry none (they are written as text). Without names columns are
+        called ``y1…`` and ``x1…``.
+
+    Attributes
+    ----------
+    statistics : LabelsetStatistics
+        What the fit and every score test are computed from.
+    data : ModelData or None
+        The rows; None for a model made from statistics alone.
+    label_names, feature_names : tuple of str
+        Names.
+    terms : dict of str to tuple of str
+        Formula terms and their columns; every column is its own term without a formula.
+    nobs : float
+        Observations, weighted.
+    intercept : bool
+        Whether each label has a threshold.
+
+    See Also
+    --------
+    IsingModel.from_formula : take labels and features from a frame.
+    IsingModel.from_statistics : fit without rows.
+
+    Notes
+    -----
+    The model is :math:`P(y) \propto \exp(\sum_k \theta_k y_k + \sum_{k<l} \beta_{kl} y_k y_l)`.
+    Given the other labels, the log-odds of :math:`y_k` are
+    :math:`\theta_k + \sum_{l \ne k} \beta_{kl} y_l`, a logistic regression that does not involve
+    the normalising constant. `fit` estimates these K regressions.
+
+    References
+    ----------
+    .. [1] Teisseyre, P. (2016). Feature ranking for multi-label classification using Markov
+       networks. *Neurocomputing*. arXiv:1602.07464.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> model = im.IsingModel(data.labels, data.features)
+    >>> model
+    IsingModel(1500 observations, 6 labels, 30 features, 62 labelsets)
+    >>> model.fit().interactions.round(2).iloc[:2, :2]
+                  hypertension  diabetes
+    hypertension           NaN      0.56
+    diabetes              0.56       NaN
+    """
+
+    def __init__(
+        self,
+        labels: Any,
+        features: Any = None,
+        *,
+        intercept: bool = True,
+        freq_weights: Any = None,
+        missing: str = "raise",
+        label_names: Sequence[object] | None = None,
+        feature_names: Sequence[object] | None = None,
+    ) -> None:
+        data = prepare(
+            labels,
+            features,
+            freq_weights=freq_weights,
+            missing=missing,
+            label_names=label_names,
+            feature_names=feature_names,
+        )
+        self._set_up(data, intercept)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame,
+        *,
+        intercept: bool = True,
+        freq_weights: Any = None,
+        missing: str = "raise",
+    ) -> IsingModel:
+        """Make a model from a formula and a frame.
+
+        Parameters
+        ----------
+        formula : str
+            Labels left of ``~``, features right of it, as in statsmodels. A term that makes
+            several columns (a category, a spline) is remembered in `terms`.
+        data : DataFrame
+            Where the names are looked up. Functions are looked up where this is called.
+        intercept : bool
+            Whether each label has a threshold; constants in the formula are not features.
+        freq_weights : str or array_like, optional
+            A column of `data`, or one weight a row of it.
+        missing : {"raise", "drop"}
+            What to do with rows that have missing values in columns that the formula uses.
+
+        Returns
+        -------
+        IsingModel
+            The model.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> frame = data.labels.join(data.features)
+        >>> model = im.IsingModel.from_formula(
+        ...     "hypertension + diabetes + depression ~ bmi + C(smoker)", frame
+        ... )
+        >>> model.terms
+        {'C(smoker)': ('C(smoker)[T.1]',), 'bmi': ('bmi',)}
+        """
+        check_option("missing", missing, ("raise", "drop"))
+        parts = read_formula(formula, data, missing, patsy.EvalEnvironment.capture(1))
+        n_dropped = len(data) - len(parts.labels)
+        if isinstance(freq_weights, str):
+            if freq_weights not in data.columns:
+                raise exc.DataError(f"freq_weights names the column {freq_weights!r}, not in data.")
+            freq_weights = data[freq_weights]
+        if freq_weights is not None:
+            given = pd.Series(np.asarray(freq_weights))
+            if len(given) != len(data):
+                raise exc.DataError(
+                    exc.ROWS_DIFFER.format(
+                        first="data",
+                        n_first=len(data),
+                        second="freq_weights",
+                        n_second=len(given),
+                    )
+                )
+            freq_weights = given.set_axis(data.index).loc[parts.labels.index]
+        rows = prepare(
+            parts.labels,
+            parts.features,
+            freq_weights=freq_weights,
+            terms=parts.terms,
+            n_dropped=n_dropped,
+        )
+        model = cls.__new__(cls)
+        model._set_up(rows, intercept)
+        return model
+
+    @classmethod
+    def from_statistics(cls, stats: LabelsetStatistics, *, intercept: bool = True) -> IsingModel:
+        """Make a model from labelset statistics, without rows.
+
+        Parameters
+        ----------
+        stats : LabelsetStatistics
+            The statistics.
+        intercept : bool
+            Whether each label has a threshold. Without one the features are measured from zero,
+            which costs digits where a feature's mean is large against its spread.
+
+        Returns
+        -------
+        IsingModel
+            The model; what needs rows says so.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+        >>> im.IsingModel.from_statistics(stats).fit().nobs
+        1500.0
+        """
+        model = cls.restore(stats if intercept else stats.recenter(0.0), intercept)
+        model._warn_about_data()
+        return model
+
+    @classmethod
+    def restore(
+        cls,
+        stats: LabelsetStatistics,
+        intercept: bool,
+        terms: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> IsingModel:
+        """Make a model again from what one was made from, without looking at it anew.
+
+        Parameters
+        ----------
+        stats : LabelsetStatistics
+            The statistics of the model.
+        intercept : bool
+            Whether each label has a threshold.
+        terms : mapping, optional
+            Formula terms and their columns.
+
+        Returns
+        -------
+        IsingModel
+            The model, without rows.
+        """
+        model = cls.__new__(cls)
+        model._hold(stats, intercept, terms)
+        return model
+
+    def _set_up(self, data: ModelData, intercept: bool) -> None:
+        # Without an intercept a score statistic depends on where a feature's zero is.
+        shift = None if intercept else np.zeros(len(data.feature_names))
+        stats = LabelsetStatistics.from_data(data, shift)
+        self._hold(stats, intercept, data.terms, data)
+        self._warn_about_data()
+
+    def _hold(
+        self,
+        stats: LabelsetStatistics,
+        intercept: bool,
+        terms: Mapping[str, tuple[str, ...]] | None = None,
+        data: ModelData | None = None,
+    ) -> None:
+        self.statistics = stats
+        self.data = data
+        self.intercept = bool(intercept)
+        self.label_names = stats.label_names
+        self.feature_names = stats.feature_names
+        self.terms = dict(terms) if terms else {name: (name,) for name in stats.feature_names}
+        self.nobs = stats.nobs
+
+    def _warn_about_data(self) -> None:
+        stats = self.statistics
+        positives = stats.counts @ stats.patterns
+        minority = np.minimum(positives, stats.nobs - positives)
+        names = np.array(self.label_names, dtype=object)
+        if not minority.any():
+            raise exc.DataError(
+                exc.NO_LABEL_VARIES.format(n_labels=len(names), n_rows=stats.n_rows)
+            )
+        features = np.array(self.feature_names, dtype=object)
+        for template, concerned in (
+            (exc.CONSTANT_LABELS, names[minority == 0]),
+            (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
+            (exc.CONSTANT_FEATURES, features[stats.constant_features()]),
+        ):
+            if len(concerned):
+                message = template.format(names=exc.shorten(concerned), rare=RARE)
+                exc.warn(message, exc.DataWarning)
+
+    def __repr__(self) -> str:
+        return (
+            f"IsingModel({self.nobs:g} observations, {len(self.label_names)} labels, "
+            f"{len(self.feature_names)} features, {len(self.statistics.counts)} labelsets)"
+        )
+
+    def fit(
+        self, method: str = "mle", *, alpha: float = 1.0, max_iter: int = 100
+    ) -> IsingResults:
+        """Fit the network of the labels, one logistic regression a label.
+
+        Parameters
+        ----------
+        method : {"mle", "ridge", "firth"}
+            Maximum likelihood, the default, gives the exact limit where labels are separated:
+            infinite coefficients and certain rows, which no test can use. ``"ridge"`` penalises
+            ``alpha / 2`` times the squared coefficients (the thresholds are free) and
+            ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1).
+        alpha : float
+            The ridge penalty.
+        max_iter : int
+            Steps after which a fit is given up, with a warning.
+
+        Returns
+        -------
+        IsingResults
+            The fit; the model itself is not changed.
+
+        Warns
+        -----
+        SeparationWarning, AliasingWarning, ConvergenceWarning
+            Once each, naming the labels concerned.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit(method="ridge", alpha=1.0)
+        >>> res.converged
+        True
+        """
+        check_option("method", method, METHODS)
+        if not (np.isfinite(alpha) and alpha > 0):
+            raise exc.DataError(f"alpha must be a positive number, but is {alpha!r}.")
+        if max_iter < 1:
+            raise exc.DataError(f"max_iter must be at least 1, but is {max_iter!r}.")
+        settings = FitSettings(method, float(alpha), self.intercept, int(max_iter))
+        fits = fit_nodes(self.statistics.patterns, self.statistics.counts, settings)
+        self._warn_about_fit(fits, settings)
+        return IsingResults(self, settings, fits)
+
+    def _warn_about_fit(self, fits: tuple[NodeFit, ...], settings: FitSettings) -> None:
+        patterns = self.statistics.patterns
+        varies = patterns.any(axis=0) & ~patterns.all(axis=0)
+        names = np.array(self.label_names, dtype=object)
+        separated = varies & np.array([not fit.in_play.all() for fit in fits])
+        aliased = np.array([bool(others) for others in find_aliases(patterns, self.intercept)])
+        failed = np.array([not fit.converged for fit in fits])
+        if separated.any():
+            message = exc.SEPARATED.format(
+                n_labels=separated.sum(), total=len(names), names=exc.shorten(names[separated])
+            )
+            exc.warn(message, exc.SeparationWarning)
+        if aliased.any() and settings.method != "ridge":
+            message = exc.ALIASED.format(names=exc.shorten(names[aliased]))
+            exc.warn(message, exc.AliasingWarning)
+        if failed.any():
+            message = exc.NOT_CONVERGED.format(
+                names=exc.shorten(names[failed]), steps=settings.max_iter
+            )
+            exc.warn(message, exc.ConvergenceWarning)
+
+    def without_data(self) -> IsingModel:
+        """Give the same model with its statistics but without its rows.
+
+        Returns
+        -------
+        IsingModel
+            A model that holds no row of the data.
+        """
+        return IsingModel.restore(self.statistics, self.intercept, self.terms)

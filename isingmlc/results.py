@@ -1,0 +1,619 @@
+"""`IsingResults`: the fitted network of labels, read-only."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats as distributions
+
+from isingmlc import exceptions as exc
+from isingmlc.data import FloatArray, check_option, prepare_labels
+from isingmlc.labelsets import LabelsetStatistics
+from isingmlc.nodes import NodeModels
+from isingmlc.nodewise import FitSettings, NodeFit, find_aliases
+from isingmlc.storage import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    import networkx
+
+    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.model import IsingModel
+    from isingmlc.ranking import FeatureRanking
+    from isingmlc.summary import IsingSummary
+
+RULES = ("mean", "min", "max", "and", "or")
+_FILE_KIND = "Ising results"
+
+
+class IsingResults:
+    """A fitted Ising network of labels.
+
+    Made by `IsingModel.fit`. Nothing in it can be set; tables carry the names of the labels.
+
+    Parameters
+    ----------
+    model : IsingModel
+        What was fitted.
+    settings : FitSettings
+        How.
+    fits : tuple of NodeFit
+        One fit a label.
+
+    Attributes
+    ----------
+    model : IsingModel
+        What was fitted.
+    settings : FitSettings
+        How it was fitted.
+    fits : tuple of NodeFit
+        The fits as arrays on labelsets.
+    nodes : NodeModels
+        The fits as statsmodels results, by label.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> res = im.IsingModel(data.labels, data.features).fit()
+    >>> res
+    IsingResults(6 labels, mle, log pseudo-likelihood -4231.15)
+    >>> res.params["diabetes"].round(2)
+    const          -2.71
+    hypertension    0.61
+    diabetes         NaN
+    arthritis       0.27
+    depression      0.40
+    asthma         -0.11
+    heart_disease   0.66
+    Name: diabetes, dtype: float64
+    """
+
+    model: IsingModel
+    settings: FitSettings
+    fits: tuple[NodeFit, ...]
+    nodes: NodeModels
+
+    def __init__(
+        self, model: IsingModel, settings: FitSettings, fits: tuple[NodeFit, ...]
+    ) -> None:
+        self.__dict__.update(model=model, settings=settings, fits=fits, nodes=NodeModels(self))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"results are read-only: {name!r} can not be set. Fit a model anew.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"results are read-only: {name!r} can not be deleted.")
+
+    def __repr__(self) -> str:
+        return (
+            f"IsingResults({len(self.label_names)} labels, {self.method}, "
+            f"log pseudo-likelihood {self.llf:.2f})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # What was fitted
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels."""
+        return self.model.label_names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.model.feature_names
+
+    @property
+    def method(self) -> str:
+        """How the label models were fitted: ``"mle"``, ``"ridge"`` or ``"firth"``."""
+        return self.settings.method
+
+    @property
+    def nobs(self) -> float:
+        """Observations, weighted."""
+        return self.model.nobs
+
+    # Estimates
+
+    @cached_property
+    def params(self) -> pd.DataFrame:
+        """Estimates: one column a label, one row for its threshold and each other label.
+
+        ±inf along separated directions; NaN on the diagonal and where a coefficient is aliased
+        or the data say nothing about it.
+        """
+        return self._by_node([fit.coef for fit in self.fits])
+
+    @cached_property
+    def bse(self) -> pd.DataFrame:
+        """Standard errors of `params`; NaN where an estimate is not finite.
+
+        Under a ridge penalty they come from the inverse of the penalised information.
+        """
+        return self._by_node([fit.bse for fit in self.fits])
+
+    @cached_property
+    def zvalues(self) -> pd.DataFrame:
+        """Estimates divided by their standard errors."""
+        finite = self.params.where(np.isfinite(self.params))
+        return finite / self.bse
+
+    @cached_property
+    def pvalues(self) -> pd.DataFrame:
+        """Two-sided p-values of `zvalues` (Wald)."""
+        return pd.DataFrame(
+            2 * distributions.norm.sf(self.zvalues.abs()), self._terms, self._labels
+        )
+
+    def conf_int(self, alpha: float = 0.05) -> dict[str, pd.DataFrame]:
+        """Wald confidence intervals of `params`.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            Frames ``"lower"`` and ``"upper"``, shaped like `params`.
+        """
+        if not 0 < alpha < 1:
+            raise exc.DataError(f"alpha must lie between 0 and 1, but is {alpha!r}.")
+        width = distributions.norm.isf(alpha / 2) * self.bse
+        finite = self.params.where(np.isfinite(self.params))
+        return {"lower": finite - width, "upper": finite + width}
+
+    @cached_property
+    def thresholds(self) -> pd.Series:
+        """Intercepts of the label models; zero for a model without intercept."""
+        if not self.settings.intercept:
+            return pd.Series(0.0, self._labels, name="threshold")
+        return self.params.loc["const"].rename("threshold")
+
+    @cached_property
+    def interactions(self) -> pd.DataFrame:
+        """Symmetric matrix of interactions, zero on the diagonal.
+
+        The plain mean of the two estimates of each pair, as network psychometrics has it; an
+        inverse-variance mean would let the rarer label's model count for little. See
+        `symmetrize` for other rules.
+        """
+        return self.symmetrize("mean")
+
+    def symmetrize(self, rule: str = "mean", *, alpha: float = 0.05) -> pd.DataFrame:
+        """Combine the two estimates of each pair of labels.
+
+        Parameters
+        ----------
+        rule : {"mean", "min", "max", "and", "or"}
+            The plain mean; the estimate that is smaller or larger in absolute value; or the
+            mean where both (one) of the estimates are infinite or significant, else zero.
+        alpha : float
+            Level of the Wald tests that ``"and"`` and ``"or"`` use.
+
+        Returns
+        -------
+        DataFrame, shape (K, K)
+            Symmetric, zero on the diagonal. Where one estimate is not identified the other one
+            stands alone; where neither is, or they run to opposite infinities, NaN.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels).fit()
+        >>> int((res.symmetrize("and") != 0).to_numpy().sum() / 2)  # edges
+        7
+        """
+        check_option("rule", rule, RULES)
+        mine = self.params.loc[list(self.label_names)].to_numpy().T
+        theirs = mine.T
+        first = np.where(np.isnan(mine), theirs, mine)
+        second = np.where(np.isnan(theirs), mine, theirs)
+        if rule in ("min", "max"):
+            smaller = np.abs(first) <= np.abs(second)
+            combined = np.where(smaller == (rule == "min"), first, second)
+        else:
+            with np.errstate(invalid="ignore"):
+                combined = (first + second) / 2
+        if rule in ("and", "or"):
+            pvalues = self.pvalues.loc[list(self.label_names)].to_numpy().T
+            counts = np.isinf(mine) | (pvalues < alpha)
+            edge = counts & counts.T if rule == "and" else counts | counts.T
+            combined = np.where(edge | np.isnan(combined), combined, 0.0)
+        # Opposite infinities and ties of opposite sign have no common value.
+        combined = np.where(combined == combined.T, combined, np.nan)
+        np.fill_diagonal(combined, 0.0)
+        return pd.DataFrame(combined, self._labels, self._labels)
+
+    # Fit
+
+    @cached_property
+    def llf(self) -> float:
+        """Log pseudo-likelihood: the sum of the K log-likelihoods."""
+        return float(sum(fit.llf for fit in self.fits))
+
+    @cached_property
+    def df_model(self) -> int:
+        """Finite coefficients estimated, in all K regressions."""
+        return sum(len(fit.basis) for fit in self.fits)
+
+    @cached_property
+    def aic(self) -> float:
+        """Akaike's criterion on the log pseudo-likelihood."""
+        return 2 * self.df_model - 2 * self.llf
+
+    @cached_property
+    def bic(self) -> float:
+        """Bayesian information criterion on the log pseudo-likelihood."""
+        return float(np.log(self.nobs)) * self.df_model - 2 * self.llf
+
+    @cached_property
+    def converged(self) -> bool:
+        """Whether every label model converged."""
+        return all(fit.converged for fit in self.fits)
+
+    @cached_property
+    def diagnostics(self) -> pd.DataFrame:
+        r"""What there is to know about each label's fit, one row a label.
+
+        ``positives``, ``prevalence`` : how often the label occurs.
+        ``labelsets``, ``rows`` : labelsets and observations at which it is not certain given the
+        others; only these carry information.
+        ``separated``, ``determined`` : whether some, or all, rows are certain.
+        ``infinite`` : number of infinite coefficients.
+        ``aliased_with`` : labels that share a linear relation with it.
+        ``iterations``, ``converged`` : the course of the fit.
+        ``min_variance``, ``min_eigenvalue`` : the smallest :math:`p(1-p)` and the smallest
+        eigenvalue of :math:`Z'Z/n`, over the rows and coefficients in play; the constants v and
+        :math:`\Lambda_{min}` of the paper's Theorem 1.
+        ``pseudo_r2`` : McFadden's.
+        ``reason`` : ``ok``, ``constant-label`` or ``determined-label``.
+        """
+        stats = self.model.statistics
+        positives = stats.counts @ stats.patterns
+        constant = np.minimum(positives, stats.nobs - positives) == 0
+        aliases = find_aliases(stats.patterns, self.settings.intercept)
+        names = np.array(self.label_names, dtype=object)
+        rows = []
+        for fit in self.fits:
+            separated = not fit.in_play.all() and not constant[fit.label]
+            determined = not fit.in_play.any() and not constant[fit.label]
+            variance, eigenvalue = _theorem_constants(fit, stats)
+            share = fit.llf / fit.llf_null if fit.llf_null else np.nan
+            rows.append(
+                {
+                    "positives": positives[fit.label],
+                    "prevalence": positives[fit.label] / stats.nobs,
+                    "labelsets": int(fit.in_play.sum()),
+                    "rows": stats.counts[fit.in_play].sum(),
+                    "separated": separated,
+                    "determined": determined,
+                    "infinite": int(np.isinf(fit.coef).sum()),
+                    "aliased_with": ", ".join(names[list(aliases[fit.label])]),
+                    "iterations": fit.iterations,
+                    "converged": fit.converged,
+                    "min_variance": variance,
+                    "min_eigenvalue": eigenvalue,
+                    "pseudo_r2": 1 - share,
+                    "reason": "constant-label"
+                    if constant[fit.label]
+                    else "determined-label"
+                    if determined
+                    else "ok",
+                }
+            )
+        return pd.DataFrame(rows, index=self._labels)
+
+    def predict(self, labels: Any = None) -> pd.DataFrame:
+        """Give the probability of each label given the others.
+
+        Parameters
+        ----------
+        labels : array_like, DataFrame or sparse, shape (n, K), optional
+            Label vectors; the rows of the model where not given.
+
+        Returns
+        -------
+        DataFrame, shape (n, K)
+            P(y_k = 1 | other labels). NaN, with a warning, where a label vector was not seen
+            and the data do not identify its probability.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels).fit()
+        >>> res.predict([[1, 0, 0, 0, 0, 1]]).round(2)
+           hypertension  diabetes  arthritis  depression  asthma  heart_disease
+        0          0.46      0.19        0.4        0.16    0.07           0.07
+        """
+        index = labels.index if isinstance(labels, pd.DataFrame) else None
+        if labels is not None:
+            given = prepare_labels(labels, self.label_names)
+        elif self.model.data is not None:
+            given = self.model.data.labels
+        else:
+            raise exc.ModelError(
+                "the model holds no rows, only their statistics. Pass the label vectors: "
+                "predict(labels)."
+            )
+        probability = np.column_stack([fit.predict(given) for fit in self.fits])
+        unknown = np.isnan(probability)
+        if unknown.any():
+            names = exc.shorten(self._labels[unknown.any(axis=0)])
+            n_rows = int(unknown.any(axis=1).sum())
+            exc.warn(exc.UNIDENTIFIED.format(n_rows=n_rows, names=names), exc.SeparationWarning)
+        return pd.DataFrame(probability, index=index, columns=self._labels)
+
+    def joint_distribution(self) -> pd.Series:
+        """Give the probability of every label vector under the fitted network.
+
+        Returns
+        -------
+        Series of float, length 2**K
+            Probabilities, indexed by the 0/1 label vectors.
+
+        Raises
+        ------
+        ModelError
+            Beyond 20 labels, or where the fit does not define a distribution (infinite
+            thresholds).
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.IsingModel(data.labels).fit().joint_distribution().idxmax()
+        (0, 0, 0, 0, 0, 0)
+        """
+        from isingmlc.simulate import distribution_of
+
+        distribution = distribution_of(self)
+        patterns = pd.MultiIndex.from_frame(distribution.patterns)
+        return pd.Series(distribution.pmf(), patterns, name="probability")
+
+    def to_networkx(self, rule: str = "mean") -> networkx.Graph:
+        """Give the network as a graph.
+
+        Parameters
+        ----------
+        rule : {"mean", "min", "max", "and", "or"}
+            How the two estimates of a pair are combined; see `symmetrize`.
+
+        Returns
+        -------
+        networkx.Graph
+            Labels as nodes, with ``threshold`` and ``prevalence``; pairs with an interaction
+            other than zero as edges, with ``weight``.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.IsingModel(data.labels).fit().to_networkx(rule="and").number_of_edges()
+        7
+        """
+        import networkx as nx
+
+        graph = nx.Graph()
+        prevalence = self.diagnostics["prevalence"]
+        for name in self.label_names:
+            graph.add_node(
+                name, threshold=float(self.thresholds[name]), prevalence=float(prevalence[name])
+            )
+        weights = self.symmetrize(rule).to_numpy()
+        for first, second in zip(*np.triu_indices(len(weights), 1), strict=True):
+            weight = weights[first, second]
+            if weight != 0 and not np.isnan(weight):
+                ends = self.label_names[first], self.label_names[second]
+                graph.add_edge(*ends, weight=float(weight))
+        return graph
+
+    # Features
+
+    def score_test(self) -> EdgeTests:
+        """Test every feature–label edge with Rao's score statistic, without refitting.
+
+        Returns
+        -------
+        EdgeTests
+            Statistics, p-values and reasons, features × labels.
+        """
+        from isingmlc.edge_tests import score_test
+
+        return score_test(self.model.statistics, self.fits, self.diagnostics["reason"])
+
+    def rank_features(self, method: str = "score") -> FeatureRanking:
+        """Rank the features by how much they matter to the labels.
+
+        Parameters
+        ----------
+        method : {"score"}
+            The sum over labels of the score statistics.
+
+        Returns
+        -------
+        FeatureRanking
+            The features, best first.
+        """
+        from isingmlc.ranking import rank_by_score
+
+        check_option("method", method, ("score",))
+        return rank_by_score(self.score_test())
+
+    # What a person reads
+
+    def summary(self, alpha: float = 0.05) -> IsingSummary:
+        """Summarise the fit as text, HTML, LaTeX or CSV.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the confidence intervals.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+        """
+        from isingmlc.summary import summarize
+
+        return summarize(self, alpha)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Give all coefficients with their standard errors, tests and intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the confidence intervals.
+
+        Returns
+        -------
+        DataFrame
+            One row a label and term, whether finite or not.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> frame = im.IsingModel(data.labels).fit().summary_frame()
+        >>> frame.loc[("diabetes", "hypertension")].round(3)
+        coef       0.614
+        std err    0.149
+        z          4.127
+        P>|z|      0.000
+        [0.025     0.322
+        0.975]     0.905
+        Name: (diabetes, hypertension), dtype: float64
+        """
+        bounds = self.conf_int(alpha)
+        columns = {
+            "coef": self.params,
+            "std err": self.bse,
+            "z": self.zvalues,
+            "P>|z|": self.pvalues,
+            f"[{alpha / 2:g}": bounds["lower"],
+            f"{1 - alpha / 2:g}]": bounds["upper"],
+        }
+        stacked = {
+            name: frame.T.stack(future_stack=True).rename_axis(["label", "term"])
+            for name, frame in columns.items()
+        }
+        labels = stacked["coef"].index.get_level_values("label")
+        terms = stacked["coef"].index.get_level_values("term")
+        return pd.DataFrame(stacked)[labels != terms]
+
+    # Keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit and its labelset statistics, but no rows, to one file without pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to. The file appears whole or not at all.
+        """
+        stats = self.model.statistics
+        header: dict[str, Any] = {
+            "settings": dataclasses.asdict(self.settings),
+            "label_names": stats.label_names,
+            "feature_names": stats.feature_names,
+            "n_rows": stats.n_rows,
+            "terms": {name: list(columns) for name, columns in self.model.terms.items()},
+            "fits": [],
+        }
+        arrays = {f"statistics/{name}": array for name, array in stats.arrays().items()}
+        for fit in self.fits:
+            scalars = {}
+            for field in dataclasses.fields(fit):
+                value = getattr(fit, field.name)
+                if isinstance(value, np.ndarray):
+                    arrays[f"{fit.label}/{field.name}"] = value
+                else:
+                    scalars[field.name] = value
+            header["fits"].append(scalars)
+        write_arrays(path, _FILE_KIND, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> IsingResults:
+        """Read results that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        IsingResults
+            The fit, with its statistics and without rows.
+        """
+        from isingmlc.model import IsingModel
+
+        header, arrays = read_arrays(path, _FILE_KIND)
+        groups: dict[str, dict[str, Any]] = {}
+        for name, array in arrays.items():
+            group, _, field = name.partition("/")
+            groups.setdefault(group, {})[field] = array
+        stats = LabelsetStatistics(
+            **groups.pop("statistics"),
+            label_names=tuple(header["label_names"]),
+            feature_names=tuple(header["feature_names"]),
+            n_rows=header["n_rows"],
+        )
+        fits = tuple(
+            NodeFit(**scalars, **groups[str(scalars["label"])]) for scalars in header["fits"]
+        )
+        settings = FitSettings(**header["settings"])
+        terms = {name: tuple(columns) for name, columns in header["terms"].items()}
+        return cls(IsingModel.restore(stats, settings.intercept, terms), settings, fits)
+
+    def remove_data(self) -> IsingResults:
+        """Give the same results without the rows of the data.
+
+        Returns
+        -------
+        IsingResults
+            Results that hold labelset statistics only; what needs rows says so.
+        """
+        return IsingResults(self.model.without_data(), self.settings, self.fits)
+
+    # Inside
+
+    @property
+    def _labels(self) -> pd.Index:
+        return pd.Index(self.label_names)
+
+    @property
+    def _terms(self) -> pd.Index:
+        return pd.Index(["const", *self.label_names][0 if self.settings.intercept else 1 :])
+
+    def _by_node(self, columns: list[FloatArray]) -> pd.DataFrame:
+        table = np.column_stack(columns)[0 if self.settings.intercept else 1 :]
+        table.flags.writeable = False
+        return pd.DataFrame(table, self._terms, self._labels, copy=False)
+
+
+def _theorem_constants(fit: NodeFit, stats: LabelsetStatistics) -> tuple[float, float]:
+    """Smallest variance and smallest eigenvalue of the design, over what is in play."""
+    if not fit.in_play.any():
+        return np.nan, np.nan
+    probability = fit.probability[fit.in_play]
+    variance = float((probability * (1 - probability)).min())
+    if not len(fit.basis):
+        return variance, np.nan
+    design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])
+    inner = design[np.ix_(fit.in_play, fit.basis)]
+    counts = stats.counts[fit.in_play]
+    gram = inner.T @ (counts[:, None] * inner) / counts.sum()
+    return variance, float(np.linalg.eigvalsh(gram)[0])
