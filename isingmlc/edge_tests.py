@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from scipy.stats import chi2
 
 from isingmlc.data import FloatArray
@@ -102,7 +101,11 @@ class EdgeTests:
 
 
 def score_test(
-    stats: LabelsetStatistics, fits: tuple[NodeFit, ...], label_reasons: pd.Series
+    stats: LabelsetStatistics,
+    fits: tuple[NodeFit, ...],
+    label_reasons: pd.Series,
+    *,
+    intercept: bool,
 ) -> EdgeTests:
     """Test every edge with the score statistic.
 
@@ -114,17 +117,19 @@ def score_test(
         The null models, one a label.
     label_reasons : Series
         ``ok`` or why a label can not be tested, by label.
+    intercept : bool
+        Whether the null models have a constant.
 
     Returns
     -------
     EdgeTests
         The tests.
     """
-    constant = stats.constant_features()
+    # Without an intercept in the models a constant feature is as good as any other, unless zero.
+    empty = np.asarray(stats.squares.sum(axis=0)) == 0
     statistic = np.full((len(stats.feature_names), len(fits)), np.nan)
     reason = np.full(statistic.shape, "ok", dtype=object)
-    # Without an intercept in the models a constant feature is as good as any other.
-    reason[constant & (stats.shift != 0) | constant & ~_any(stats.squares)] = "constant-feature"
+    reason[stats.constant_features() if intercept else empty] = "constant-feature"
     for fit, label_reason in zip(fits, label_reasons, strict=True):
         if label_reason != "ok":
             reason[:, fit.label] = label_reason
@@ -160,10 +165,6 @@ def _efficient_score(
     gradient = design.T @ (stats.counts[rows] * residual)
     score = residual @ sums - gradient @ leaning
     return score, total - (cross * leaning).sum(axis=0), total
-
-
-def _any(matrix: Any) -> Any:
-    return np.asarray(abs(matrix).sum(axis=0) if sparse.issparse(matrix) else matrix.any(axis=0)) > 0
 
 
 def _frozen(table: Any) -> Any:

@@ -34,9 +34,7 @@ class FormulaData:
     terms: dict[str, tuple[str, ...]]
 
 
-def read_formula(
-    formula: str, data: pd.DataFrame, missing: str, environment: Any
-) -> FormulaData:
+def read_formula(formula: str, data: pd.DataFrame, missing: str, environment: Any) -> FormulaData:
     """Evaluate a formula on a frame.
 
     Parameters
@@ -100,7 +98,9 @@ def read_formula(
         name: (name,) if len(columns) == 1 and not columns[0].endswith("]") else tuple(columns)
         for name, columns in spans.items()
     }
-    renamed = {old: new for name in terms for old, new in zip(spans[name], terms[name], strict=True)}
+    renamed = {
+        old: new for name in terms for old, new in zip(spans[name], terms[name], strict=True)
+    }
     features = design[[column for columns in spans.values() for column in columns]]
     return FormulaData(labels, features.rename(columns=renamed) if terms else None, terms)
 

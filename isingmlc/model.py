@@ -11,13 +11,11 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.data import ModelData, check_option, prepare
+from isingmlc.diagnostics import RARE
 from isingmlc.formula import read_formula
 from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
 from isingmlc.results import IsingResults
-
-# With fewer rows of one kind than this, large-sample p-values of a label are not to be trusted.
-RARE = 10
 
 
 class IsingModel:
@@ -281,9 +279,7 @@ class IsingModel:
             f"{len(self.feature_names)} features, {len(self.statistics.counts)} labelsets)"
         )
 
-    def fit(
-        self, method: str = "mle", *, alpha: float = 1.0, max_iter: int = 100
-    ) -> IsingResults:
+    def fit(self, method: str = "mle", *, alpha: float = 1.0, max_iter: int = 100) -> IsingResults:
         """Fit the network of the labels, one logistic regression a label.
 
         Parameters

@@ -69,7 +69,8 @@ class NodeModels(Mapping[str, Any]):
             )
         if not len(fit.basis):
             raise exc.ModelError(
-                f"the model of label {label!r} has no finite coefficient, so there is no regression."
+                f"the model of label {label!r} has no finite coefficient, so there is no "
+                "regression."
             )
         stats = results.model.statistics
         design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])

@@ -13,9 +13,10 @@ from scipy import stats as distributions
 
 from isingmlc import exceptions as exc
 from isingmlc.data import FloatArray, check_option, prepare_labels
+from isingmlc.diagnostics import diagnose
 from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodes import NodeModels
-from isingmlc.nodewise import FitSettings, NodeFit, find_aliases
+from isingmlc.nodewise import FitSettings, NodeFit
 from isingmlc.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -78,9 +79,7 @@ class IsingResults:
     fits: tuple[NodeFit, ...]
     nodes: NodeModels
 
-    def __init__(
-        self, model: IsingModel, settings: FitSettings, fits: tuple[NodeFit, ...]
-    ) -> None:
+    def __init__(self, model: IsingModel, settings: FitSettings, fits: tuple[NodeFit, ...]) -> None:
         self.__dict__.update(model=model, settings=settings, fits=fits, nodes=NodeModels(self))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -266,6 +265,7 @@ class IsingResults:
         r"""What there is to know about each label's fit, one row a label.
 
         ``positives``, ``prevalence`` : how often the label occurs.
+        ``rare`` : fewer than ten rows of one kind.
         ``labelsets``, ``rows`` : labelsets and observations at which it is not certain given the
         others; only these carry information.
         ``separated``, ``determined`` : whether some, or all, rows are certain.
@@ -278,40 +278,7 @@ class IsingResults:
         ``pseudo_r2`` : McFadden's.
         ``reason`` : ``ok``, ``constant-label`` or ``determined-label``.
         """
-        stats = self.model.statistics
-        positives = stats.counts @ stats.patterns
-        constant = np.minimum(positives, stats.nobs - positives) == 0
-        aliases = find_aliases(stats.patterns, self.settings.intercept)
-        names = np.array(self.label_names, dtype=object)
-        rows = []
-        for fit in self.fits:
-            separated = not fit.in_play.all() and not constant[fit.label]
-            determined = not fit.in_play.any() and not constant[fit.label]
-            variance, eigenvalue = _theorem_constants(fit, stats)
-            share = fit.llf / fit.llf_null if fit.llf_null else np.nan
-            rows.append(
-                {
-                    "positives": positives[fit.label],
-                    "prevalence": positives[fit.label] / stats.nobs,
-                    "labelsets": int(fit.in_play.sum()),
-                    "rows": stats.counts[fit.in_play].sum(),
-                    "separated": separated,
-                    "determined": determined,
-                    "infinite": int(np.isinf(fit.coef).sum()),
-                    "aliased_with": ", ".join(names[list(aliases[fit.label])]),
-                    "iterations": fit.iterations,
-                    "converged": fit.converged,
-                    "min_variance": variance,
-                    "min_eigenvalue": eigenvalue,
-                    "pseudo_r2": 1 - share,
-                    "reason": "constant-label"
-                    if constant[fit.label]
-                    else "determined-label"
-                    if determined
-                    else "ok",
-                }
-            )
-        return pd.DataFrame(rows, index=self._labels)
+        return diagnose(self.model.statistics, self.settings, self.fits)
 
     def predict(self, labels: Any = None) -> pd.DataFrame:
         """Give the probability of each label given the others.
@@ -430,7 +397,12 @@ class IsingResults:
         """
         from isingmlc.edge_tests import score_test
 
-        return score_test(self.model.statistics, self.fits, self.diagnostics["reason"])
+        return score_test(
+            self.model.statistics,
+            self.fits,
+            self.diagnostics["reason"],
+            intercept=self.settings.intercept,
+        )
 
     def rank_features(self, method: str = "score") -> FeatureRanking:
         """Rank the features by how much they matter to the labels.
@@ -505,13 +477,11 @@ class IsingResults:
             f"[{alpha / 2:g}": bounds["lower"],
             f"{1 - alpha / 2:g}]": bounds["upper"],
         }
-        stacked = {
-            name: frame.T.stack(future_stack=True).rename_axis(["label", "term"])
-            for name, frame in columns.items()
-        }
-        labels = stacked["coef"].index.get_level_values("label")
-        terms = stacked["coef"].index.get_level_values("term")
-        return pd.DataFrame(stacked)[labels != terms]
+        index = pd.MultiIndex.from_product([self.label_names, self._terms], names=["label", "term"])
+        # Column after column: label by label.
+        long = {name: table.to_numpy().ravel(order="F") for name, table in columns.items()}
+        frame = pd.DataFrame(long, index)
+        return frame[index.get_level_values("label") != index.get_level_values("term")]
 
     # Keeping
 
@@ -602,18 +572,3 @@ class IsingResults:
         table = np.column_stack(columns)[0 if self.settings.intercept else 1 :]
         table.flags.writeable = False
         return pd.DataFrame(table, self._terms, self._labels, copy=False)
-
-
-def _theorem_constants(fit: NodeFit, stats: LabelsetStatistics) -> tuple[float, float]:
-    """Smallest variance and smallest eigenvalue of the design, over what is in play."""
-    if not fit.in_play.any():
-        return np.nan, np.nan
-    probability = fit.probability[fit.in_play]
-    variance = float((probability * (1 - probability)).min())
-    if not len(fit.basis):
-        return variance, np.nan
-    design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])
-    inner = design[np.ix_(fit.in_play, fit.basis)]
-    counts = stats.counts[fit.in_play]
-    gram = inner.T @ (counts[:, None] * inner) / counts.sum()
-    return variance, float(np.linalg.eigvalsh(gram)[0])

@@ -48,6 +48,8 @@ _NEEDS_CARE = re.compile(r"""['"?\\\t%_]|[^\x00-\x7f]""")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.:/+-]+")
 _ESCAPED = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'", '"': r"\"", "%": r"\%"}
 _UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+_QUOTE_HINT = "Put names and values that hold spaces or any of , { } % in quotes."
+_SPARSE_HINT = "A sparse row is written {column value, column value, …}."
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffTable:
     if not any(line.strip() for line in lines):
         raise file_error(path, "the file is empty.")
     numbered = iter([(_Place(path, number), line.strip()) for number, line in enumerate(lines, 1)])
-    relation, attributes = _read_header(path, numbered, len(lines))
+    relation, attributes = _read_header(path, numbered)
     rows = [(place, text) for place, text in numbered if text and not text.startswith("%")]
     if not rows:
         raise file_error(path, "there are no rows after @data. The file may be truncated.")
@@ -183,9 +185,7 @@ def _unescape(match: re.Match[str]) -> str:
     return chr(int(code[1:], 16)) if len(code) > 1 else _UNESCAPED.get(code, code)
 
 
-def _read_header(
-    path: Path, lines: Iterator[_Row], n_lines: int
-) -> tuple[str, tuple[Attribute, ...]]:
+def _read_header(path: Path, lines: Iterator[_Row]) -> tuple[str, tuple[Attribute, ...]]:
     """Read up to and including the @data line."""
     relation = ""
     attributes: dict[str, Attribute] = {}
@@ -210,9 +210,7 @@ def _read_header(
                 f"{_cut(text)} is not part of an ARFF header. Before the rows there may be "
                 "@relation, @attribute, @data and comments that start with %."
             )
-    raise file_error(
-        path, f"there is no @data line in its {n_lines} lines. The file may be truncated."
-    )
+    raise file_error(path, "there is no @data line. The file may be truncated.")
 
 
 def _read_attribute(place: _Place, text: str) -> Attribute:
@@ -252,7 +250,9 @@ def _split(place: _Place, text: str, at: int = 0, closing: str = "") -> list[str
     raise _unreadable(place, text, at, closing)
 
 
-def _unreadable(place: _Place, text: str, at: int, closing: str = "") -> exc.FileError:
+def _unreadable(
+    place: _Place, text: str, at: int, closing: str = "", hint: str = _QUOTE_HINT
+) -> exc.FileError:
     """Say what is wrong with what stands at `at`."""
     rest = text[at:].strip()
     if _OPEN_QUOTE.match(rest):
@@ -264,10 +264,7 @@ def _unreadable(place: _Place, text: str, at: int, closing: str = "") -> exc.Fil
     elif rest[0] == ",":
         problem = "there is no value between two commas. Write ? for a missing value."
     else:
-        problem = (
-            f"{_cut(rest)} is not understood here. Put names and values that hold spaces or any of "
-            ", { } % in quotes."
-        )
+        problem = f"{_cut(rest)} is not understood here. {hint}"
     return place.error(problem)
 
 
@@ -394,4 +391,4 @@ def _sparse_row(place: _Place, text: str, attributes: Sequence[Attribute]) -> di
         if text[at : at + 1] != ",":
             break
         at += 1
-    raise _unreadable(place, text, at, "}")
+    raise _unreadable(place, text, at, "}", _SPARSE_HINT)

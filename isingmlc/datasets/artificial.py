@@ -1,7 +1,7 @@
 """Artificial data of the paper, whose relevant features are known.
 
 P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-*Neurocomputing* 205 (2016), is where all of them come from.
+*Neurocomputing* (2016), arXiv:1602.07464, is where all of them come from.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def make_artdata(
     References
     ----------
     P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* 205 (2016), section "Artificial data".
+    *Neurocomputing* (2016), arXiv:1602.07464, section "Artificial data".
 
     G. Doquire and M. Verleysen, "Mutual information-based feature selection for multilabel
     classification", *Neurocomputing* 122 (2013), for the original of ArtData3.
@@ -158,7 +158,7 @@ def make_score_example(a: float = 1.0, n: int = 1000, random_state: RandomState 
     References
     ----------
     P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* 205 (2016), section "Properties of the score statistic".
+    *Neurocomputing* (2016), arXiv:1602.07464, section "Properties of the score statistic".
 
     Examples
     --------
@@ -208,7 +208,8 @@ def make_or_example(n: int = 200, random_state: RandomState = None) -> Dataset:
     References
     ----------
     P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* 205 (2016), section "Ising model with constant interaction terms".
+    *Neurocomputing* (2016), arXiv:1602.07464, section "Ising model with
+    constant interaction terms".
 
     Examples
     --------
@@ -250,8 +251,8 @@ def make_xor_example(n: int = 200, random_state: RandomState = None) -> Dataset:
     References
     ----------
     P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* 205 (2016), section "Feature ranking based on the Ising model with
-    feature-dependent interaction terms".
+    *Neurocomputing* (2016), arXiv:1602.07464, section "Feature ranking based on the
+    Ising model with feature-dependent interaction terms".
 
     Examples
     --------
@@ -298,7 +299,7 @@ def make_timing_data(
     References
     ----------
     P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* 205 (2016), section "Computational efficiency".
+    *Neurocomputing* (2016), arXiv:1602.07464, section "Computational efficiency".
 
     Examples
     --------

@@ -154,6 +154,7 @@ def _reason(error: OSError) -> str:
     """Say in a few words why a download failed."""
     response = getattr(error, "response", None)
     if response is not None:
+        response.close()  # what raised the error left it open
         return f"the server answers {response.status_code} {response.reason}"
     return type(error).__name__ if error.strerror is None else error.strerror
 

@@ -48,7 +48,7 @@ def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
         )
         raise file_error(path, problem) from error
     except ElementTree.ParseError as error:
-        problem = f"this is not well-formed XML ({str(error).split(':')[0]})."
+        problem = f"the XML is broken here: {str(error).split(':')[0]}."
         raise file_error(path, problem, error.position[0]) from error
     except (OSError, ValueError, LookupError) as error:
         raise file_error(path, f"the file can not be read as XML ({error}).") from error
