@@ -389,7 +389,8 @@ def _frame_to_array(frame: pd.DataFrame, argument: str, names: tuple[str, ...]) 
             )
         )
     if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
-        return frame.to_numpy()
+        # Booleans beside numbers would otherwise become Python objects.
+        return frame.to_numpy(dtype=np.result_type(*frame.dtypes))
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 

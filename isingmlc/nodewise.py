@@ -85,8 +85,8 @@ class NodeFit:
         Inverse (penalised) information.
     directions : ndarray, shape (rounds, K + 1)
         Where coefficients run off; earlier rounds outweigh later ones.
-    unidentified : ndarray, shape (K + 1, d)
-        Directions of the coefficients about which the labelsets in play say nothing.
+    aliased, unidentified : ndarray, shape (K + 1, d)
+        Directions of the coefficients about which the labelsets, or those in play, say nothing.
     in_play : ndarray of bool, shape (L,)
         Labelsets at which the label is not certain.
     probability : ndarray, shape (L,)
@@ -106,6 +106,7 @@ class NodeFit:
     basis_coef: FloatArray
     covariance: FloatArray
     directions: FloatArray
+    aliased: FloatArray
     unidentified: FloatArray
     in_play: BoolArray
     probability: FloatArray
@@ -129,14 +130,18 @@ class NodeFit:
         """
         design = np.column_stack([np.ones(len(labels)), labels])
         probability = expit(design[:, self.basis] @ self.basis_coef)
-        if self.unidentified.shape[1]:
-            unknown = (np.abs(design @ self.unidentified) > 1e-9).any(axis=1)
-            probability[unknown] = np.nan
+        probability[_touches(design, self.unidentified)] = np.nan
         for direction in self.directions[::-1]:
             push = design @ direction
             certain = np.abs(push) > 1e-9
             probability[certain] = push[certain] > 0
+        probability[_touches(design, self.aliased)] = np.nan
         return np.asarray(probability)
+
+
+def _touches(design: FloatArray, directions: FloatArray) -> BoolArray:
+    """Mark rows whose linear predictor changes along any of the directions."""
+    return np.asarray((np.abs(design @ directions) > 1e-9).any(axis=1))
 
 
 @dataclass(frozen=True)
@@ -188,13 +193,16 @@ def fit_nodes(
         fits = []
         for label in range(patterns.shape[1]):
             columns = np.delete(np.arange(first, len(gram)), label + 1 - first)
+            free = np.zeros((len(gram), 0))
             if aliased and settings.method != "ridge":
-                inner = independent_columns(gram[np.ix_(columns, columns)])
-                columns = columns[inner.kept]
+                chosen = independent_columns(gram[np.ix_(columns, columns)])
+                free = np.zeros((len(gram), len(chosen.dropped)))
+                free[columns] = chosen.null_space
+                columns = columns[chosen.kept]
             # The ridge penalty leaves the constant free: alone it still settles a constant label.
             settles = settings.method == "ridge" and settings.intercept and constant[label]
             fit = _fit_limit if settings.method == "mle" or settles else _fit_penalised
-            fits.append(fit(label, design, columns, counts, settings))
+            fits.append(fit(label, design, columns, free, counts, settings))
     return tuple(fits)
 
 
@@ -246,6 +254,7 @@ def _fit_limit(
     label: int,
     design: FloatArray,
     columns: IntArray,
+    aliased: FloatArray,
     counts: FloatArray,
     settings: FitSettings,
 ) -> NodeFit:
@@ -310,6 +319,7 @@ def _fit_limit(
         basis_coef=solution.coef,
         covariance=solution.covariance,
         directions=np.array(directions).reshape(len(directions), size),
+        aliased=aliased,
         unidentified=unidentified,
         in_play=in_play,
         probability=probability,
@@ -324,6 +334,7 @@ def _fit_penalised(
     label: int,
     design: FloatArray,
     columns: IntArray,
+    aliased: FloatArray,
     counts: FloatArray,
     settings: FitSettings,
 ) -> NodeFit:
@@ -348,6 +359,7 @@ def _fit_penalised(
         basis_coef=solution.coef,
         covariance=solution.covariance,
         directions=np.zeros((0, size)),
+        aliased=aliased,
         unidentified=np.zeros((size, 0)),
         in_play=np.ones(len(outcome), dtype=np.bool_),
         probability=expit(eta),

@@ -359,6 +359,8 @@ def test_absent_empty_and_unreadable_paths_are_errors_of_ours(tmp_path, argument
     ]:
         with pytest.raises(FileError, match=message):
             datasets.read_mulan(**{**given, argument: tmp_path / name})
+    with pytest.raises(DataError, match="the path of a file is wanted, but 3 is given"):
+        datasets.read_mulan(**{**given, argument: 3})
 
 
 BOMB = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><labels><label name="&b;"/></labels>'
@@ -467,3 +469,35 @@ def test_any_table_reads_back_equal_from_dense_and_from_sparse_rows(tmp_path_fac
         assert data.feature_names == tuple(expected)
         assert_array_equal(dense(data.features), np.array(list(expected.values())).T)
         assert data.labels["label"].tolist() == labels
+
+
+SAMPLES = (
+    HEAD + "1,red,0\n?,'blue',1\n-2.5e3,\"red\",1 % c\n",
+    HEAD + "{0 1,2 1}\n{}\n{1 'blue', 2 1} % c\n{0 ?}\n",
+)
+edits = st.lists(
+    st.tuples(
+        st.integers(0, 200), st.integers(0, 3), st.text("'\"{},%?\\\n\t 01ra@_é", max_size=2)
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(st.sampled_from(SAMPLES), edits)
+@settings(deadline=None, max_examples=200)
+def test_a_file_with_some_characters_changed_is_read_or_refused_with_its_name(
+    tmp_path_factory, text, changes
+):
+    for at, n_dropped, inserted in changes:
+        text = text[:at] + inserted + text[at + n_dropped :]
+    path = write(tmp_path_factory.mktemp("changed"), text)
+    try:
+        data = datasets.read_mulan(path)
+    except FileError as error:
+        refusal = str(error)
+    else:
+        refusal = None
+        assert len(data.labels) == data.features.shape[0] > 0
+        assert data.labels.isin([0, 1]).all(axis=None)
+    assert refusal is None or refusal.startswith(str(path))

@@ -34,7 +34,7 @@ def server(tmp_path):
     folder.mkdir()
     handler = type("Handler", (QuietHandler,), {"asked": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=folder)) as served:
-        thread = threading.Thread(target=served.serve_forever)
+        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
         thread.start()
         yield folder, f"http://127.0.0.1:{served.server_port}/", handler.asked
         served.shutdown()

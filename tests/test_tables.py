@@ -73,7 +73,6 @@ def test_true_and_false_are_labels(tmp_path):
     assert list(data.labels) == ["sunset", *LABELS]
 
 
-@pytest.mark.xfail(strict=True, reason="the door makes objects of booleans beside numbers")
 def test_true_and_false_are_features(tmp_path):
     path = save(FRAME.assign(sunset=[True, False, False, True]), tmp_path / "x.parquet")
     data = datasets.read_table(path, labels=LABELS)

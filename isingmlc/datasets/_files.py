@@ -51,8 +51,13 @@ def existing_file(given: str | PathLike[str]) -> Path:
     ------
     FileError
         When there is no such file, or it is a folder, or it is empty.
+    DataError
+        When `given` is no path.
     """
-    path = Path(fspath(given)).expanduser()
+    try:
+        path = Path(fspath(given)).expanduser()
+    except TypeError as error:
+        raise exc.DataError(f"the path of a file is wanted, but {given!r} is given.") from error
     if path.is_dir():
         raise file_error(path, "this is a folder. Give the path of a file in it.")
     if not path.exists():

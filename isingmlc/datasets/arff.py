@@ -35,7 +35,7 @@ _ATTRIBUTE = re.compile(rf"@attribute\s+({_VALUE})\s*(.*)", re.IGNORECASE)
 _NUMERIC = re.compile(r"(?:numeric|real|integer)\s*(?:\[[^\]]*\])?\s*(?:%.*)?", re.IGNORECASE)
 _TEXT = re.compile(r"(?:string|date)\b.*", re.IGNORECASE)
 _ITEM = re.compile(rf"\s*({_VALUE})(\s*)")
-_ENTRY = re.compile(rf"\s*(\d+)\s+({_VALUE})\s*", re.ASCII)
+_ENTRY = re.compile(rf"\s*(\+?\d+)\s+({_VALUE})\s*", re.ASCII)
 _END_OF_ROW = re.compile(r"(?:%.*)?")
 _END_OF_LIST = re.compile(r"\}\s*(?:%.*)?")
 _NO_ENTRIES = re.compile(r"\{\s*\}\s*(?:%.*)?")
@@ -190,9 +190,9 @@ def _read_header(path: Path, lines: Iterator[_Row]) -> tuple[str, tuple[Attribut
     relation = ""
     attributes: dict[str, Attribute] = {}
     for place, text in lines:
-        keyword = text.split(maxsplit=1)[0].lower() if text else ""
         if not text or text.startswith("%"):
             continue
+        keyword = text.split(maxsplit=1)[0].lower()
         if keyword == "@data":
             if not attributes:
                 raise place.error("@data comes before any @attribute: there are no columns.")

@@ -1,0 +1,129 @@
+"""Separation and rank: cases whose answer is derived by hand, and agreement of independent ways."""
+
+import itertools
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isingmlc.nodewise import FitSettings, fit_nodes
+from isingmlc.separation import independent_columns, peel, settled_rows, shortest_direction
+
+
+def labelsets(*rows):
+    return np.array([[int(c) for c in row] for row in rows], dtype=bool)
+
+
+def test_peeling_goes_on_after_rows_are_gone():
+    # y is the outcome, a and b the others:
+    #   a b y
+    #   0 0 0 / 0 0 1   overlap, never settled
+    #   1 0 1           with 1 1 0, a occurs with both outcomes ...
+    #   1 1 0           ... but b occurs with 0 only: settles 110. Then a occurs with 1 only.
+    others = np.array([[0, 0], [0, 0], [1, 0], [1, 1]], dtype=float)
+    in_play, directions = peel(others, np.array([0, 1, 1, 0], dtype=bool), intercept=True)
+    np.testing.assert_array_equal(in_play, [True, True, False, False])
+    np.testing.assert_array_equal(directions, [[0, 0, -1], [0, 1, 0]])
+
+
+def test_an_absent_label_can_settle_too():
+    # Whoever lacks a has y = 1; among those with a both occur. Direction: constant up, a down.
+    others = np.array([[0], [1], [1]], dtype=float)
+    in_play, directions = peel(others, np.array([1, 0, 1], dtype=bool), intercept=True)
+    np.testing.assert_array_equal(in_play, [False, True, True])
+    np.testing.assert_array_equal(directions, [[1, -1]])
+    # Without a constant no direction moves the row in which all labels are zero.
+    in_play, directions = peel(others, np.array([1, 0, 1], dtype=bool), intercept=False)
+    assert in_play.all()
+    assert len(directions) == 0
+
+
+def test_the_programme_finds_what_counting_can_not():
+    # y = 1 if a + b = 2, y = 0 if a + b = 0, both at a + b = 1. Neither a nor b is one-sided,
+    # but a + b - 1 separates: rows 00 and 11 are settled, rows 01 and 10 are not.
+    rows = [(0, 0, 0), (1, 1, 1), (0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1)]
+    others = np.array([row[:2] for row in rows], dtype=float)
+    outcome = np.array([row[2] for row in rows], dtype=bool)
+    design = np.column_stack([np.ones(6), others])
+    settled = settled_rows(design, outcome)
+    np.testing.assert_array_equal(settled, [True, True, False, False, False, False])
+    # The direction must vanish at (1,0,1) and (1,1,0): it is a multiple of (-1, 1, 1).
+    free = independent_columns(design[2:].T @ design[2:]).null_space
+    direction = shortest_direction(design[:2], outcome[:2], free)
+    np.testing.assert_allclose(direction, [-1, 1, 1], atol=1e-12)
+
+
+def test_no_direction_settles_rows_that_overlap():
+    design = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert shortest_direction(design, np.array([True, False]), np.eye(2)) is None
+
+
+def test_dependent_columns_are_named_in_order():
+    rng = np.random.default_rng(0)
+    z = (rng.random((30, 4)) < 0.5).astype(float)
+    empty = np.zeros((30, 1))
+    design = np.hstack([np.ones((30, 1)), z[:, :2], empty, 1 - z[:, [1]], z[:, 2:]])
+    columns = independent_columns(design.T @ design)
+    np.testing.assert_array_equal(columns.dropped, [3, 4])
+    np.testing.assert_array_equal(columns.kept, [0, 1, 2, 5, 6])
+    rebuilt = design[:, columns.kept] @ columns.dependence
+    np.testing.assert_allclose(rebuilt, design[:, columns.dropped], atol=1e-12)
+    # Column 4 is 1 minus column 2: these two and the constant are not estimable apart.
+    np.testing.assert_array_equal(columns.kept[columns.estimable], [1, 5, 6])
+    np.testing.assert_allclose(design @ columns.null_space, 0, atol=1e-12)
+
+
+tables = st.integers(2, 5).flatmap(
+    lambda n_labels: hnp.arrays(
+        np.bool_, st.tuples(st.integers(2, 14), st.just(n_labels)), unique=False
+    )
+)
+
+
+@given(tables, st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_fits_settle_exactly_what_the_programme_settles(labels, intercept):
+    """Counting, guessing and checking against one programme on the whole table."""
+    patterns = np.unique(labels, axis=0)
+    counts = np.arange(1.0, len(patterns) + 1)
+    for fit in fit_nodes(patterns, counts, FitSettings(intercept=intercept)):
+        design = np.delete(patterns, fit.label, axis=1).astype(float)
+        if intercept:
+            design = np.column_stack([np.ones(len(patterns)), design])
+        settled = settled_rows(design, patterns[:, fit.label])
+        np.testing.assert_array_equal(fit.in_play, ~settled)
+        assert fit.converged
+
+
+@given(tables, st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_directions_settle_their_rows_and_no_other(labels, intercept):
+    patterns = np.unique(labels, axis=0)
+    counts = np.ones(len(patterns))
+    design = np.column_stack([np.ones(len(patterns)), patterns])
+    for fit in fit_nodes(patterns, counts, FitSettings(intercept=intercept)):
+        sign = np.where(patterns[:, fit.label], 1.0, -1.0)
+        left = np.ones(len(patterns), dtype=bool)
+        for direction in fit.directions:
+            margin = sign * (design @ direction)
+            assert (margin[left] > -1e-9).all()
+            left &= margin < 1e-9
+        np.testing.assert_array_equal(left, fit.in_play)
+        # A likelihood that can still grow along a direction has an infinite coefficient there.
+        assert np.isinf(fit.coef).any() == (len(fit.directions) > 0)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_every_table_of_few_labelsets_is_settled_exactly(n_labels):
+    """All non-empty sets of labelsets of two and three labels, against the programme."""
+    universe = np.array(list(itertools.product([0, 1], repeat=n_labels)), dtype=bool)
+    for size in range(1, len(universe) + 1):
+        for chosen in itertools.combinations(range(len(universe)), size):
+            patterns = universe[list(chosen)]
+            for fit in fit_nodes(patterns, np.ones(size), FitSettings()):
+                others = np.delete(patterns, fit.label, axis=1).astype(float)
+                design = np.column_stack([np.ones(size), others])
+                expected = ~settled_rows(design, patterns[:, fit.label])
+                np.testing.assert_array_equal(fit.in_play, expected)
