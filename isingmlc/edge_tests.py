@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 from isingmlc.data import FloatArray
 from isingmlc.labelsets import LabelsetStatistics
@@ -94,7 +94,9 @@ class EdgeTests:
                 "label": np.tile(self.statistic.columns.to_numpy(), n_features),
                 **flat,
                 "pvalue": self.pvalue.to_numpy().ravel(),
-                "log10p": chi2.logsf(flat["statistic"], flat["df"]) / np.log(10),
+                # A chi-square with one degree of freedom is a squared normal, and the normal
+                # tail has a logarithm that does not underflow.
+                "log10p": (np.log(2) + norm.logsf(np.sqrt(flat["statistic"]))) / np.log(10),
                 "reason": self.reason.to_numpy().ravel(),
             }
         )

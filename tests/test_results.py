@@ -1,0 +1,339 @@
+"""`IsingResults`: every public attribute, and what each promises."""
+
+import inspect
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from golden import load_data
+from scipy import stats
+
+import isingmlc as im
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::isingmlc.exceptions.IsingWarning",
+)
+
+
+def separated():
+    return im.IsingModel(*load_data("separated"))
+
+
+def with_odd_labels():
+    labels, features = load_data("plain")
+    return im.IsingModel(labels.assign(copy=labels["y1"], never=0), features.assign(one=1.0))
+
+
+def many_labels():
+    rng = np.random.default_rng(4)
+    labels = rng.random((400, 20)) < rng.uniform(0.05, 0.5, 20)
+    return im.IsingModel(labels, rng.normal(size=(400, 3)))
+
+
+MODELS = {
+    "plain": lambda: im.IsingModel(*load_data("plain")),
+    "no intercept": lambda: im.IsingModel(*load_data("plain"), intercept=False),
+    "no features": lambda: im.IsingModel(load_data("plain")[0]),
+    "one label": lambda: im.IsingModel(load_data("plain")[0][["y1"]], load_data("plain")[1]),
+    "separated": separated,
+    "odd labels": with_odd_labels,
+    "many labels": many_labels,
+    "statistics": lambda: im.IsingModel.from_statistics(
+        im.LabelsetStatistics.from_arrays(*load_data("plain"))
+    ),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]()
+
+
+@pytest.fixture(params=["mle", "ridge", "firth"])
+def results(model, request):
+    return model.fit(method=request.param)
+
+
+def result_checker(results):
+    """Read every public attribute and call every method that needs no argument."""
+    for name in dir(results):
+        if name.startswith("_") or name in ("save", "load"):
+            continue
+        value = getattr(results, name)
+        if callable(value) and all(
+            p.default is not p.empty for p in inspect.signature(value).parameters.values()
+        ):
+            try:
+                value()
+            except im.exceptions.ModelError:
+                if name not in ("predict", "joint_distribution"):
+                    raise
+
+
+def test_every_public_attribute_can_be_read(results):
+    result_checker(results)
+
+
+def test_tables_carry_names_and_shapes(results):
+    labels = list(results.label_names)
+    terms = ["const", *labels] if results.settings.intercept else labels
+    for name in ("params", "bse", "zvalues", "pvalues"):
+        frame = getattr(results, name)
+        assert list(frame.columns) == labels
+        assert list(frame.index) == terms
+        assert np.isnan([frame.loc[label, label] for label in labels]).all()
+    assert list(results.diagnostics.index) == labels
+    assert list(results.thresholds.index) == labels
+    interactions = results.interactions
+    np.testing.assert_array_equal(interactions, interactions.T)
+    assert (np.diag(interactions) == 0).all()
+
+
+def test_standard_errors_belong_to_finite_estimates(results):
+    finite = np.isfinite(results.params)
+    assert (results.bse.notna() == finite).all(axis=None)
+    assert (results.pvalues.notna() == finite).all(axis=None)
+    low, high = results.conf_int().values()
+    assert ((low < results.params) & (results.params < high))[finite].notna().any(axis=None) == (
+        finite.any(axis=None)
+    )
+    np.testing.assert_allclose(
+        (high - low) / 2, stats.norm.isf(0.025) * results.bse.where(finite), rtol=1e-10
+    )
+
+
+def test_summary_frame_holds_every_coefficient(results):
+    frame = results.summary_frame()
+    assert len(frame) == len(results.params) * len(results.label_names) - len(results.label_names)
+    for (label, term), row in frame.iterrows():
+        assert row["coef"] == results.params.loc[term, label] or np.isnan(row["coef"])
+    assert list(results.summary_frame(alpha=0.1).columns)[-2:] == ["[0.05", "0.95]"]
+
+
+def test_saved_results_come_back_as_they_were(results, tmp_path):
+    results.save(tmp_path / "fit.npz")
+    again = im.IsingResults.load(tmp_path / "fit.npz")
+    assert again.settings == results.settings
+    assert again.model.terms == results.model.terms
+    for name in ("params", "bse", "diagnostics", "interactions"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(results, name))
+    assert again.llf == results.llf
+    assert str(again.summary()) == str(results.summary())
+    pd.testing.assert_frame_equal(
+        again.score_test().statistic, results.score_test().statistic, check_exact=True
+    )
+    vectors = results.model.statistics.patterns
+    pd.testing.assert_frame_equal(again.predict(vectors), results.predict(vectors))
+
+
+def test_results_are_read_only(results):
+    for name in ("params", "llf", "anything"):
+        with pytest.raises(AttributeError, match="read-only"):
+            setattr(results, name, None)
+    with pytest.raises(AttributeError, match="read-only"):
+        del results.fits
+    with pytest.raises(ValueError, match="read-only"):
+        results.params.iloc[0, 0] = 1.0
+
+
+def test_fitting_does_not_change_the_model(model):
+    before = dict(vars(model))
+    model.fit()
+    model.fit(method="ridge")
+    assert vars(model) == before
+
+
+def test_removing_data_keeps_all_but_the_rows():
+    res = MODELS["plain"]().fit()
+    bare = res.remove_data()
+    assert res.model.data is not None
+    assert bare.model.data is None
+    pd.testing.assert_frame_equal(bare.params, res.params)
+    pd.testing.assert_frame_equal(bare.score_test().pvalue, res.score_test().pvalue)
+    with pytest.raises(im.exceptions.ModelError, match=r"predict\(labels\)"):
+        bare.predict()
+
+
+def test_likelihood_and_criteria_are_sums_over_the_nodes():
+    res = MODELS["plain"]().fit()
+    nodes = [res.nodes[label] for label in res.label_names]
+    assert res.llf == pytest.approx(sum(node.llf for node in nodes))
+    assert res.df_model == sum(len(node.params) for node in nodes) == 16
+    assert res.aic == pytest.approx(-2 * res.llf + 2 * 16)
+    assert res.bic == pytest.approx(-2 * res.llf + np.log(400) * 16)
+
+
+# Nodes as statsmodels results
+
+
+@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+@pytest.mark.parametrize("name", ["plain", "separated", "odd labels"])
+def test_nodes_are_statsmodels_results_with_our_values(name, method):
+    res = MODELS[name]().fit(method=method)
+    for label in res.nodes:
+        if res.diagnostics.loc[label, "reason"] != "ok" or label == "never":
+            continue
+        node = res.nodes[label]
+        assert node is res.nodes[label]
+        for term in node.params.index:
+            if np.isfinite(res.params.loc[term, label]):
+                assert node.params[term] == res.params.loc[term, label]
+                assert node.bse[term] == pytest.approx(res.bse.loc[term, label])
+        fit = res.fits[res.label_names.index(label)]
+        assert node.llf == pytest.approx(fit.llf)
+        # statsmodels calls rows of the table nobs, and their weighted number wnobs.
+        assert node.model.wnobs == res.diagnostics.loc[label, "rows"]
+        assert label in str(node.summary())
+        wald = node.wald_test(np.eye(len(node.params))[-1:], scalar=True)
+        z = node.params.iloc[-1] / node.bse.iloc[-1]
+        assert float(wald.statistic) == pytest.approx(z**2)
+
+
+def test_a_node_without_a_regression_says_why():
+    res = with_odd_labels().fit()
+    with pytest.raises(im.exceptions.ModelError, match=r"'never' is constant-label.*ridge"):
+        res.nodes["never"]
+    with pytest.raises(im.exceptions.ModelError, match="'copy' is determined-label"):
+        res.nodes["copy"]
+    with pytest.raises(KeyError, match="labels are 'y1'"):
+        res.nodes["beach"]
+
+
+# Interactions
+
+
+def test_rules_combine_the_two_estimates_of_a_pair():
+    res = MODELS["plain"]().fit()
+    mine, theirs = res.params.loc["y2", "y1"], res.params.loc["y1", "y2"]
+    by_rule = {rule: res.symmetrize(rule).loc["y1", "y2"] for rule in im.results.RULES}
+    assert by_rule["mean"] == by_rule["and"] == by_rule["or"] == pytest.approx((mine + theirs) / 2)
+    assert abs(by_rule["min"]) == min(abs(mine), abs(theirs))
+    assert abs(by_rule["max"]) == max(abs(mine), abs(theirs))
+    weak = res.pvalues.loc[list(res.label_names)]
+    first, second = np.argwhere((weak > 0.05).to_numpy() & (weak.T > 0.05).to_numpy())[0]
+    assert res.symmetrize("and").iloc[first, second] == 0
+    assert res.symmetrize("or").iloc[first, second] == 0
+    assert res.interactions.iloc[first, second] != 0
+    with pytest.raises(im.exceptions.DataError, match="'mean', 'min', 'max', 'and', 'or'"):
+        res.symmetrize("median")
+
+
+def test_and_needs_both_estimates_and_or_needs_one():
+    res = MODELS["plain"]().fit()
+    between = np.mean([res.pvalues.loc["y1", "y4"], res.pvalues.loc["y4", "y1"]])
+    assert res.symmetrize("and", alpha=between).loc["y1", "y4"] == 0
+    assert res.symmetrize("or", alpha=between).loc["y1", "y4"] == res.interactions.loc["y1", "y4"]
+
+
+def test_infinite_interactions_stay_infinite():
+    res = separated().fit()
+    for rule in im.results.RULES:
+        assert res.symmetrize(rule).loc["y3", "y4"] == -np.inf
+
+
+def test_the_network_has_the_interactions_as_weights():
+    res = MODELS["plain"]().fit()
+    graph = res.to_networkx()
+    assert isinstance(graph, nx.Graph)
+    assert set(graph) == set(res.label_names)
+    assert graph["y1"]["y2"]["weight"] == res.interactions.loc["y1", "y2"]
+    assert graph.nodes["y3"]["threshold"] == res.thresholds["y3"]
+    assert (
+        res.to_networkx("and").number_of_edges() == (res.symmetrize("and") != 0).sum(axis=None) / 2
+    )
+
+
+# Distributions
+
+
+def test_the_joint_distribution_has_the_conditionals_of_the_network():
+    res = MODELS["plain"]().fit()
+    joint = res.joint_distribution()
+    assert joint.sum() == pytest.approx(1)
+    assert joint.index.names == list(res.label_names)
+    ones, zeros = joint.xs(1, level="y1"), joint.xs(0, level="y1")
+    others = ones.index.to_frame().to_numpy()
+    expected = res.thresholds["y1"] + others @ res.interactions.loc["y1", ["y2", "y3", "y4"]]
+    np.testing.assert_allclose(np.log(ones / zeros), expected, rtol=1e-10)
+
+
+def test_pairs_that_never_meet_have_probability_zero():
+    labels = np.repeat(
+        [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 0, 1], [0, 1, 1]], 20, axis=0
+    )
+    joint = im.IsingModel(labels).fit().joint_distribution()
+    assert (joint.xs((1, 1), level=("y1", "y2")) == 0).all()
+    assert joint.drop([(1, 1, 0), (1, 1, 1)]).min() > 0
+
+
+def test_a_network_without_a_distribution_says_what_to_do():
+    labels = np.repeat([[0, 1], [1, 0]], 20, axis=0)
+    with pytest.raises(im.exceptions.ModelError, match="ridge"):
+        im.IsingModel(labels).fit().joint_distribution()
+    rng = np.random.default_rng(0)
+    many = im.IsingModel(rng.random((500, 21)) < 0.5).fit()
+    with pytest.raises(im.exceptions.ModelError, match="20"):
+        many.joint_distribution()
+
+
+def test_draws_from_a_fit_have_its_distribution():
+    res = MODELS["plain"]().fit()
+    drawn = im.simulate.from_results(res, 20_000, random_state=1)
+    joint = res.joint_distribution()
+    counts = drawn.value_counts().reindex(joint.index, fill_value=0)
+    assert stats.chisquare(counts, 20_000 * joint).pvalue > 0.001
+
+
+# Prediction
+
+
+def test_prediction_matches_columns_by_name():
+    labels, _ = load_data("plain")
+    res = im.IsingModel(labels).fit()
+    shuffled = labels[["y3", "y1", "y4", "y2"]].assign(extra="text")
+    pd.testing.assert_frame_equal(res.predict(shuffled), res.predict())
+    with pytest.raises(im.exceptions.DataError, match=r"lacks the column.*'y4'"):
+        res.predict(labels[["y1", "y2", "y3"]])
+    with pytest.raises(im.exceptions.DataError, match="4 columns"):
+        res.predict(labels.to_numpy()[:, :3])
+
+
+# Diagnostics
+
+
+def test_diagnostics_count_what_is_in_play():
+    labels, _ = load_data("separated")
+    res = separated().fit()
+    table = res.diagnostics
+    np.testing.assert_array_equal(table["positives"], labels.sum())
+    np.testing.assert_allclose(table["prevalence"], labels.mean())
+    assert table.loc["y3", "rows"] == (labels["y4"] == 0).sum()
+    assert table["separated"].any()
+    assert not table["determined"].any()
+    for fit in res.fits:
+        name = res.label_names[fit.label]
+        node = res.nodes[name]
+        variance = node.mu * (1 - node.mu)
+        assert table.loc[name, "min_variance"] == pytest.approx(variance.min())
+        weights = node.model.freq_weights
+        gram = node.model.exog.T @ (weights[:, None] * node.model.exog) / weights.sum()
+        assert table.loc[name, "min_eigenvalue"] == pytest.approx(np.linalg.eigvalsh(gram)[0])
+        assert table.loc[name, "pseudo_r2"] == pytest.approx(1 - fit.llf / fit.llf_null)
+    plain = MODELS["plain"]().fit()
+    node = plain.nodes["y1"]
+    assert plain.diagnostics.loc["y1", "pseudo_r2"] == pytest.approx(1 - node.llf / node.llnull)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "lasso"}, "'mle', 'ridge', 'firth'"),
+        ({"alpha": 0}, "alpha must be a positive number"),
+        ({"alpha": np.inf}, "alpha must be a positive number"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(im.exceptions.DataError, match=message):
+        MODELS["plain"]().fit(**options)
