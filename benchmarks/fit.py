@@ -1,0 +1,112 @@
+"""Time the K label fits against K statsmodels fits, and labelset statistics against sums.
+
+Prints one table a claim, all measured in this run, with one thread. Real data are looked for in
+the folder named by ISINGMLC_DATA, or in ../shared/data beside the project.
+
+    python benchmarks/fit.py
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+
+import isingmlc as im
+
+SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    """Give the best of several times."""
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def statsmodels_loop(labels: pd.DataFrame) -> None:
+    for name in labels:
+        others = sm.add_constant(labels.drop(columns=name).to_numpy(float), has_constant="add")
+        sm.GLM(labels[name].to_numpy(), others, family=sm.families.Binomial()).fit()
+
+
+def compare_fits(data_dir: Path) -> pd.DataFrame:
+    rows = []
+    for name, limit in SETS.items():
+        if not (data_dir / name).is_dir():
+            print(f"{name}: not found in the data folder, left out")
+            continue
+        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
+        if limit:
+            data = im.datasets.limit_labels(data, limit)
+        model = im.IsingModel(data.labels)
+        ours = seconds(model.fit, 5)
+        whole = seconds(lambda labels=data.labels: im.IsingModel(labels).fit(), 5)
+        theirs = seconds(lambda labels=data.labels: statsmodels_loop(labels), 1)
+        rows.append(
+            {
+                "data": name,
+                "rows": len(data.labels),
+                "labels": data.labels.shape[1],
+                "labelsets": len(model.statistics.counts),
+                "isingmlc ms": 1e3 * ours,
+                "from rows ms": 1e3 * whole,
+                "statsmodels ms": 1e3 * theirs,
+                "ratio": theirs / ours,
+                "most steps": model.fit().diagnostics["iterations"].max(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def compare_statistics() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((200_000, 200))
+    labels = (rng.random((200_000, 10)) < 0.3).astype(float)
+
+    def build() -> object:
+        return im.LabelsetStatistics.from_arrays(labels, features)
+
+    sums = seconds(lambda: (features.sum(), features.sum()), 7)
+    ours = seconds(build, 7)
+    tracemalloc.start()
+    build()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    row = {
+        "matrix": "200,000 × 200, 10 labels",
+        "statistics ms": 1e3 * ours,
+        "X.sum() twice ms": 1e3 * sums,
+        "ratio": ours / sums,
+        "peak MB above input": peak / 2**20,
+    }
+    return pd.DataFrame([row])
+
+
+def main() -> None:
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    data_dir = Path(os.environ.get("ISINGMLC_DATA", beside))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for title, table in (
+            ("All label fits against a loop of statsmodels GLM fits", compare_fits(data_dir)),
+            ("Labelset statistics against two sums of the matrix", compare_statistics()),
+        ):
+            print(f"\n{title}\n{table.to_string(index=False, float_format='%.1f')}")
+
+
+if __name__ == "__main__":
+    main()
