@@ -26,16 +26,10 @@ Features: TypeAlias = Any
 
 # Temporaries made from a block of rows stay about this large, whatever n is.
 BLOCK_BYTES = 2**22
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A container brought to two dimensions: its cells, column names and row index."""
-
-    argument: str
-    cells: Any  # frame, csr_array or 2-D array
-    columns: pd.Index | None = None
-    index: pd.Index | None = None
+# Sums of squares of larger values could overflow.
+LARGEST = 1e100
+# What pandas calls columns of Python objects that are numbers or missing.
+_NUMBERS = ("boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float")
 
 
 @dataclass(frozen=True)
@@ -139,7 +133,7 @@ def check_option(argument: str, given: object, allowed: Sequence[object]) -> Non
     DataError
         When `given` is not in `allowed`.
     """
-    if given not in allowed:
+    if not any(isinstance(given, type(option)) and given == option for option in allowed):
         options = ", ".join(repr(option) for option in allowed)
         raise exc.DataError(exc.BAD_OPTION.format(argument=argument, allowed=options, given=given))
 
@@ -164,9 +158,9 @@ def prepare(
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
         The features.
     freq_weights : array_like, shape (n,), optional
-        How many observations each row stands for.
+        How many observations each row stands for; rows that stand for none are left out.
     missing : {"raise", "drop"}
-        What to do with rows that have missing values.
+        What to do with rows that have missing values, weights among them.
     label_names, feature_names : sequence, optional
         Names that override those of a frame, or ``y1…``, ``x1…``.
     terms : mapping, optional
@@ -192,41 +186,41 @@ def prepare(
     """
     check_option("missing", missing, ("raise", "drop"))
     label_table = _as_table(labels, "labels")
-    names = _names(label_table, label_names, "y")
-    label_matrix = _numeric(label_table, names)
-    n_rows = label_matrix.shape[0]
-    absent = _rows_missing(label_matrix, "labels", names, missing)
-
+    names = _names(label_table, "labels", label_names)
+    label_matrix = _numeric(label_table, "labels", names)
     feature_matrix: Features | None = None
     columns: tuple[str, ...] = ()
     if features is not None:
         feature_table = _as_table(features, "features")
-        _check_same_rows(label_table, feature_table)
-        columns = _names(feature_table, feature_names, "x")
+        _check_same_rows("labels", label_table, "features", feature_table)
+        columns = _names(feature_table, "features", feature_names)
         shared = [name for name in columns if name in set(names)]
         if shared:
             verb = "is" if len(shared) == 1 else "are"
             raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
-        feature_matrix = _numeric(feature_table, columns)
-        absent |= _rows_missing(feature_matrix, "features", columns, missing)
-    weights = _weights(freq_weights, n_rows)
+        feature_matrix = _numeric(feature_table, "features", columns)
+    elif feature_names is not None and len(feature_names):
+        raise exc.DataError("feature_names names columns of features, but features is not given.")
+    weights = check_weights(freq_weights, "labels", label_table, missing)
+    if weights is not None and not weights.all():
+        # A row that stands for no observation is none.
+        kept = weights != 0
+        label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
 
+    n_rows = label_matrix.shape[0]
+    absent = _rows_missing(label_matrix, "labels", names, missing)
+    if feature_matrix is not None:
+        absent |= _rows_missing(feature_matrix, "features", columns, missing)
+    if weights is not None:
+        absent |= np.isnan(weights)
     n_missing = int(absent.sum())
     if n_missing == n_rows:
         raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     if n_missing:
         message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
         exc.warn(message, exc.DataWarning)
-    if weights is not None:
-        if not weights[~absent].any():
-            raise exc.DataError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
-        # A row that stands for no observation is none.
-        absent |= weights == 0
-    if absent.any():
         kept = ~absent
-        label_matrix = label_matrix[kept]
-        feature_matrix = None if feature_matrix is None else feature_matrix[kept]
-        weights = None if weights is None else weights[kept]
+        label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
     return ModelData(
         packed_labels=_pack(label_matrix, names),
         label_names=names,
@@ -236,6 +230,52 @@ def prepare(
         terms=dict(terms) if terms else {name: (name,) for name in columns},
         n_dropped=n_dropped + n_missing,
     )
+
+
+def check_weights(given: Any, argument: str, rows: Any, missing: str) -> FloatArray | None:
+    """Check frequency weights against the rows that they belong to.
+
+    Parameters
+    ----------
+    given : array_like or None, shape (n,)
+        What the user passed.
+    argument : str
+        What the rows are called, for the message.
+    rows : DataFrame, array or sparse
+        The rows.
+    missing : {"raise", "drop"}
+        Whether a weight may be missing.
+
+    Returns
+    -------
+    ndarray of float or None
+        The weights, NaN where one is missing.
+    """
+    if given is None:
+        return None
+    cells = given if isinstance(given, pd.Series) else _as_array(given, "freq_weights")
+    if cells.ndim != 1:
+        raise _bad_weights(f"they have shape {cells.shape} where ({rows.shape[0]},) is wanted")
+    _check_same_rows(argument, rows, "freq_weights", cells)
+    column = pd.Series(cells).infer_objects()
+    if not _is_numeric(column):
+        raise _bad_weights(f"they are of type {column.dtype}")
+    weights: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
+    if not weights.any():
+        raise _bad_weights("all of them are zero")
+    for kind, bad in (
+        ("negative", weights < 0),
+        ("too large", weights > LARGEST),
+        ("missing (missing='drop' drops such rows)", np.isnan(weights) & (missing == "raise")),
+    ):
+        if bad.any():
+            where = f"{bad.sum()} row(s), first in row {bad.argmax()}"
+            raise _bad_weights(f"they are {kind} in {where}")
+    return weights
+
+
+def _bad_weights(problem: str) -> exc.DataError:
+    return exc.DataError(exc.BAD_WEIGHTS.format(problem=problem))
 
 
 def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
@@ -254,6 +294,7 @@ def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
         The labels in the model's order.
     """
     if isinstance(labels, pd.DataFrame) and not _is_unnamed(labels.columns):
+        labels = labels.set_axis(labels.columns.map(str), axis=1)
         lacking = [name for name in names if name not in labels.columns]
         if lacking:
             raise exc.DataError(
@@ -274,124 +315,143 @@ def _is_unnamed(columns: pd.Index) -> bool:
     return bool(isinstance(columns, pd.RangeIndex) and columns.equals(pd.RangeIndex(len(columns))))
 
 
-def _as_table(given: Any, argument: str) -> _Table:
+def _as_table(given: Any, argument: str) -> Any:
     """Bring any container to a frame, a CSR matrix or a 2-D array."""
     if isinstance(given, list | tuple) and given and isinstance(given[0], pd.Series):
         given = _join_series(given, argument)
-    if isinstance(given, pd.DataFrame | pd.Series):
-        cells: Any = given
-    elif sparse.issparse(given):
-        cells = sparse.csr_array(given)
-    else:
-        try:
-            cells = np.asarray(given)
-        except ValueError as error:
-            raise exc.DataError(exc.RAGGED.format(argument=argument)) from error
+    cells = given
+    if not isinstance(given, pd.DataFrame | pd.Series) and not sparse.issparse(given):
+        # Tables of Polars, PyArrow and the like keep their names.
+        is_arrow = hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns")
+        cells = pd.DataFrame.from_arrow(given) if is_arrow else _as_array(given, argument)
+    if cells.ndim == 0:
+        kind = type(given).__name__
+        raise exc.DataError(exc.NOT_A_TABLE.format(argument=argument, given=kind))
+    if 0 in cells.shape:
+        what = "column" if cells.shape[0] else "row"
+        raise exc.DataError(exc.EMPTY.format(argument=argument, what=what, shape=cells.shape))
     if cells.ndim != 2:
         raise exc.DataError(
             exc.WRONG_DIMENSION.format(argument=argument, ndim=cells.ndim, shape=cells.shape)
         )
-    for size, what in zip(cells.shape, ("row", "column"), strict=True):
-        if size == 0:
-            raise exc.DataError(exc.EMPTY.format(argument=argument, what=what, shape=cells.shape))
-    if not isinstance(cells, pd.DataFrame):
-        return _Table(argument, cells)
-    columns = None if _is_unnamed(cells.columns) else cells.columns
-    index = cells.index
-    if all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in cells.dtypes):
-        cells = sparse.csr_array(cells.sparse.to_coo())
-    return _Table(argument, cells, columns, index)
+    return _canonical(cells) if sparse.issparse(cells) else cells
+
+
+def _as_array(given: Any, argument: str) -> Any:
+    """Make an array; what a masked array hides is missing."""
+    try:
+        return given.astype(object).filled(np.nan) if np.ma.is_masked(given) else np.asarray(given)
+    except ValueError as error:
+        raise exc.DataError(exc.RAGGED.format(argument=argument)) from error
+
+
+def _canonical(matrix: Any) -> Any:
+    """Give a CSR matrix with one entry a cell, on the user's own arrays where they are so."""
+    rows = sparse.csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _join_series(columns: Sequence[Any], argument: str) -> pd.DataFrame:
     first = columns[0].index
-    if not all(isinstance(column, pd.Series) and column.index.equals(first) for column in columns):
-        raise exc.DataError(exc.SERIES_DIFFER.format(argument=argument))
+    for position, column in enumerate(columns, start=1):
+        if not isinstance(column, pd.Series) or not column.index.equals(first):
+            raise exc.DataError(exc.SERIES_DIFFER.format(argument=argument, position=position))
     return pd.concat(columns, axis=1)
 
 
-def _check_same_rows(labels: _Table, features: _Table) -> None:
-    n_labels, n_features = labels.cells.shape[0], features.cells.shape[0]
-    if n_labels != n_features:
+def _check_same_rows(first: str, ours: Any, second: str, theirs: Any) -> None:
+    n_ours, n_theirs = ours.shape[0], theirs.shape[0]
+    if n_ours != n_theirs:
         raise exc.DataError(
-            exc.ROWS_DIFFER.format(
-                first="labels", n_first=n_labels, second="features", n_second=n_features
-            )
+            exc.ROWS_DIFFER.format(first=first, n_first=n_ours, second=second, n_second=n_theirs)
         )
-    if (
-        labels.index is not None
-        and features.index is not None
-        and not labels.index.equals(features.index)
-    ):
-        raise exc.DataError(exc.INDEX_DIFFERS.format(n=n_labels))
+    indexes = [part.index for part in (ours, theirs) if isinstance(part, pd.DataFrame | pd.Series)]
+    if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
+        raise exc.DataError(exc.INDEX_DIFFERS.format(first=first, second=second, n=n_ours))
 
 
-def _names(table: _Table, given: Sequence[object] | None, prefix: str) -> tuple[str, ...]:
+def _names(table: Any, argument: str, given: Sequence[object] | None) -> tuple[str, ...]:
     """Take the user's names, else the frame's, else number the columns."""
-    n_columns = table.cells.shape[1]
-    if given is None:
-        given = None if table.columns is None else list(table.columns)
-    if given is None:
+    n_columns = table.shape[1]
+    if given is not None:
+        argument = f"{argument.removesuffix('s')}_names"
+        kinds = Sequence | np.ndarray | pd.Index | pd.Series
+        is_list = isinstance(given, kinds) and not isinstance(given, str)
+        if not is_list or len(given) != n_columns:
+            problem = f"has {len(given)}" if is_list else f"is of type {type(given).__name__}"
+            raise exc.DataError(
+                exc.BAD_NAMES.format(argument=argument, wanted=n_columns, problem=problem)
+            )
+    elif isinstance(table, pd.DataFrame) and not _is_unnamed(table.columns):
+        given = list(table.columns)
+    else:
+        prefix = "y" if argument == "labels" else "x"
         return tuple(f"{prefix}{number}" for number in range(1, n_columns + 1))
     names = tuple(str(name) for name in given)
-    if len(names) != n_columns:
-        raise exc.DataError(
-            exc.NAMES_LENGTH.format(argument=table.argument, wanted=n_columns, given=len(names))
-        )
     counts = pd.Series(names).value_counts(sort=False)
     repeated = list(counts.index[counts > 1])
     if repeated:
         raise exc.DataError(
-            exc.DUPLICATE_NAMES.format(argument=table.argument, names=exc.shorten(repeated))
+            exc.DUPLICATE_NAMES.format(argument=argument, names=exc.shorten(repeated))
         )
     return names
 
 
-def _numeric(table: _Table, names: tuple[str, ...]) -> Any:
+def _numeric(table: Any, argument: str, names: tuple[str, ...]) -> Any:
     """Give the values as a numeric array or CSR matrix, with NaN for what is missing."""
-    cells = table.cells
-    if isinstance(cells, pd.DataFrame):
-        return _frame_to_array(cells, table.argument, names)
-    if cells.dtype.kind in "biuf":
-        return cells
-    if cells.dtype.kind == "O" and not sparse.issparse(cells):
-        frame = pd.DataFrame(cells).infer_objects()
-        return _frame_to_array(frame, table.argument, names)
+    if isinstance(table, pd.DataFrame) or table.dtype.kind == "O":
+        frame = pd.DataFrame(table).infer_objects()
+        usable = np.array([_is_numeric(column) for _, column in frame.items()])
+        if usable.all():
+            return _frame_to_matrix(frame)
+        names = tuple(name for name, ok in zip(names, usable, strict=True) if not ok)
+        kind = ", ".join(sorted({str(dtype) for dtype in frame.dtypes[~usable]}))
+    elif table.dtype.kind in "biuf":
+        return table
+    else:
+        kind = "text" if table.dtype.kind in "US" else str(table.dtype)
+    hint = exc.CODE_LABELS if argument == "labels" else exc.CODE_FEATURES
     raise exc.DataError(
         exc.NOT_NUMERIC.format(
-            argument=table.argument,
+            argument=argument,
             columns=exc.shorten(names),
-            kind=f"values of type {cells.dtype}",
-            first=names[0],
+            kind=kind,
+            hint=hint.format(name=names[0] if names[0].isidentifier() else f"Q({names[0]!r})"),
         )
     )
 
 
-def _frame_to_array(frame: pd.DataFrame, argument: str, names: tuple[str, ...]) -> Any:
-    """Convert a frame of numpy, nullable, Arrow or sparse columns; refuse text and dates."""
-    numeric = [
-        pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
-        for dtype in frame.dtypes
-    ]
-    # A column of nothing but None is a missing column, not text.
-    usable = [ok or bool(frame.iloc[:, at].isna().all()) for at, ok in enumerate(numeric)]
-    if not all(usable):
-        refused = [names[at] for at, ok in enumerate(usable) if not ok]
-        kinds = sorted(
-            {str(dtype) for dtype, ok in zip(frame.dtypes, usable, strict=True) if not ok}
-        )
-        raise exc.DataError(
-            exc.NOT_NUMERIC.format(
-                argument=argument,
-                columns=exc.shorten(refused),
-                kind=f"values of type {', '.join(kinds)}",
-                first=refused[0],
-            )
-        )
-    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
-        # Booleans beside numbers would otherwise become Python objects.
-        return frame.to_numpy(dtype=np.result_type(*frame.dtypes))
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+def _is_numeric(column: pd.Series) -> bool:
+    """Tell whether a column holds real numbers or booleans, missing ones aside."""
+    types = pd.api.types
+    if column.dtype == object:
+        return types.infer_dtype(column, skipna=True) in _NUMBERS
+    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_complex_dtype(column.dtype):
+        return False
+    return bool(types.is_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype))
+
+
+def _frame_to_matrix(frame: pd.DataFrame) -> Any:
+    """Convert numeric columns; a frame that is mostly pandas' Sparse becomes a CSR matrix."""
+    zero_filled = np.array(
+        [isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes]
+    )
+    if 2 * zero_filled.sum() > len(zero_filled):
+        parts = [frame.loc[:, zero_filled].sparse.to_coo()]
+        if not zero_filled.all():
+            parts.append(sparse.coo_array(_frame_to_matrix(frame.loc[:, ~zero_filled])))
+        places = np.concatenate([np.flatnonzero(zero_filled), np.flatnonzero(~zero_filled)])
+        return _canonical(sparse.hstack(parts, format="csc")[:, np.argsort(places)])
+    if all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in frame.dtypes):
+        return frame.to_numpy(np.result_type(*set(frame.dtypes)))
+    return frame.to_numpy(np.float64, na_value=np.nan)
+
+
+def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:
+    return (None if part is None else part[rows] for part in parts)
 
 
 def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: str) -> BoolArray:
@@ -401,12 +461,10 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
     if matrix.dtype.kind != "f":
         return absent
     stored = matrix.data if sparse.issparse(matrix) else matrix
-    # One sum settles the ordinary case: it is finite only if every value is (an overflow of
-    # finite values comes back clean from the careful look below).
-    with np.errstate(all="ignore"):
-        if np.isfinite(stored.sum(dtype=np.float64)):
-            return absent
-    for test, template in ((np.isinf, exc.INFINITE), (np.isnan, exc.MISSING)):
+    # The extremes settle the ordinary case: they are NaN where any value is.
+    if stored.size == 0 or max(-float(stored.min()), float(stored.max())) <= LARGEST:
+        return absent
+    for test, template in ((_is_too_large, exc.INFINITE), (np.isnan, exc.MISSING)):
         rows = np.zeros(n_rows, dtype=np.bool_)
         columns = np.zeros(matrix.shape[1], dtype=np.bool_)
         for block in row_blocks(n_rows, matrix.shape[1]):
@@ -419,42 +477,19 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
                 hits = test(matrix[block])
                 rows[block] = hits.any(axis=1)
                 columns |= hits.any(axis=0)
-        if rows.any() and (test is np.isinf or missing == "raise"):
+        if rows.any() and (test is _is_too_large or missing == "raise"):
             listed = exc.shorten(name for name, bad in zip(names, columns, strict=True) if bad)
             raise exc.DataError(
-                template.format(argument=argument, n_rows=int(rows.sum()), columns=listed)
+                template.format(
+                    argument=argument, n_rows=int(rows.sum()), columns=listed, largest=LARGEST
+                )
             )
         absent |= rows
     return absent
 
 
-def _weights(given: Any, n_rows: int) -> FloatArray | None:
-    if given is None:
-        return None
-    try:
-        weights = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise exc.DataError(exc.BAD_WEIGHTS.format(problem="they are not numbers")) from error
-    if weights.ndim != 1:
-        problem = f"they have shape {weights.shape} where ({n_rows},) is wanted"
-        raise exc.DataError(exc.BAD_WEIGHTS.format(problem=problem))
-    if len(weights) != n_rows:
-        raise exc.DataError(
-            exc.ROWS_DIFFER.format(
-                first="labels", n_first=n_rows, second="freq_weights", n_second=len(weights)
-            )
-        )
-    for problem, bad in (
-        ("finite", ~np.isfinite(weights)),
-        ("negative", np.isfinite(weights) & (weights < 0)),
-    ):
-        if bad.any():
-            first = int(np.flatnonzero(bad)[0])
-            text = f"{int(bad.sum())} are {'not ' if problem == 'finite' else ''}{problem}"
-            raise exc.DataError(
-                exc.BAD_WEIGHTS.format(problem=f"{text} (row {first}: {weights[first]})")
-            )
-    return weights
+def _is_too_large(values: Any) -> Any:
+    return np.abs(values) > np.float64(LARGEST)
 
 
 def _pack(matrix: Any, names: tuple[str, ...]) -> PackedBits:
@@ -477,11 +512,7 @@ def _raise_not_binary(matrix: Any, names: tuple[str, ...]) -> None:
         values = np.unique(column.toarray() if sparse.issparse(column) else column)
         if np.isin(values, (0, 1)).all():
             continue
-        if np.isin(values, (-1, 1)).all():
-            hint = "Recode −1/1 to 0/1 with labels = (labels + 1) // 2."
-        elif np.isin(values, (1, 2)).all():
-            hint = "Recode 1/2 to 0/1 with labels = labels - 1."
-        else:
-            hint = "Recode it, e.g. labels = (labels > 0).astype(int), or drop the column."
         given = ", ".join(f"{value:g}" for value in values[:5]) + (", …" if len(values) > 5 else "")
-        raise exc.DataError(exc.NOT_BINARY.format(column=name, values=given, hint=hint))
+        # Above this the values count as 1: 0 for −1/1, 1 for 1/2.
+        threshold = max(0, values[0])
+        raise exc.DataError(exc.NOT_BINARY.format(column=name, values=given, threshold=threshold))

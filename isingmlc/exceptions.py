@@ -61,49 +61,67 @@ ROWS_DIFFER = (
     "Pass both for the same observations."
 )
 INDEX_DIFFERS = (
-    "labels and features are pandas objects whose indexes differ, although both have {n} rows. "
-    "Align them first, e.g. features = features.loc[labels.index], or drop the indexes with "
+    "{first} and {second} are pandas objects whose indexes differ, although both have {n} rows. "
+    "Align them first, e.g. {second} = {second}.loc[{first}.index], or drop the indexes with "
     ".reset_index(drop=True) if the rows are in the same order."
 )
-EMPTY = "{argument} must have at least one {what}, but its shape is {shape}."
+EMPTY = (
+    "{argument} must have at least one {what}, but its shape is {shape}. Check how it was read or "
+    "selected (features may be left out)."
+)
+NOT_A_TABLE = (
+    "{argument} must be a table (array, DataFrame, list of Series or scipy.sparse), but is of type "
+    "{given}. Make one first, e.g. with pandas.DataFrame."
+)
 WRONG_DIMENSION = (
     "{argument} must be two-dimensional (rows × columns), but has {ndim} dimension(s) and shape "
-    "{shape}. Give one column as {argument}.reshape(-1, 1), a Series as {argument}.to_frame()."
+    "{shape}. Give a single column as numpy.reshape({argument}, (-1, 1)), a Series as "
+    "{argument}.to_frame()."
 )
 RAGGED = (
-    "{argument} must be a table, but its rows differ in length. Give every row the same columns."
+    "{argument} must be rectangular, but its rows differ in length. Give every row the same number "
+    "of values."
 )
 SERIES_DIFFER = (
-    "{argument} is a list of Series whose indexes differ. Align them first, e.g. with "
+    "{argument} must be a list of Series that share one index, but number {position} has another "
+    "index or is no Series. Align them first, e.g. with "
     "pandas.concat(series, axis=1, join='inner')."
 )
 NOTHING_LEFT = (
     "every one of the {n_rows} rows has a missing value, so missing='drop' leaves none. Drop or "
     "fill the columns that are mostly missing."
 )
-NOT_BINARY = "labels must be coded 0/1, but column {column!r} holds {values}. {hint}"
+NOT_BINARY = (
+    "labels must be coded 0/1, but column {column!r} holds {values}. Recode it, e.g. with "
+    "labels = (labels > {threshold:g}).astype(int), in a formula I({column} > {threshold:g}), or "
+    "drop the column."
+)
 MISSING = (
     "{argument} has missing values in {n_rows} row(s), in column(s) {columns}. "
     "Drop those rows with missing='drop', or fill them in first."
 )
 INFINITE = (
-    "{argument} has infinite values in {n_rows} row(s), in column(s) {columns}. "
-    "Replace them by numbers, or by NaN and drop the rows with missing='drop'."
+    "{argument} has infinite values (or values beyond ±{largest:g}) in {n_rows} row(s), in "
+    "column(s) {columns}. Replace them by numbers, or by NaN and drop the rows with missing='drop'."
 )
-NOT_NUMERIC = (
-    "{argument} must be numeric, but column(s) {columns} hold {kind}. Use "
-    'IsingModel.from_formula("… ~ C({first})", data) for categories, or code them first with '
-    "pandas.get_dummies."
+NOT_NUMERIC = "{argument} must be numeric, but column(s) {columns} are of type {kind}. {hint}"
+CODE_LABELS = (
+    "Code them 0/1 first, e.g. labels = (labels == 'yes').astype(int), or write "
+    "I({name} == 'yes') left of '~' in IsingModel.from_formula."
+)
+CODE_FEATURES = (
+    'For categories use IsingModel.from_formula("… ~ C({name})", data), or code them first with '
+    "pandas.get_dummies; turn dates and other values into numbers first."
 )
 DUPLICATE_NAMES = "{argument} has the name(s) {names} more than once. Rename the columns."
 SHARED_NAMES = (
     "{names} named as label and as feature: a label can not explain itself. "
-    "Drop the column(s) from features, or rename them."
+    "Take the column(s) out of the features, or rename them."
 )
-NAMES_LENGTH = "{argument} must have one name a column ({wanted}), but has {given}."
+BAD_NAMES = "{argument} must be a list with one name a column ({wanted}), but {problem}."
 BAD_WEIGHTS = (
-    "freq_weights must be finite, not negative and not all zero, but {problem}. "
-    "They count how many observations a row stands for."
+    "freq_weights must hold one number a row, finite and not negative, but {problem}. "
+    "They count how many observations a row stands for; 0 leaves a row out."
 )
 NO_LABEL_VARIES = (
     "no label varies: each of the {n_labels} label(s) is the same in all {n_rows} rows, so there "

@@ -9,7 +9,7 @@ files and machines.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from isingmlc.data import (
     unpack,
 )
 from isingmlc.storage import read_arrays, write_arrays
+from isingmlc.terms import recenter_products, sum_products, wide_terms
 
 # So many rows tell where a feature lies; its sums are taken around their mean.
 _SHIFT_SAMPLE = 1000
@@ -100,6 +101,10 @@ class LabelsetStatistics:
         Names.
     n_rows : int
         Rows seen, unweighted.
+    term_columns : dict of str to ndarray of int
+        Formula terms that made several columns, and where these are.
+    term_products : dict of str to ndarray, shape (L, d, d)
+        Sums of the cross-products of the d columns of such terms, around `shift`.
 
     Notes
     -----
@@ -133,6 +138,8 @@ class LabelsetStatistics:
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     n_rows: int
+    term_columns: Mapping[str, IntArray] = field(default_factory=dict)
+    term_products: Mapping[str, FloatArray] = field(default_factory=dict)
     nobs: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -212,6 +219,8 @@ class LabelsetStatistics:
             shift = _choose_shift(features)
         sum_up = _sum_sparse if sparse.issparse(features) else _sum_dense
         sums, squares = sum_up(features, codes, len(patterns), data.weights, shift)
+        term_columns = wide_terms(data.terms, data.feature_names)
+        pool = _indicator(codes, len(patterns), data.weights) if term_columns else None
         return cls(
             patterns,
             counts,
@@ -221,6 +230,11 @@ class LabelsetStatistics:
             data.label_names,
             data.feature_names,
             data.n_rows,
+            term_columns,
+            {
+                term: sum_products(features, columns, pool, shift)
+                for term, columns in term_columns.items()
+            },
         )
 
     @classmethod
@@ -295,13 +309,19 @@ class LabelsetStatistics:
         else:
             squares = self.squares + 2.0 * self.sums * step + counts * step**2
             sums = self.sums + counts * step
-        return replace(self, sums=sums, squares=squares, shift=target)
+        products = {
+            term: recenter_products(
+                self.term_products[term], _dense(self.sums[:, at]), self.counts, moved[at]
+            )
+            for term, at in self.term_columns.items()
+        }
+        return replace(self, sums=sums, squares=squares, shift=target, term_products=products)
 
     def __add__(self, other: object) -> LabelsetStatistics:
         if not isinstance(other, LabelsetStatistics):
             return NotImplemented
-        for kind in ("label_names", "feature_names"):
-            mine, theirs = getattr(self, kind), getattr(other, kind)
+        for kind in ("label_names", "feature_names", "term_columns"):
+            mine, theirs = tuple(getattr(self, kind)), tuple(getattr(other, kind))
             if mine != theirs:
                 raise exc.DataError(
                     f"statistics can be added when their {kind} are the same, in the same order, "
@@ -326,6 +346,14 @@ class LabelsetStatistics:
             self.label_names,
             self.feature_names,
             self.n_rows + other.n_rows,
+            self.term_columns,
+            {
+                term: (
+                    pool
+                    @ np.concatenate([mine, other.term_products[term]]).reshape(pool.shape[1], -1)
+                ).reshape(-1, *mine.shape[1:])
+                for term, mine in self.term_products.items()
+            },
         )
 
     def __radd__(self, other: object) -> LabelsetStatistics:
@@ -353,24 +381,7 @@ class LabelsetStatistics:
         path : path-like
             Where to. The file appears whole or not at all.
         """
-        header = {
-            "label_names": self.label_names,
-            "feature_names": self.feature_names,
-            "n_rows": self.n_rows,
-        }
-        write_arrays(path, _FILE_KIND, header, self.arrays())
-
-    def arrays(self) -> dict[str, Any]:
-        """Name the arrays.
-
-        Returns
-        -------
-        dict
-            `patterns`, `counts`, `sums`, `squares` and `shift`.
-        """
-        return {
-            name: getattr(self, name) for name in ("patterns", "counts", "sums", "squares", "shift")
-        }
+        write_arrays(path, _FILE_KIND, *self.to_parts())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelsetStatistics:
@@ -386,12 +397,54 @@ class LabelsetStatistics:
         LabelsetStatistics
             The statistics.
         """
-        header, arrays = read_arrays(path, _FILE_KIND)
+        return cls.from_parts(*read_arrays(path, _FILE_KIND))
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Take the statistics apart for a file.
+
+        Returns
+        -------
+        header : dict
+            Names and numbers that JSON can hold.
+        arrays : dict of str to ndarray or csr_array
+            The arrays.
+        """
+        header = {
+            "label_names": self.label_names,
+            "feature_names": self.feature_names,
+            "n_rows": self.n_rows,
+            "terms": list(self.term_columns),
+        }
+        arrays = {
+            name: getattr(self, name) for name in ("patterns", "counts", "sums", "squares", "shift")
+        }
+        for at, term in enumerate(self.term_columns):
+            arrays[f"columns{at}"] = self.term_columns[term]
+            arrays[f"products{at}"] = self.term_products[term]
+        return header, arrays
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: dict[str, Any]) -> LabelsetStatistics:
+        """Put the statistics together again.
+
+        Parameters
+        ----------
+        header, arrays : mapping
+            What `to_parts` gave.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+        """
+        terms = header["terms"]
         return cls(
-            **arrays,
             label_names=tuple(header["label_names"]),
             feature_names=tuple(header["feature_names"]),
             n_rows=header["n_rows"],
+            term_columns={term: arrays.pop(f"columns{at}") for at, term in enumerate(terms)},
+            term_products={term: arrays.pop(f"products{at}") for at, term in enumerate(terms)},
+            **arrays,
         )
 
 

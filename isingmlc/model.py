@@ -33,7 +33,7 @@ class IsingModel:
     freq_weights : array_like, shape (n,), optional
         How many observations each row stands for; rows that stand for none are left out.
     missing : {"raise", "drop"}
-        What to do with rows that have missing values in any column.
+        What to do with rows that have missing values in any column, or a missing weight.
     label_names, feature_names : sequence, optional
         Names, where the data carry none (they are written as text). Without names columns are
         called ``y1…`` and ``x1…``.
@@ -144,33 +144,17 @@ class IsingModel:
         ...     "hypertension + diabetes + depression ~ bmi + C(smoker)", frame
         ... )
         >>> model.terms
-        {'C(smoker)': ('C(smoker)[T.1]',), 'bmi': ('bmi',)}
+        {'bmi': ('bmi',), 'C(smoker)': ('C(smoker)[T.1]',)}
         """
         check_option("missing", missing, ("raise", "drop"))
-        parts = read_formula(formula, data, missing, patsy.EvalEnvironment.capture(1))
-        n_dropped = len(data) - len(parts.labels)
-        if isinstance(freq_weights, str):
-            if freq_weights not in data.columns:
-                raise exc.DataError(f"freq_weights names the column {freq_weights!r}, not in data.")
-            freq_weights = data[freq_weights]
-        if freq_weights is not None:
-            given = pd.Series(np.asarray(freq_weights))
-            if len(given) != len(data):
-                raise exc.DataError(
-                    exc.ROWS_DIFFER.format(
-                        first="data",
-                        n_first=len(data),
-                        second="freq_weights",
-                        n_second=len(given),
-                    )
-                )
-            freq_weights = given.set_axis(data.index).loc[parts.labels.index]
+        environment = patsy.EvalEnvironment.capture(1)
+        parts = read_formula(formula, data, missing, environment, freq_weights)
         rows = prepare(
             parts.labels,
             parts.features,
-            freq_weights=freq_weights,
+            freq_weights=parts.weights,
             terms=parts.terms,
-            n_dropped=n_dropped,
+            n_dropped=parts.n_dropped,
         )
         model = cls.__new__(cls)
         model._set_up(rows, intercept)

@@ -493,16 +493,14 @@ class IsingResults:
         path : path-like
             Where to. The file appears whole or not at all.
         """
-        stats = self.model.statistics
+        names, statistics = self.model.statistics.to_parts()
         header: dict[str, Any] = {
             "settings": dataclasses.asdict(self.settings),
-            "label_names": stats.label_names,
-            "feature_names": stats.feature_names,
-            "n_rows": stats.n_rows,
+            "statistics": names,
             "terms": {name: list(columns) for name, columns in self.model.terms.items()},
             "fits": [],
         }
-        arrays = {f"statistics/{name}": array for name, array in stats.arrays().items()}
+        arrays = {f"statistics/{name}": array for name, array in statistics.items()}
         for fit in self.fits:
             scalars = {}
             for field in dataclasses.fields(fit):
@@ -535,12 +533,7 @@ class IsingResults:
         for name, array in arrays.items():
             group, _, field = name.partition("/")
             groups.setdefault(group, {})[field] = array
-        stats = LabelsetStatistics(
-            **groups.pop("statistics"),
-            label_names=tuple(header["label_names"]),
-            feature_names=tuple(header["feature_names"]),
-            n_rows=header["n_rows"],
-        )
+        stats = LabelsetStatistics.from_parts(header["statistics"], groups.pop("statistics"))
         fits = tuple(
             NodeFit(**scalars, **groups[str(scalars["label"])]) for scalars in header["fits"]
         )

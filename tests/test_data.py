@@ -1,0 +1,760 @@
+"""The door: containers, names, weights, missing rows, and what is refused."""
+
+import decimal
+import tracemalloc
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis.extra.numpy import arrays
+from pandas.testing import assert_frame_equal, assert_series_equal
+from scipy import sparse
+
+import isingmlc as im
+from isingmlc.data import check_option, prepare, prepare_labels, unpack
+from isingmlc.exceptions import DataError, DataWarning, SeparationWarning
+
+LABELS = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
+FEATURES = np.array([[0.5, -1.0], [1.5, 0.0], [2.5, 3.0], [0.0, 4.0]])
+LABEL_FRAME = pd.DataFrame(LABELS, columns=["a", "b"])
+FEATURE_FRAME = pd.DataFrame(FEATURES, columns=["u", "v"])
+SPARSE_KINDS = [
+    getattr(sparse, f"{form}_{kind}")
+    for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+    for kind in ("array", "matrix")
+]
+
+
+def dense(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+
+
+def as_type(dtype):
+    return lambda table: pd.DataFrame(table).astype(dtype)
+
+
+def with_none(table):
+    return [[None if value != value else value for value in row] for row in table.tolist()]
+
+
+def mixed_sparse(table):
+    """Columns of pandas' Sparse and one ordinary column in the middle."""
+    frame = pd.DataFrame(table).astype(pd.SparseDtype(table.dtype, 0))
+    middle = table.shape[1] // 2
+    return frame.assign(**{"ordinary": table[:, middle]}).rename(columns=str)[
+        [*map(str, range(middle)), "ordinary", *map(str, range(middle + 1, table.shape[1]))]
+    ]
+
+
+ANY_CONTAINER = {
+    "array": np.asarray,
+    "array in Fortran order": np.asfortranarray,
+    "array of other byte order": lambda table: table.astype(table.dtype.newbyteorder(">")),
+    "every second column of an array": lambda table: np.repeat(table, 2, axis=1)[:, ::2],
+    "objects": lambda table: table.astype(object),
+    "long double": lambda table: table.astype(np.longdouble),
+    "lists": lambda table: table.tolist(),
+    "tuples": lambda table: tuple(map(tuple, table.tolist())),
+    "frame": pd.DataFrame,
+    "list of Series": lambda table: [pd.Series(column) for column in table.T],
+    "arrow table": lambda table: pa.table({str(at): col for at, col in enumerate(table.T)}),
+    "Float64": as_type("Float64"),
+    "double[pyarrow]": as_type("double[pyarrow]"),
+    "mostly Sparse frame": mixed_sparse,
+    **{kind.__name__: kind for kind in SPARSE_KINDS},
+}
+LABEL_CONTAINERS = {
+    **ANY_CONTAINER,
+    "bool": lambda table: table.astype(bool),
+    "uint8": lambda table: table.astype(np.uint8),
+    "float32": lambda table: table.astype(np.float32),
+    "boolean": lambda table: pd.DataFrame(table.astype(bool)).astype("boolean"),
+    "bool[pyarrow]": lambda table: pd.DataFrame(table.astype(bool)).astype("bool[pyarrow]"),
+    "Int64": as_type("Int64"),
+    "int64[pyarrow]": as_type("int64[pyarrow]"),
+    "Sparse[int]": as_type(pd.SparseDtype(np.int64, 0)),
+    "Sparse[bool]": lambda table: pd.DataFrame(table.astype(bool)).astype(
+        pd.SparseDtype(bool, False)
+    ),
+    "Sparse[bool] filled with True": lambda table: pd.DataFrame(table.astype(bool)).astype(
+        pd.SparseDtype(bool, True)
+    ),
+    "sparse bool": lambda table: sparse.csr_array(table.astype(bool)),
+    "int and bool columns": lambda table: pd.DataFrame(
+        {at: column.astype(bool if at % 2 else int) for at, column in enumerate(table.T)}
+    ),
+}
+FEATURE_CONTAINERS = {
+    **ANY_CONTAINER,
+    "Decimal": lambda table: np.vectorize(decimal.Decimal, otypes=[object])(table),
+    "Sparse[float]": as_type(pd.SparseDtype(np.float64, 0)),
+    "Sparse[float] filled with NaN": as_type(pd.SparseDtype(np.float64, np.nan)),
+}
+LEAKY_CONTAINERS = {
+    "array": np.asarray,
+    "lists with None": with_none,
+    "objects with None": lambda table: np.array(with_none(table), dtype=object),
+    "masked array": lambda table: np.ma.masked_invalid(table),
+    "frame": pd.DataFrame,
+    "list of Series": lambda table: [pd.Series(column) for column in table.T],
+    "arrow table": lambda table: pa.Table.from_pandas(pd.DataFrame(table).rename(columns=str)),
+    "Float64": as_type("Float64"),
+    "double[pyarrow]": as_type("double[pyarrow]"),
+    "Sparse[float]": as_type(pd.SparseDtype(np.float64, 0)),
+    "csr_array": sparse.csr_array,
+    "coo_matrix": sparse.coo_matrix,
+}
+LEAKY_LABEL_CONTAINERS = {
+    **LEAKY_CONTAINERS,
+    "Int64": as_type("Int64"),
+    "int64[pyarrow]": as_type("int64[pyarrow]"),
+    "boolean": as_type("boolean"),
+    "bool[pyarrow]": as_type("bool[pyarrow]"),
+    "bool objects with None": lambda table: pd.DataFrame(
+        [[None if value != value else bool(value) for value in row] for row in table]
+    ).astype(object),
+}
+
+
+@st.composite
+def label_arrays(draw, n_rows):
+    n_labels = draw(st.integers(1, 10))
+    return draw(arrays(np.int64, (n_rows, n_labels), elements=st.integers(0, 1)))
+
+
+@st.composite
+def feature_arrays(draw, n_rows):
+    # Quarters are exact in every type; many of them are zero.
+    quarters = st.one_of(st.just(0.0), st.integers(-40, 40).map(lambda value: value / 4))
+    return draw(arrays(np.float64, (n_rows, draw(st.integers(1, 4))), elements=quarters))
+
+
+@st.composite
+def tables(draw):
+    n_rows = draw(st.integers(1, 9))
+    return draw(label_arrays(n_rows)), draw(feature_arrays(n_rows))
+
+
+def totals(labels, features, **options):
+    stats = im.LabelsetStatistics.from_arrays(labels, features, **options).recenter(0.0)
+    return stats.patterns, stats.counts, dense(stats.sums), dense(stats.squares)
+
+
+def assert_same_totals(first, second):
+    for ours, theirs in zip(first, second, strict=True):
+        np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=0, atol=1e-9)
+
+
+@given(tables())
+@settings(deadline=None, max_examples=40)
+def test_every_container_of_the_same_table_gives_the_same_data(table):
+    labels, features = table
+    plain = prepare(labels, features)
+    assert np.array_equal(plain.labels, labels)
+    for make in LABEL_CONTAINERS.values():
+        assert np.array_equal(prepare(make(labels)).packed_labels, plain.packed_labels)
+    for make in FEATURE_CONTAINERS.values():
+        given_features = make(features)
+        data = prepare(labels, given_features)
+        assert np.array_equal(dense(data.features).astype(np.float64), features)
+        assert data.n_dropped == 0
+        assert sparse.issparse(data.features) == sparse.issparse(given_features) or isinstance(
+            given_features, pd.DataFrame
+        )
+
+
+@given(tables(), st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=40)
+def test_every_container_loses_the_same_rows_to_missing_values(table, random):
+    labels, features = (part.astype(np.float64) for part in table)
+    for part in (labels, features):
+        for _ in range(2):
+            part[random.randrange(len(part)), random.randrange(part.shape[1])] = np.nan
+    bad_labels, bad_features = (np.isnan(part).any(axis=1) for part in (labels, features))
+    for make in LEAKY_LABEL_CONTAINERS.values():
+        if bad_labels.all():
+            with pytest.raises(DataError, match="leaves none"):
+                prepare(make(labels), missing="drop")
+            continue
+        with pytest.warns(DataWarning, match=f"{bad_labels.sum()} of {len(labels)} rows"):
+            data = prepare(make(labels), missing="drop")
+        assert np.array_equal(data.labels, labels[~bad_labels])
+        assert data.n_dropped == bad_labels.sum()
+    whole = np.zeros((len(labels), 1))
+    for make in LEAKY_CONTAINERS.values():
+        with pytest.raises(
+            DataError, match=rf"features has missing values in {bad_features.sum()}"
+        ):
+            prepare(whole, make(features))
+        if not bad_features.all():
+            with pytest.warns(DataWarning):
+                data = prepare(whole, make(features), missing="drop")
+            assert np.array_equal(dense(data.features).astype(float), features[~bad_features])
+
+
+@given(tables(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_weights_stand_for_repeated_rows_and_zero_for_none(table, data):
+    labels, features = table
+    counts = st.lists(st.integers(0, 4), min_size=len(labels), max_size=len(labels)).filter(any)
+    weights = np.array(data.draw(counts))
+    repeated = totals(np.repeat(labels, weights, axis=0), np.repeat(features, weights, axis=0))
+    for container in (np.asarray, list, pd.Series, lambda values: pd.Series(values, dtype="Int64")):
+        assert_same_totals(totals(labels, features, freq_weights=container(weights)), repeated)
+    sparse_parts = sparse.csr_array(labels), sparse.csr_array(features)
+    assert_same_totals(totals(*sparse_parts, freq_weights=weights), repeated)
+    seen = weights > 0
+    assert_same_totals(
+        totals(labels, features, freq_weights=seen), totals(labels[seen], features[seen])
+    )
+
+
+def test_rows_of_weight_zero_may_hold_anything():
+    labels = np.array([[0.0, 1.0], [1.0, 0.0], [7.0, np.nan]])
+    features = np.array([[1.0], [2.0], [np.inf]])
+    data = prepare(labels, features, freq_weights=[2, 1, 0])
+    assert np.array_equal(data.labels, labels[:2])
+    assert np.array_equal(data.features, features[:2])
+    assert list(data.weights) == [2.0, 1.0]
+    assert data.n_dropped == 0
+
+
+def test_rows_with_a_missing_weight_are_dropped_when_missing_values_are():
+    for weights in (
+        [1, None, 2, 3],
+        [1, np.nan, 2, 3],
+        pd.Series([1, pd.NA, 2, 3], dtype="Int64"),
+        pd.Series([1, None, 2, 3], dtype="double[pyarrow]"),
+        np.ma.masked_array([1, 9, 2, 3], mask=[0, 1, 0, 0]),
+    ):
+        with pytest.warns(DataWarning, match="1 of 4 rows have missing values and were dropped"):
+            data = prepare(LABELS, FEATURES, freq_weights=weights, missing="drop")
+        assert list(data.weights) == [1.0, 2.0, 3.0]
+        assert np.array_equal(data.features, FEATURES[[0, 2, 3]])
+        with pytest.raises(
+            DataError, match=r"missing='drop' drops such rows\) in 1 row\(s\), first in row 1"
+        ):
+            prepare(LABELS, FEATURES, freq_weights=weights)
+
+
+def test_names_come_from_frames_and_are_numbered_otherwise():
+    data = prepare(LABEL_FRAME, FEATURE_FRAME)
+    assert (data.label_names, data.feature_names) == (("a", "b"), ("u", "v"))
+    assert data.terms == {"u": ("u",), "v": ("v",)}
+    data = prepare(pd.DataFrame(LABELS), pd.DataFrame(FEATURES))
+    assert (data.label_names, data.feature_names) == (("y1", "y2"), ("x1", "x2"))
+    data = prepare([LABEL_FRAME.a, LABEL_FRAME.b], sparse.csr_array(FEATURES))
+    assert (data.label_names, data.feature_names) == (("a", "b"), ("x1", "x2"))
+    sparse_frame = FEATURE_FRAME.astype(pd.SparseDtype(float, 0))
+    assert prepare(LABELS, sparse_frame).feature_names == ("u", "v")
+    arrow = pa.table({"a": [0, 1], "b": [1, 1]})
+    assert prepare(arrow).label_names == ("a", "b")
+
+
+def test_names_that_are_not_text_become_text():
+    numbered = pd.DataFrame(LABELS, columns=[10, 20])
+    assert prepare(numbered).label_names == ("10", "20")
+    levels = pd.DataFrame(LABELS, columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]))
+    assert prepare(levels).label_names == ("('a', 1)", "('a', 2)")
+    # Columns cut out of a larger frame keep pandas' numbers: 1 and 2 say where they come from.
+    assert prepare(pd.DataFrame(np.c_[LABELS, LABELS]).iloc[:, 1:3]).label_names == ("1", "2")
+
+
+def test_names_given_by_the_user_go_first():
+    for names in (
+        ["p", "q"],
+        ("p", "q"),
+        np.array(["p", "q"]),
+        pd.Index(["p", "q"]),
+        pd.Series(["p", "q"]),
+    ):
+        data = prepare(LABEL_FRAME, FEATURES, label_names=names, feature_names=["s", 3])
+        assert (data.label_names, data.feature_names) == (("p", "q"), ("s", "3"))
+
+
+def test_packed_labels_unpack_to_what_they_were():
+    labels = np.random.default_rng(1).integers(0, 2, (5, 19)).astype(bool)
+    data = prepare(labels)
+    assert data.packed_labels.shape == (5, 3)
+    assert np.array_equal(unpack(data.packed_labels, 19), labels)
+
+
+def test_features_are_not_copied_without_need():
+    assert prepare(LABELS, FEATURES).features is FEATURES
+    matrix = sparse.csr_matrix(FEATURES)
+    assert np.shares_memory(prepare(LABELS, matrix).features.data, matrix.data)
+
+
+def test_features_of_mixed_types_become_numbers():
+    frame = pd.DataFrame({"x": [0.5, 1.5], "flag": [True, False], "n": [3, 4]})
+    data = prepare([[0], [1]], frame)
+    assert data.features.dtype == np.float64
+    assert np.array_equal(data.features, [[0.5, 1.0, 3.0], [1.5, 0.0, 4.0]])
+    frame["nullable"] = pd.Series([7, None], dtype="Int64")
+    with pytest.warns(DataWarning):
+        data = prepare([[0], [1]], frame, missing="drop")
+    assert np.array_equal(data.features, [[0.5, 1.0, 3.0, 7.0]])
+
+
+def freeze(*parts):
+    for part in parts:
+        part.flags.writeable = False
+
+
+def test_the_users_objects_stay_as_they_are_and_may_be_read_only():
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 2, (60, 3)).astype(float)
+    features = rng.normal(size=(60, 4))
+    features[3, 1] = labels[5, 0] = np.nan
+    weights = rng.integers(1, 3, 60).astype(float)
+    weights[9] = 0
+    matrix = sparse.csr_array(features)
+    # The same cell twice and unsorted: what scipy would tidy up in place.
+    matrix.indices[:2] = matrix.indices[1::-1].copy()
+    matrix.indices[4:6] = 2
+    frames = pd.DataFrame(labels, columns=list("abc")), pd.DataFrame(features)
+    freeze(labels, features, weights, matrix.data, matrix.indices, matrix.indptr)
+    before = [part.tobytes() for part in (labels, features, weights)]
+    sparse_before = [part.tobytes() for part in (matrix.data, matrix.indices, matrix.indptr)]
+    frames_before = [frame.copy(deep=True) for frame in frames]
+    for given_labels, given_features in (
+        (labels, features),
+        (labels, matrix),
+        frames,
+        ([frames[0].a, frames[0].b], matrix),
+    ):
+        with pytest.warns(DataWarning):
+            im.IsingModel(given_labels, given_features, freq_weights=weights, missing="drop")
+    assert [part.tobytes() for part in (labels, features, weights)] == before
+    after = [part.tobytes() for part in (matrix.data, matrix.indices, matrix.indptr)]
+    assert after == sparse_before
+    for frame, copy in zip(frames, frames_before, strict=True):
+        assert_frame_equal(frame, copy)
+
+
+def test_a_cell_given_twice_in_a_sparse_matrix_is_the_sum():
+    # Row 0 holds 1 + 2 in its first column; squares of the parts are not the square of the sum.
+    values, columns, ends = np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])
+    twice = sparse.csr_array((values, columns, ends), shape=(2, 2))
+    once = np.array([[3.0, 0.0], [0.0, 4.0]])
+    for matrix in (twice, sparse.csr_matrix(twice), twice.T.tocsr().T, twice.tocoo()):
+        assert_same_totals(totals([[0], [1]], matrix), totals([[0], [1]], once))
+    with pytest.raises(DataError, match="holds 0, 2"):
+        prepare(sparse.csr_array((np.array([1, 1, 1]), columns, ends), shape=(2, 2)))
+
+
+def test_wide_sparse_features_are_never_made_dense():
+    rng = np.random.default_rng(3)
+    n_rows, n_features, n_values = 20_000, 50_000, 200_000
+    cells = rng.integers(0, n_rows, n_values), rng.integers(0, n_features, n_values)
+    features = sparse.coo_array((rng.random(n_values), cells), shape=(n_rows, n_features))
+    labels = sparse.csc_array(rng.integers(0, 2, (n_rows, 3)))
+    for form in ("coo", "csr", "csc"):
+        wide = features.asformat(form)
+        tracemalloc.start()
+        data = prepare(labels, wide, freq_weights=rng.integers(0, 3, n_rows))
+        stats = im.LabelsetStatistics.from_data(data)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        # Dense it would be 8 GB.
+        assert peak < 60e6
+        assert sparse.issparse(stats.sums)
+        assert stats.sums.shape == (8, n_features)
+
+
+def test_sparse_frames_are_never_made_dense():
+    rng = np.random.default_rng(4)
+    matrix = sparse.random_array((20_000, 1_000), density=1e-3, rng=rng)
+    frame = pd.DataFrame.sparse.from_spmatrix(matrix).rename(columns=lambda at: f"word{at}")
+    frame.insert(500, "length", rng.random(20_000))
+    tracemalloc.start()
+    data = prepare(rng.integers(0, 2, (20_000, 2)), frame)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Dense it would be 160 MB.
+    assert peak < 20e6
+    assert sparse.issparse(data.features)
+    assert data.feature_names == tuple(frame.columns)
+    assert_series_equal(
+        pd.Series(data.features[:, [500]].toarray()[:, 0], name="length"), frame["length"]
+    )
+    assert np.array_equal(data.features[:, [999]].toarray()[:, 0], frame["word998"].to_numpy())
+
+
+TEXT = ["must be numeric", "IsingModel.from_formula", "pandas.get_dummies"]
+REFUSED = {
+    "labels −1/1": (2 * LABELS - 1, None, {}, ["'y1' holds -1, 1", "(labels > 0).astype(int)"]),
+    "labels −1/1 sparse": (sparse.csr_array(2 * LABELS - 1), None, {}, ["'y1' holds -1, 1"]),
+    "labels 1/2": (LABELS + 1, None, {}, ["'y1' holds 1, 2", "(labels > 1).astype(int)"]),
+    "labels 0/0.5": (LABELS / 2, None, {}, ["coded 0/1", "'y1' holds 0, 0.5"]),
+    "labels of three values": ([[0, 0], [1, 1], [0, 2]], None, {}, ["'y2' holds 0, 1, 2"]),
+    "labels of many values": (np.arange(14).reshape(7, 2), None, {}, ["holds 0, 2, 4, 6, 8, …"]),
+    "labels 0/255": (LABELS.astype(np.uint8) * 255, None, {}, ["'y1' holds 0, 255"]),
+    "labels with NaN": (
+        pd.DataFrame({"a": [0, np.nan, np.nan], "b": [0, 1, 1]}),
+        None,
+        {},
+        ["labels has missing values in 2 row(s), in column(s) 'a'", "missing='drop'", "fill"],
+    ),
+    "labels with infinity": (
+        [[0, np.inf], [1, 0]],
+        None,
+        {},
+        ["labels has infinite values", "'y2'"],
+    ),
+    "features with NaN": (
+        LABELS,
+        [[1, np.nan], [np.nan, 2], [3, 4], [5, 6]],
+        {},
+        ["features has missing values in 2 row(s), in column(s) 'x1', 'x2'", "missing='drop'"],
+    ),
+    "features with infinity": (
+        LABELS,
+        FEATURE_FRAME.replace(4.0, -np.inf),
+        {},
+        ["features has infinite values", "in 1 row(s), in column(s) 'v'", "missing='drop'"],
+    ),
+    "features with infinity, dropping": (
+        LABELS,
+        sparse.csr_array(np.where(FEATURES == 4.0, np.inf, FEATURES)),
+        {"missing": "drop"},
+        ["features has infinite values", "in column(s) 'x2'"],
+    ),
+    "features too large to square": (
+        LABELS,
+        np.where(FEATURES == 4.0, -1.7e308, FEATURES),
+        {},
+        ["beyond ±1e+100", "in 1 row(s), in column(s) 'x2'"],
+    ),
+    "nothing left": (LABELS, [[np.nan]] * 4, {"missing": "drop"}, ["4 rows", "leaves none"]),
+    "fewer rows of features": (
+        LABELS,
+        FEATURES[:3],
+        {},
+        ["labels has 4 rows and features has 3", "same rows"],
+    ),
+    "fewer weights": (
+        LABELS,
+        None,
+        {"freq_weights": [1, 2]},
+        ["labels has 4 rows and freq_weights has 2"],
+    ),
+    "other index of features": (
+        LABEL_FRAME,
+        FEATURE_FRAME[::-1],
+        {},
+        ["labels and features", "indexes differ", "features.loc[labels.index]", "reset_index"],
+    ),
+    "other index of weights": (
+        LABEL_FRAME,
+        None,
+        {"freq_weights": pd.Series([1, 2, 3, 4], index=list("wxyz"))},
+        ["labels and freq_weights", "indexes differ", "freq_weights.loc[labels.index]"],
+    ),
+    "no rows": (np.empty((0, 2)), None, {}, ["labels must have at least one row", "(0, 2)"]),
+    "no columns": (np.empty((4, 0)), None, {}, ["labels must have at least one column", "(4, 0)"]),
+    "an empty list": ([], None, {}, ["labels must have at least one row"]),
+    "an empty frame": (LABELS, pd.DataFrame(), {}, ["features must have at least one row"]),
+    "no features": (LABELS, LABEL_FRAME[[]], {}, ["features must have", "may be left out"]),
+    "label names twice": (LABEL_FRAME[["a", "a"]], None, {}, ["labels has the name(s) 'a' more"]),
+    "names that are one as text": (pd.DataFrame(LABELS, columns=[1, "1"]), None, {}, ["'1' more"]),
+    "feature names twice": (
+        LABELS,
+        FEATURE_FRAME[["u", "u"]],
+        {},
+        ["features has the name(s) 'u' more than once", "Rename"],
+    ),
+    "given names twice": (
+        LABELS,
+        None,
+        {"label_names": ["p", "p"]},
+        ["label_names has the name(s) 'p'"],
+    ),
+    "label and feature of one name": (
+        LABEL_FRAME,
+        FEATURE_FRAME.rename(columns={"v": "b"}),
+        {},
+        ["'b' is named as label and as feature", "Take the column(s) out"],
+    ),
+    "labels and features of the same names": (
+        LABEL_FRAME,
+        LABEL_FRAME,
+        {},
+        ["'a', 'b' are named as label and as feature"],
+    ),
+    "too few names": (
+        LABELS,
+        FEATURES,
+        {"feature_names": ["u"]},
+        ["feature_names must be a list with one name a column (2), but has 1"],
+    ),
+    "names as one text": (
+        LABELS,
+        None,
+        {"label_names": "ab"},
+        ["label_names must be a list", "is of type str"],
+    ),
+    "names without order": (LABELS, None, {"label_names": {"a", "b"}}, ["is of type set"]),
+    "names as a number": (LABELS, None, {"label_names": 2}, ["is of type int"]),
+    "names without features": (
+        LABELS,
+        None,
+        {"feature_names": ["u"]},
+        ["feature_names", "features is not given"],
+    ),
+    "text": (LABELS, pd.DataFrame({"u": [1, 2, 3, 4], "v": list("abcd")}), {}, ["'v'", *TEXT]),
+    "text in an array": (LABELS, np.array([["a"]] * 4), {}, ["'x1' are of type text", *TEXT]),
+    "text among numbers": (
+        LABELS,
+        np.array([[1, "a"]] * 4, dtype=object),
+        {},
+        ["column(s) 'x2' are of type str", *TEXT],
+    ),
+    "text under an odd name": (
+        LABELS,
+        pd.DataFrame({"eye colour": list("abcd")}),
+        {},
+        ["C(Q('eye colour'))"],
+    ),
+    "categories": (
+        LABELS,
+        FEATURE_FRAME.astype({"v": "category"}),
+        {},
+        ["column(s) 'v' are of type category", *TEXT],
+    ),
+    "categories of booleans": (
+        LABELS,
+        pd.DataFrame({"u": pd.Categorical([True, False, True, True])}),
+        {},
+        ["'u' are of type category"],
+    ),
+    "dates": (
+        LABELS,
+        pd.DataFrame({"day": pd.date_range("2020", periods=4)}),
+        {},
+        ["'day' are of type datetime64", "turn dates and other values into numbers"],
+    ),
+    "dates in an array": (LABELS, np.array([["2020"]] * 4, "M8[D]"), {}, ["type datetime64[D]"]),
+    "times": (LABELS, np.arange(4).astype("m8[s]").reshape(-1, 1), {}, ["type timedelta64[s]"]),
+    "sparse objects": (
+        LABELS,
+        pd.DataFrame({"u": list("abcd")}).astype(pd.SparseDtype(object, 0)),
+        {},
+        ["'u' are of type Sparse[object, 0]"],
+    ),
+    "text labels": (
+        [["yes", "no"], ["no", "no"]],
+        None,
+        {},
+        ["'y1', 'y2' are of type text", "(labels == 'yes').astype(int)", "I(y1 == 'yes')"],
+    ),
+    "categorical labels": (
+        LABEL_FRAME.astype("category"),
+        None,
+        {},
+        ["'a', 'b' are of type category", "Code them 0/1 first"],
+    ),
+    "complex features": (LABELS, FEATURES * 1j, {}, ["features must be numeric", "complex128"]),
+    "complex labels": (pd.DataFrame(LABELS * 1j), None, {}, ["'y1', 'y2' are of type complex128"]),
+    "complex sparse features": (LABELS, sparse.csr_array(FEATURES * 1j), {}, ["complex128"]),
+    "one dimension": (
+        [0, 1, 1],
+        None,
+        {},
+        ["labels must be two-dimensional", "shape (3,)", "numpy.reshape(labels, (-1, 1))"],
+    ),
+    "a Series": (
+        LABELS,
+        FEATURE_FRAME["u"],
+        {},
+        ["features must be two-dimensional", "features.to_frame()"],
+    ),
+    "three dimensions": (np.zeros((2, 2, 2)), None, {}, ["3 dimension(s) and shape (2, 2, 2)"]),
+    "three sparse dimensions": (
+        sparse.coo_array(np.ones((2, 2, 2))),
+        None,
+        {},
+        ["3 dimension(s) and shape (2, 2, 2)"],
+    ),
+    "a number": (3, None, {}, ["labels must be a table", "is of type int", "pandas.DataFrame"]),
+    "None": (None, None, {}, ["labels must be a table", "is of type NoneType"]),
+    "a text": (LABELS, "features.csv", {}, ["features must be a table", "is of type str"]),
+    "a dict": ({"a": [0, 1]}, None, {}, ["is of type dict", "pandas.DataFrame"]),
+    "a generator": ((row for row in LABELS), None, {}, ["is of type generator"]),
+    "ragged rows": ([[0, 1], [1]], None, {}, ["labels must be rectangular", "same number"]),
+    "ragged features": (LABELS, [[1], [1, 2], [3], [4]], {}, ["features must be rectangular"]),
+    "Series of other indexes": (
+        [LABEL_FRAME.a, LABEL_FRAME.b[::-1]],
+        None,
+        {},
+        ["labels must be a list of Series", "number 2 has another index", "pandas.concat"],
+    ),
+    "Series and lists": ([LABEL_FRAME.a, [1, 0, 1, 0]], None, {}, ["number 2", "is no Series"]),
+    "unknown missing": (
+        LABELS,
+        None,
+        {"missing": "skip"},
+        ["missing must be one of 'raise', 'drop', but is 'skip'"],
+    ),
+    "missing as an array": (
+        LABELS,
+        None,
+        {"missing": np.array(["raise", "drop"])},
+        ["missing must be one of"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_can_not_be_used_is_refused_with_a_reason_and_a_way_out(case):
+    labels, features, options, pieces = REFUSED[case]
+    with pytest.raises(DataError) as caught:
+        im.IsingModel(labels, features, **options)
+    message = str(caught.value)
+    for piece in pieces:
+        assert piece in message
+    assert "{" not in message
+    assert message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("weights", "problem"),
+    [
+        ([1, 2, -1, -2], "they are negative in 2 row(s), first in row 2"),
+        ([1, np.inf, 1, 1], "they are too large in 1 row(s), first in row 1"),
+        ([1e308] * 4, "they are too large in 4 row(s)"),
+        ([0, 0, 0, 0], "all of them are zero"),
+        (list("abcd"), "they are of type str"),
+        (list("1234"), "they are of type str"),
+        (pd.date_range("2020", periods=4), "they are of type datetime64"),
+        (pd.Series([1, 2, 3, 4]).astype("category"), "they are of type category"),
+        ([1j] * 4, "they are of type complex128"),
+        (np.ones((4, 1)), "they have shape (4, 1) where (4,) is wanted"),
+        (pd.DataFrame({"w": [1, 2, 3, 4]}), "they have shape (4, 1)"),
+        (2, "they have shape () where (4,) is wanted"),
+        ("w", "they have shape ()"),
+        (sparse.csr_array([[1, 2, 3, 4]]), "they have shape ()"),
+    ],
+)
+def test_weights_that_can_not_be_counts_are_refused(weights, problem):
+    with pytest.raises(DataError) as caught:
+        prepare(LABELS, FEATURES, freq_weights=weights)
+    assert str(caught.value).startswith("freq_weights must hold one number a row")
+    assert problem in str(caught.value)
+
+
+def test_weights_of_ragged_rows_are_refused():
+    with pytest.raises(DataError, match="freq_weights must be rectangular"):
+        prepare(LABELS, freq_weights=[[1], [1, 2], [3], [4]])
+
+
+@pytest.mark.parametrize("labels", [np.zeros((30, 2)), [[0, 1]], np.ones((5, 1), dtype=bool)])
+def test_labels_of_which_none_varies_are_refused(labels):
+    with pytest.raises(DataError, match=r"no label varies.*in all \d+ rows.*0/1 outcomes"):
+        im.IsingModel(labels)
+
+
+def test_what_weights_leave_must_vary():
+    with pytest.raises(DataError, match="no label varies"):
+        im.IsingModel([[0], [0], [1]], freq_weights=[3, 2, 0])
+
+
+def sample(n_rows=200, seed=5):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 2, (n_rows, 3)), rng.normal(size=(n_rows, 2))
+
+
+@pytest.mark.parametrize("constant", [0, 1])
+def test_a_constant_label_is_warned_about_once_and_can_be_fitted(constant):
+    labels, features = sample()
+    labels[:, 1] = constant
+    with pytest.warns(DataWarning) as caught:
+        model = im.IsingModel(labels, features)
+    assert len(caught) == 1
+    assert "label(s) 'y2' are the same in every row" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    results = model.fit()
+    assert np.isfinite(results.params.loc["y1", "y3"])
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_a_constant_feature_is_warned_about_once_and_can_be_fitted(container):
+    labels, features = sample()
+    features = container(np.c_[features, np.full(len(features), 0.1)])
+    with pytest.warns(DataWarning) as caught:
+        model = im.IsingModel(labels, features)
+    assert len(caught) == 1
+    assert "feature(s) 'x3' are the same in every row" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert model.fit().converged
+
+
+def test_constant_labels_and_features_are_warned_about_apart():
+    labels, features = sample()
+    labels[:, 0], features[:, 0] = 0, 3.0
+    # Where y2 is 1, y3 is: separation is told too, at the fit.
+    labels[:, 2] |= labels[:, 1]
+    with pytest.warns(DataWarning) as caught:
+        model = im.IsingModel(labels, features)
+    assert len(caught) == 2
+    with pytest.warns(SeparationWarning) as caught:
+        model.fit()
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_dropped_rows_are_told_once_where_the_user_is():
+    labels, features = sample()
+    features[:3, 0] = np.nan
+    for call in (prepare, im.IsingModel, im.LabelsetStatistics.from_arrays):
+        with pytest.warns(DataWarning) as caught:
+            call(labels, features, missing="drop")
+        assert len(caught) == 1
+        assert str(caught[0].message) == "3 of 200 rows have missing values and were dropped."
+        assert caught[0].filename == __file__
+
+
+def test_missing_values_drop_rows_of_labels_features_and_weights_together():
+    labels = np.array([[0, 1], [1, np.nan], [1, 0], [0, 0], [1, 1]])
+    features = np.array([[0.0], [1.0], [np.nan], [3.0], [4.0]])
+    weights = [1, 2, 3, np.nan, 5]
+    for container in (np.asarray, pd.DataFrame, sparse.csr_array):
+        with pytest.warns(DataWarning, match="3 of 5 rows"):
+            data = prepare(
+                container(labels), container(features), freq_weights=weights, missing="drop"
+            )
+        assert np.array_equal(data.labels, [[0, 1], [1, 1]])
+        assert np.array_equal(dense(data.features), [[0.0], [4.0]])
+        assert list(data.weights) == [1.0, 5.0]
+        assert data.n_dropped == 3
+
+
+def test_indexes_are_compared_only_where_both_sides_have_one():
+    assert prepare(LABELS, FEATURE_FRAME[::-1]).n_rows == 4
+    assert prepare(LABEL_FRAME[::-1], FEATURES, freq_weights=np.ones(4)).n_rows == 4
+    both = [0, 0, 1, 1]
+    assert prepare(LABEL_FRAME.set_axis(both), FEATURE_FRAME.set_axis(both)).n_rows == 4
+
+
+def test_new_labels_are_matched_by_name_in_any_order():
+    frame = pd.DataFrame({"b": [1, 0], "other": [5, 6], "a": [0, 0]})
+    assert np.array_equal(prepare_labels(frame, ("a", "b")), [[False, True], [False, False]])
+    numbered = pd.DataFrame([[1, 0]], columns=[20, 10])
+    assert np.array_equal(prepare_labels(numbered, ("10", "20")), [[False, True]])
+    assert np.array_equal(prepare_labels([[1, 0]], ("a", "b")), [[True, False]])
+    with pytest.raises(DataError, match=r"lacks the column\(s\) 'c' that the model was fitted on"):
+        prepare_labels(frame, ("a", "c"))
+    with pytest.raises(DataError, match="must have the 2 columns that the model was fitted on"):
+        prepare_labels([[1]], ("a", "b"))
+    with pytest.raises(DataError, match="'a', 'b' more than once"):
+        prepare_labels(pd.concat([frame, frame], axis=1), ("a", "b"))
+
+
+def test_an_option_is_one_of_those_that_exist():
+    check_option("rule", "and", ("and", "or"))
+    check_option("which", np.int64(2).item(), (1, 2))
+    for given_option in ("AND", None, ["and"], np.array(["and", "or"]), 1.0):
+        with pytest.raises(DataError, match="rule must be one of 'and', 'or', but is"):
+            check_option("rule", given_option, ("and", "or"))
