@@ -5,11 +5,34 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from isingmlc.data import StrArray
 from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodewise import FitSettings, NodeFit, find_aliases
 
 # With fewer rows of one kind than this, large-sample p-values of a label are not to be trusted.
 RARE = 10
+
+
+def why_untestable(stats: LabelsetStatistics, fits: tuple[NodeFit, ...]) -> StrArray:
+    """Say of each label whether there is anything to test.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        What was fitted.
+    fits : tuple of NodeFit
+        The fits.
+
+    Returns
+    -------
+    ndarray of object, shape (K,)
+        ``ok``, ``constant-label`` or ``determined-label``.
+    """
+    reasons = np.full(len(fits), "ok", dtype=object)
+    reasons[[not fit.in_play.any() for fit in fits]] = "determined-label"
+    constant = stats.patterns.all(axis=0) | ~stats.patterns.any(axis=0)
+    reasons[constant] = "constant-label"
+    return reasons
 
 
 def diagnose(
@@ -34,7 +57,7 @@ def diagnose(
     positives = stats.counts @ stats.patterns
     minority = np.minimum(positives, stats.nobs - positives)
     constant = minority == 0
-    uncertain = np.array([fit.in_play.any() for fit in fits])
+    reasons = why_untestable(stats, fits)
     aliases = find_aliases(stats.patterns, settings.intercept)
     names = np.array(stats.label_names, dtype=object)
     constants = np.array([_theorem_constants(fit, stats) for fit in fits])
@@ -48,7 +71,7 @@ def diagnose(
             "labelsets": [int(fit.in_play.sum()) for fit in fits],
             "rows": [stats.counts[fit.in_play].sum() for fit in fits],
             "separated": ~constant & np.array([not fit.in_play.all() for fit in fits]),
-            "determined": ~constant & ~uncertain,
+            "determined": reasons == "determined-label",
             "infinite": [int(np.isinf(fit.coef).sum()) for fit in fits],
             "aliased_with": [", ".join(names[list(others)]) for others in aliases],
             "iterations": [fit.iterations for fit in fits],
@@ -56,9 +79,7 @@ def diagnose(
             "min_variance": constants[:, 0],
             "min_eigenvalue": constants[:, 1],
             "pseudo_r2": 1 - np.array([fit.llf for fit in fits]) / null,
-            "reason": np.select(
-                [constant, ~uncertain], ["constant-label", "determined-label"], "ok"
-            ),
+            "reason": reasons,
         },
         index=pd.Index(stats.label_names),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -311,7 +312,7 @@ class LabelsetStatistics:
             sums = self.sums + counts * step
         products = {
             term: recenter_products(
-                self.term_products[term], _dense(self.sums[:, at]), self.counts, moved[at]
+                self.term_products[term], dense(self.sums[:, at]), self.counts, moved[at]
             )
             for term, at in self.term_columns.items()
         }
@@ -335,7 +336,7 @@ class LabelsetStatistics:
         def pooled(mine: Any, theirs: Any) -> Any:
             if sparse.issparse(mine) and sparse.issparse(theirs):
                 return sparse.csr_array(pool @ sparse.vstack([mine, theirs], format="csr"))
-            return pool @ np.concatenate([_dense(mine), _dense(theirs)])
+            return pool @ np.concatenate([dense(mine), dense(theirs)])
 
         return LabelsetStatistics(
             patterns,
@@ -360,14 +361,9 @@ class LabelsetStatistics:
         # The start value of sum().
         return self if other == 0 else NotImplemented
 
+    @cached_property
     def constant_features(self) -> BoolArray:
-        """Mark the features that are the same in every row.
-
-        Returns
-        -------
-        ndarray of bool, shape (p,)
-            True where a feature does not vary.
-        """
+        """Marks of the features that are the same in every row, shape (p,)."""
         sums = np.asarray(self.sums.sum(axis=0))
         squares = np.asarray(self.squares.sum(axis=0))
         # Around a shift inside the data a feature that varies keeps nearly all of its squares.
@@ -448,9 +444,21 @@ class LabelsetStatistics:
         )
 
 
-def _dense(matrix: Any) -> FloatArray:
-    dense: FloatArray = matrix.toarray() if sparse.issparse(matrix) else matrix
-    return dense
+def dense(matrix: Any) -> FloatArray:
+    """Give an array, whether a matrix is sparse or not.
+
+    Parameters
+    ----------
+    matrix : ndarray or csr_array
+        A block small enough to be dense.
+
+    Returns
+    -------
+    ndarray
+        The same numbers.
+    """
+    array: FloatArray = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return array
 
 
 def _batch_data(

@@ -251,7 +251,7 @@ class IsingModel:
         for template, concerned in (
             (exc.CONSTANT_LABELS, names[minority == 0]),
             (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
-            (exc.CONSTANT_FEATURES, features[stats.constant_features()]),
+            (exc.CONSTANT_FEATURES, features[stats.constant_features]),
         ):
             if len(concerned):
                 message = template.format(names=exc.shorten(concerned), rare=RARE)

@@ -39,7 +39,7 @@ _PATIENCE = 5
 _PATIENCE_WARM = 2
 _COLLAPSE = 0.1
 # Guesses at what is separated before the linear programme is asked.
-_GUESSES = 2
+_GUESSES = 3
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def fit_nodes(
     design = np.column_stack([np.ones(len(patterns)), patterns])
     gram = design.T @ design
     first = 0 if settings.intercept else 1
-    aliased = len(independent_columns(gram[first:, first:]).dropped) > 0
+    whole = independent_columns(gram[first:, first:])
     constant = np.ptp(patterns.astype(np.int8), axis=0) == 0
     # These matrices are small: more threads only get in each other's way.
     with _thread_pools().limit(limits=1, user_api="blas"):
@@ -194,8 +194,10 @@ def fit_nodes(
         for label in range(patterns.shape[1]):
             columns = np.delete(np.arange(first, len(gram)), label + 1 - first)
             free = np.zeros((len(gram), 0))
-            if aliased and settings.method != "ridge":
-                chosen = independent_columns(gram[np.ix_(columns, columns)])
+            if len(whole.dropped) and settings.method != "ridge":
+                chosen = whole.without(label + 1 - first)
+                if chosen is None:
+                    chosen = independent_columns(gram[np.ix_(columns, columns)])
                 free = np.zeros((len(gram), len(chosen.dropped)))
                 free[columns] = chosen.null_space
                 columns = columns[chosen.kept]

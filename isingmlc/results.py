@@ -14,6 +14,7 @@ from scipy import stats as distributions
 from isingmlc import exceptions as exc
 from isingmlc.data import FloatArray, check_option, prepare_labels
 from isingmlc.diagnostics import diagnose
+from isingmlc.feature_methods import FeatureMethods
 from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodes import NodeModels
 from isingmlc.nodewise import FitSettings, NodeFit
@@ -22,16 +23,14 @@ from isingmlc.storage import read_arrays, write_arrays
 if TYPE_CHECKING:
     import networkx
 
-    from isingmlc.edge_tests import EdgeTests
     from isingmlc.model import IsingModel
-    from isingmlc.ranking import FeatureRanking
     from isingmlc.summary import IsingSummary
 
 RULES = ("mean", "min", "max", "and", "or")
 _FILE_KIND = "Ising results"
 
 
-class IsingResults:
+class IsingResults(FeatureMethods):
     """A fitted Ising network of labels.
 
     Made by `IsingModel.fit`. Nothing in it can be set; tables carry the names of the labels.
@@ -384,43 +383,6 @@ class IsingResults:
                 ends = self.label_names[first], self.label_names[second]
                 graph.add_edge(*ends, weight=float(weight))
         return graph
-
-    # Features
-
-    def score_test(self) -> EdgeTests:
-        """Test every feature–label edge with Rao's score statistic, without refitting.
-
-        Returns
-        -------
-        EdgeTests
-            Statistics, p-values and reasons, features × labels.
-        """
-        from isingmlc.edge_tests import score_test
-
-        return score_test(
-            self.model.statistics,
-            self.fits,
-            self.diagnostics["reason"],
-            intercept=self.settings.intercept,
-        )
-
-    def rank_features(self, method: str = "score") -> FeatureRanking:
-        """Rank the features by how much they matter to the labels.
-
-        Parameters
-        ----------
-        method : {"score"}
-            The sum over labels of the score statistics.
-
-        Returns
-        -------
-        FeatureRanking
-            The features, best first.
-        """
-        from isingmlc.ranking import rank_by_score
-
-        check_option("method", method, ("score",))
-        return rank_by_score(self.score_test())
 
     # What a person reads
 

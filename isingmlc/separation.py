@@ -41,11 +41,11 @@ class Columns:
 
     @property
     def null_space(self) -> FloatArray:
-        """Orthonormal basis of the directions that change no linear predictor."""
+        """Directions that change no linear predictor, as columns that span them."""
         basis = np.zeros((len(self.kept) + len(self.dropped), len(self.dropped)))
         basis[self.kept] = -self.dependence
         basis[self.dropped, np.arange(len(self.dropped))] = 1.0
-        return np.asarray(np.linalg.qr(basis)[0])
+        return basis
 
     @property
     def estimable(self) -> IntArray:
@@ -55,6 +55,18 @@ class Columns:
     def carry_over(self, coef: FloatArray) -> FloatArray:
         """Give coefficients of the kept columns with the linear predictor of all of them."""
         return np.asarray(coef[self.kept] + self.dependence @ coef[self.dropped])
+
+    def without(self, column: int) -> Columns | None:
+        """Leave out a column on which no other depends; None where that is not so easy."""
+        at = np.flatnonzero(self.kept == column)
+        if not len(at) or self.dependence[at[0]].any():
+            return None
+        kept = np.delete(self.kept, at)
+        return Columns(
+            kept - (kept > column),
+            self.dropped - (self.dropped > column),
+            np.delete(self.dependence, at, axis=0),
+        )
 
 
 def independent_columns(gram: FloatArray) -> Columns:
@@ -236,7 +248,7 @@ def shortest_direction(
     outcome : ndarray of bool, shape (rows,)
         Their outcomes.
     null_space : ndarray, shape (columns, d)
-        Orthonormal directions that leave all other rows alone.
+        Directions that leave all other rows alone, as columns that span them.
 
     Returns
     -------
@@ -254,6 +266,7 @@ def shortest_direction(
     >>> shortest_direction(np.array([[1.0, 0.0]]), np.array([False]), np.eye(2))
     array([-1.,  0.])
     """
+    null_space = np.linalg.qr(null_space)[0]
     margins = np.where(outcome, 1.0, -1.0)[:, None] * (settled @ null_space)
     target = np.zeros(margins.shape[1] + 1)
     target[-1] = 1.0

@@ -15,10 +15,12 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 from statsmodels.iolib.tableformatting import fmt_params
 
+from isingmlc.arguments import check_count
 from isingmlc.data import BoolArray
 from isingmlc.diagnostics import RARE
 
 if TYPE_CHECKING:
+    from isingmlc.edge_tests import EdgeTests
     from isingmlc.results import IsingResults
 
 # Up to so many labels every label has a table of its own; beyond, the strongest pairs share one.
@@ -151,6 +153,82 @@ def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
     return IsingSummary([head, *tables], attention(results))
 
 
+def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
+    """Summarise the strongest edges of many tests.
+
+    Parameters
+    ----------
+    edges : EdgeTests
+        The tests.
+    top : int
+        How many edges to list.
+    adjust : str
+        How p-values are adjusted for multiplicity.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the edges with the smallest p-values, notes.
+    """
+    frame = edges.to_frame(adjust)
+    tested = frame[frame["reason"] == "ok"]
+    listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
+    columns = ["statistic", "df", "pvalue", "pvalue_adj"]
+    names = ["feature", "label", *(["with"] if "with" in frame else [])]
+    digits = {"statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}", "pvalue_adj": "{:.3g}"}
+    rows = [
+        [
+            *(_shorten(row[name]) for name in names),
+            *(digits[column].format(row[column]) for column in columns),
+        ]
+        for _, row in listed.iterrows()
+    ]
+    widths = [max(map(len, [name, *(row[at] for row in rows)])) for at, name in enumerate(names)]
+    header = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
+    table = Table(
+        rows,
+        [*header, *columns],
+        f"The {len(rows)} strongest of {len(tested)} edges",
+        "l" * len(names) + "r" * len(columns),
+        widths + [_COLUMN] * len(columns),
+    )
+    kind = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}[edges.test]
+    left = [
+        ("Features:", f"{len(edges.features)}"),
+        ("Labels:", f"{len(edges.labels)}"),
+        ("Interactions:", edges.interactions or "none"),
+    ]
+    right = [
+        ("Edges tested:", f"{len(tested)} of {len(frame)}"),
+        ("Distribution:", edges.distribution),
+        ("Adjusted p-values:", adjust),
+    ]
+    width = sum(table.widths) + len(table.widths) - 1
+    head = _two_columns(f"{kind} Tests of Feature-Label Edges", left, right, width)
+    notes = [f"Null: {edges.null}."]
+    for reason, count in frame["reason"].value_counts().items():
+        if reason != "ok":
+            notes.append(f"{count} edges could not be tested: {reason}.")
+    if edges.note:
+        notes.append(f"{edges.note[0].upper()}{edges.note[1:]}.")
+    return IsingSummary([head, table], notes)
+
+
+def _two_columns(
+    title: str, left: list[tuple[str, str]], right: list[tuple[str, str]], width: int
+) -> Table:
+    """Put two lists of names and values side by side."""
+    gap = 3
+    names = [max(len(name) for name, _ in part) for part in (left, right)]
+    room = max(width - sum(names) - gap - 3, 12)
+    widths = [names[0], room // 2, gap + names[1], room - room // 2]
+    rows = [
+        [name, value, " " * gap + other, number]
+        for (name, value), (other, number) in zip(left, right, strict=True)
+    ]
+    return Table(rows, None, title, "lrlr", widths)
+
+
 def _head(results: IsingResults, width: int) -> Table:
     settings = results.settings
     method = f"ridge, alpha={settings.alpha:g}" if results.method == "ridge" else results.method
@@ -168,13 +246,7 @@ def _head(results: IsingResults, width: int) -> Table:
         ("BIC:", f"{results.bic:.4f}"),
         ("Converged:", "yes" if results.converged else "NO"),
     ]
-    rows = [[*pair, *other] for pair, other in zip(left, right, strict=True)]
-    names = [max(len(name) for name, _ in part) for part in (left, right)]
-    gap = 3
-    room = width - sum(names) - gap - 3
-    widths = [names[0], room // 2, gap + names[1], room - room // 2]
-    rows = [[name, value, " " * gap + other, number] for name, value, other, number in rows]
-    return Table(rows, None, "Ising Model Results", "lrlr", widths)
+    return _two_columns("Ising Model Results", left, right, width)
 
 
 def _number(value: float, digits: int) -> str:

@@ -55,6 +55,17 @@ def results(model, request):
     return model.fit(method=request.param)
 
 
+# What needs rows, features, a distribution, or a fit without Firth's penalty says so.
+NEED_MORE = (
+    "predict",
+    "joint_distribution",
+    "score_test",
+    "rank_features",
+    "wald_test",
+    "lr_test",
+)
+
+
 def result_checker(results):
     """Read every public attribute and call every method that needs no argument."""
     for name in dir(results):
@@ -67,7 +78,7 @@ def result_checker(results):
             try:
                 value()
             except im.exceptions.ModelError:
-                if name not in ("predict", "joint_distribution"):
+                if name not in NEED_MORE:
                     raise
 
 
@@ -120,9 +131,10 @@ def test_saved_results_come_back_as_they_were(results, tmp_path):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(results, name))
     assert again.llf == results.llf
     assert str(again.summary()) == str(results.summary())
-    pd.testing.assert_frame_equal(
-        again.score_test().statistic, results.score_test().statistic, check_exact=True
-    )
+    if results.feature_names:
+        pd.testing.assert_frame_equal(
+            again.score_test().statistic, results.score_test().statistic, check_exact=True
+        )
     vectors = results.model.statistics.patterns
     pd.testing.assert_frame_equal(again.predict(vectors), results.predict(vectors))
 

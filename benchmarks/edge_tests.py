@@ -1,0 +1,207 @@
+"""Time all score tests, from arrays to the table of p-values, against what people use.
+
+Prints tables, all measured in this run, with one thread:
+
+- against statsmodels: one GLM fit a label, then its ``score_test`` feature by feature (timed on a
+  sample of features and scaled up);
+- against R: ``add1(test="Rao")``, where R is installed, on scene;
+- against scikit-learn: ``chi2`` called once a label, the cheapest filter in use.
+
+Real data are looked for in the folder named by ISINGMLC_DATA, or in ../shared/data beside the
+project.
+
+    python benchmarks/edge_tests.py
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from scipy import sparse
+from sklearn.feature_selection import chi2
+
+import isingmlc as im
+
+SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
+SAMPLE = 5
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    """Give the best of several times."""
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def all_edges(labels: pd.DataFrame, features: object, interactions: str | None = None) -> object:
+    return im.IsingModel(labels, features).fit().score_test(interactions).pvalue
+
+
+def statsmodels_loop(labels: pd.DataFrame, features: np.ndarray) -> float:
+    """Time the fits, and the tests of a sample of features, and scale these up."""
+    fitting = testing = 0.0
+    n_features = features.shape[1]
+    sample = np.linspace(0, n_features - 1, SAMPLE).astype(int)
+    for name in labels:
+        others = sm.add_constant(labels.drop(columns=name).to_numpy(float), has_constant="add")
+        glm = sm.GLM(labels[name].to_numpy(), others, family=sm.families.Binomial())
+        start = time.perf_counter()
+        params = glm.fit().params
+        middle = time.perf_counter()
+        for column in sample:
+            # On determined labels statsmodels meets a singular matrix; the time counts anyway.
+            with contextlib.suppress(np.linalg.LinAlgError):
+                glm.score_test(params, exog_extra=features[:, [column]], observed=False)
+        fitting += middle - start
+        testing += time.perf_counter() - middle
+    return fitting + testing * n_features / SAMPLE
+
+
+def chi2_loop(labels: np.ndarray, features: object) -> None:
+    for column in labels.T:
+        chi2(features, column)
+
+
+def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    dense_rows, sparse_rows = [], []
+    for name, limit in SETS.items():
+        if not (data_dir / name).is_dir():
+            print(f"{name}: not found in the data folder, left out")
+            continue
+        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
+        if limit:
+            data = im.datasets.limit_labels(data, limit)
+        features = data.features
+        features = features.toarray() if sparse.issparse(features) else features.to_numpy(float)
+        # chi2 wants counts: measure everything from the smallest value.
+        counts = features - features.min(axis=0)
+        labels = data.labels.to_numpy()
+        ours = seconds(lambda y=data.labels, x=features: all_edges(y, x), 5)
+        theirs = seconds(lambda y=labels, x=counts: chi2_loop(y, x), 3)
+        loop = statsmodels_loop(data.labels, features)
+        size = {"data": name, "rows": len(labels), "p": features.shape[1], "K": labels.shape[1]}
+        dense_rows.append(
+            {
+                **size,
+                "isingmlc ms": 1e3 * ours,
+                "statsmodels s": loop,
+                "times faster": loop / ours,
+                "chi2 ms": 1e3 * theirs,
+                "of chi2": ours / theirs,
+            }
+        )
+        if sparse.issparse(data.features):
+            ours = seconds(lambda y=data.labels, x=data.features: all_edges(y, x), 5)
+            theirs = seconds(lambda y=labels, x=data.features: chi2_loop(y, x), 3)
+            sparse_rows.append(
+                {
+                    **size,
+                    "isingmlc ms": 1e3 * ours,
+                    "chi2 ms": 1e3 * theirs,
+                    "of chi2": ours / theirs,
+                }
+            )
+    return pd.DataFrame(dense_rows), pd.DataFrame(sparse_rows)
+
+
+def compare_interactions(data_dir: Path) -> pd.DataFrame:
+    if not (data_dir / "bibtex").is_dir():
+        return pd.DataFrame()
+    data = im.datasets.load_mulan("bibtex", part="train", data_dir=data_dir)
+    data = im.datasets.limit_labels(data, 50)
+    results = im.IsingModel(data.labels, data.features.toarray()).fit()
+    plain = seconds(lambda: results.score_test().pvalue, 3)
+    rows = []
+    for kind in ("individual", "joint"):
+        took = seconds(lambda kind=kind: results.score_test(kind), 1)
+        tracemalloc.start()
+        results.score_test(kind)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        rows.append(
+            {
+                "bibtex, 50 labels": kind,
+                "ms": 1e3 * took,
+                "plain ms": 1e3 * plain,
+                "ratio": took / plain,
+                "peak / (p K² floats)": peak / (8 * len(data.feature_names) * 50**2),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def compare_r(data_dir: Path) -> pd.DataFrame:
+    """Time R's add1 on scene, and say how far its statistics are from ours."""
+    if shutil.which("Rscript") is None or not (data_dir / "scene").is_dir():
+        print("Rscript: not found, left out")
+        return pd.DataFrame()
+    data = im.datasets.load_mulan("scene", part="train", data_dir=data_dir)
+    edges = im.IsingModel(data.labels, data.features).fit().score_test()
+    ours = seconds(lambda: all_edges(data.labels, data.features), 5)
+    with tempfile.TemporaryDirectory() as folder:
+        data.labels.join(data.features).to_csv(f"{folder}/scene.csv", index=False)
+        script = f"""
+        d <- read.csv("{folder}/scene.csv"); K <- {data.labels.shape[1]}; x <- names(d)[-(1:K)]
+        start <- proc.time()[3]; out <- list()
+        for (k in 1:K) {{
+          f <- reformulate(names(d)[(1:K)[-k]], names(d)[k])
+          g <- suppressWarnings(glm(f, binomial, d, control=glm.control(epsilon=1e-14, maxit=100)))
+          a <- suppressWarnings(add1(g, reformulate(c(".", x)), test="Rao", data=d))
+          out[[k]] <- data.frame(label=names(d)[k], feature=x, rao=a[x, "Rao score"])
+        }}
+        cat(proc.time()[3] - start, "\\n"); write.csv(do.call(rbind, out), "{folder}/rao.csv")
+        """
+        done = subprocess.run(
+            ["Rscript", "-e", script], capture_output=True, text=True, check=True
+        )
+        theirs = pd.read_csv(f"{folder}/rao.csv")
+    found = [edges.statistic.loc[row.feature, row.label] for row in theirs.itertuples()]
+    return pd.DataFrame(
+        [
+            {
+                "data": "scene",
+                "isingmlc ms": 1e3 * ours,
+                "R add1 s": float(done.stdout.split()[0]),
+                "times faster": float(done.stdout.split()[0]) / ours,
+                "median difference": np.nanmedian(np.abs(np.array(found) / theirs["rao"] - 1)),
+            }
+        ]
+    )
+
+
+def main() -> None:
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    data_dir = Path(os.environ.get("ISINGMLC_DATA", beside))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dense, thin = compare(data_dir)
+        for title, table in (
+            ("Arrays to p-values, dense features", dense),
+            ("Arrays to p-values, sparse features", thin),
+            ("Interactions", compare_interactions(data_dir)),
+            ("R", compare_r(data_dir)),
+        ):
+            if len(table):
+                print(f"\n{title}\n{table.to_string(index=False, float_format='%.3g')}")
+
+
+if __name__ == "__main__":
+    main()
