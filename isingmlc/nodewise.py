@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from isingmlc.data import BoolArray, FloatArray, IntArray, check_option, row_blocks
 from isingmlc.separation import (
+    Columns,
     independent_columns,
     peel,
     settled_rows,
@@ -266,14 +267,12 @@ def _fit_limit(
     in_play, rounds = peel(np.delete(design[:, 1:], label, axis=1), outcome, settings.intercept)
     directions = list(np.insert(rounds, label + 1, 0.0, axis=1))
     start: FloatArray | None = None
-    steps = 0
-    guesses = 0
+    steps = guesses = 0
     all_settled = False
+    chosen = _rank(design[np.ix_(in_play, columns)])
     while True:
-        regressors = design[np.ix_(in_play, columns)]
-        chosen = independent_columns(regressors.T @ regressors)
         basis = columns[chosen.kept]
-        inner, result = regressors[:, chosen.kept], outcome[in_play]
+        inner, result = design[np.ix_(in_play, basis)], outcome[in_play]
         solution = _newton(
             inner,
             result,
@@ -289,17 +288,23 @@ def _fit_limit(
         start[basis] = solution.coef
         # Along a separated direction a Newton step moves each settled row by about one and no
         # other row; such a guess is checked, and only where it fails a programme is solved.
-        settled = np.where(result, 1.0, -1.0) * (inner @ solution.step) > 0.5
-        direction = _settling_direction(inner, result, settled)
         guesses += 1
-        if direction is None and guesses >= _GUESSES:
+        if guesses <= _GUESSES:
+            settled = np.where(result, 1.0, -1.0) * (inner @ solution.step) > 0.5
+        else:
             settled = settled_rows(inner, result)
             all_settled = True
-            direction = _settling_direction(inner, result, settled)
+        if not settled.any():
+            continue
+        remaining = in_play.copy()
+        remaining[np.flatnonzero(in_play)[settled]] = False
+        rest = _rank(design[np.ix_(remaining, columns)])
+        regressors = design[np.ix_(in_play & ~remaining, columns)]
+        direction = shortest_direction(regressors, result[settled], rest.null_space)
         if direction is not None:
             directions.append(np.zeros(size))
-            directions[-1][basis] = direction
-            in_play[np.flatnonzero(in_play)[settled]] = False
+            directions[-1][columns] = direction
+            in_play, chosen = remaining, rest
     eta = inner @ solution.coef
     probability = outcome.astype(np.float64)
     probability[in_play] = expit(eta)
@@ -372,15 +377,8 @@ def _fit_penalised(
     )
 
 
-def _settling_direction(
-    design: FloatArray, outcome: BoolArray, settled: BoolArray
-) -> FloatArray | None:
-    """Find the direction that settles just these rows; None where there is none."""
-    if not settled.any():
-        return None
-    remaining = design[~settled]
-    free = independent_columns(remaining.T @ remaining).null_space
-    return shortest_direction(design[settled], outcome[settled], free)
+def _rank(regressors: FloatArray) -> Columns:
+    return independent_columns(regressors.T @ regressors, in_order=False)
 
 
 def _newton(
@@ -402,17 +400,20 @@ def _newton(
         start = _first_step(design, outcome, counts, ridge)
         steps = 1
 
-    def objective(coef: FloatArray, eta: FloatArray) -> float:
-        return float(counts @ _log_likelihood(eta, outcome) - 0.5 * coef @ (penalty * coef))
+    # With the sign of the outcome, expit of the linear predictor is what happened to happen.
+    signed = np.where(outcome, 1.0, -1.0)[:, None] * design
 
-    coef, eta = start, design @ start
-    value = objective(coef, eta)
+    def objective(coef: FloatArray, margin: FloatArray) -> float:
+        return float(counts @ log_expit(margin) - 0.5 * coef @ (penalty * coef))
+
+    coef, margin = start, signed @ start
+    value = objective(coef, margin)
     previous = np.inf
     while True:
-        probability = expit(eta)
-        weights = counts * probability * expit(-eta)
-        gradient = design.T @ (counts * (outcome - probability)) - penalty * coef
-        covariance = _inverse(design.T @ (weights[:, None] * design) + ridge)
+        surprise = expit(-margin)
+        weights = counts * surprise * (1 - surprise)
+        gradient = (counts * surprise) @ signed - penalty * coef
+        covariance = _inverse((signed.T * weights) @ signed + ridge)
         if covariance is None:
             unknown = np.full_like(ridge, np.nan)
             return _Solution(coef, unknown, np.zeros_like(coef), steps, converged=False)
@@ -427,12 +428,12 @@ def _newton(
         length = 1.0
         while True:
             candidate = coef + length * step
-            new_eta = design @ candidate
-            new_value = objective(candidate, new_eta)
+            new_margin = signed @ candidate
+            new_value = objective(candidate, new_margin)
             if new_value >= value - 1e-12 * abs(value) or length < 1e-6:
                 break
             length /= 2
-        coef, eta, value = candidate, new_eta, new_value
+        coef, margin, value = candidate, new_margin, new_value
         steps += 1
 
 

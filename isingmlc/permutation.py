@@ -112,7 +112,6 @@ def _permuted_statistics(
 
     sums, squares = side_by_side(pool @ values), side_by_side(pool @ values**2)
     statistic = np.full((count, n_part, stats.patterns.shape[1]), np.nan)
-    for null in nulls:
-        scores = plain_scores(null, sums, squares).statistic()
-        statistic[:, :, null.label] = scores.reshape(count, n_part)
+    for null, scores in zip(nulls, plain_scores(nulls, sums, squares), strict=True):
+        statistic[:, :, null.label] = scores.statistic().reshape(count, n_part)
     return statistic

@@ -21,6 +21,8 @@ LOG_10 = float(np.log(10))
 WEIGHT_ROUNDING = 1e-8
 # Nearer to zero than this many standard deviations the saddlepoint formula is 0/0.
 SMALLEST_CUTOFF = 0.1
+# A local false discovery rate is a ratio of densities, which there is not at 0 itself.
+SMALLEST_LOCAL = 1e-300
 METHODS = tuple(
     name
     for name in (
@@ -278,7 +280,7 @@ def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> Float
     Raises
     ------
     DataError
-        When there is no such method, or a value is not between 0 and 1.
+        When there is no such method, or a p-value or `alpha` is not between 0 and 1.
 
     Examples
     --------
@@ -286,6 +288,8 @@ def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> Float
     array([0.02,  nan, 0.08])
     """
     check_option("method", method, METHODS)
+    if not 0 < alpha < 1:
+        raise exc.DataError(f"alpha must lie between 0 and 1, but is {alpha!r}.")
     values = np.asarray(pvalues, dtype=float)
     if values.ndim != 1:
         raise exc.DataError(
@@ -303,6 +307,8 @@ def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> Float
     if method == "holm":
         adjusted[known] = _holm(counted)
     elif counted.size:
+        if method == "lfdr":
+            counted = np.maximum(counted, SMALLEST_LOCAL)
         # Values of exactly 0 and 1 make statsmodels divide by zero on the way to right results.
         with np.errstate(divide="ignore", over="ignore"):
             adjusted[known] = multipletests(counted, alpha=alpha, method=method)[1]
@@ -334,7 +340,7 @@ def adjust_within(
     Raises
     ------
     DataError
-        When there is no such method or family, or a value is not between 0 and 1.
+        When there is no such method or family, or a p-value or `alpha` is not between 0 and 1.
 
     Examples
     --------

@@ -37,7 +37,7 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.data import BLOCK_BYTES, BoolArray, FloatArray, IntArray, ModelData, row_blocks
-from isingmlc.edge_tests import COLLINEAR
+from isingmlc.score import COLLINEAR
 from isingmlc.nodewise import (
     _CONVERGED,
     _ROUNDING,
@@ -56,7 +56,7 @@ _SLACK = 1e-12
 # Singular values and pivots below this share of the largest are zeros, in columns of about unit
 # size: rounding leaves far less, and data far more.
 _RANK_TOLERANCE = 1e-9
-_FLAT = 1e10
+PIECE = 2**21
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
 # A Newton step that must be cut to less than this share of itself leads nowhere.
@@ -309,7 +309,8 @@ def _pieces(source: _Source, fit: NodeFit, n_features: int) -> list[slice]:
     """Cut the features into slices whose temporaries are neither too large nor many."""
     n_rows = int(source.sizes[fit.in_play].sum())
     n_columns = len(fit.basis) + (source.patterns.shape[1] if source.joint else 1)
-    step = max(1, BLOCK_BYTES // (8 * max(n_rows, n_columns**2)))
+    largest = max(n_rows, n_columns * max(n_columns, int(fit.in_play.sum())))
+    step = max(1, PIECE // (8 * largest))
     return [slice(start, start + step) for start in range(0, n_features, step)]
 
 
@@ -401,27 +402,23 @@ def _evaluate(
         [pooled(residual) @ node.regressors, pooled(residual * x) @ node.multipliers]
     )
     gradient -= node.penalty * coef
+    # The sign of the outcome is there twice, so it goes away.
     information = np.empty((*coef.shape, coef.shape[1]))
     null, added = np.s_[:n_null], np.s_[n_null:]
-    information[:, null, null] = _products(pooled(weight), node.regressors, node.regressors)
+    information[:, null, null] = _products(node.regressors, pooled(weight), node.regressors)
     weight *= x
-    cross = _products(pooled(weight), node.regressors, node.multipliers)
+    cross = _products(node.regressors, pooled(weight), node.multipliers)
     information[:, null, added] = cross
     information[:, added, null] = cross.transpose(0, 2, 1)
     weight *= x
-    information[:, added, added] = _products(pooled(weight), node.multipliers, node.multipliers)
+    information[:, added, added] = _products(node.multipliers, pooled(weight), node.multipliers)
     information += np.diag(node.penalty)
     return gain, gradient, information
 
 
-def _products(weights: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Sum the outer products of the rows of two matrices, with each line of weights."""
-    size = left.shape[1] * right.shape[1]
-    total = np.zeros((len(weights), size))
-    for block in row_blocks(len(left), 8 * size):
-        outer = left[block, :, None] * right[block, None, :]
-        total += weights[:, block] @ outer.reshape(len(outer), size)
-    return total.reshape(len(weights), left.shape[1], right.shape[1])
+def _products(left: FloatArray, weights: FloatArray, right: FloatArray) -> FloatArray:
+    """Give the cross-products of two matrices under each line of weights."""
+    return np.asarray((left.T * weights[:, None, :]) @ right)
 
 
 def _gained_columns(information: FloatArray, n_null: int) -> BoolArray:
@@ -446,7 +443,9 @@ def _gained_columns(information: FloatArray, n_null: int) -> BoolArray:
     return np.hstack([np.ones((len(rest), n_null), dtype=np.bool_), gained])
 
 
-def _fit_together(node: _Node, x: FloatArray, max_steps: int) -> tuple[_Outcomes, BoolArray, FloatArray]:
+def _fit_together(
+    node: _Node, x: FloatArray, max_steps: int
+) -> tuple[_Outcomes, BoolArray, FloatArray]:
     """Fit all models at once; give those that are proved to be maxima, and columns with rank."""
     n_null = node.regressors.shape[1]
     norms = np.repeat((node.regressors**2).sum(axis=1), node.sizes)
@@ -490,7 +489,7 @@ def _fit_together(node: _Node, x: FloatArray, max_steps: int) -> tuple[_Outcomes
         coef[moved], gain[moved] = candidate[moved], new_gain[better]
         step[moved], previous[moved] = newton[better], decrement[better]
         length[left] = np.where(better, 1.0, length[left] / 2)
-        hopeful = regular & (flatness <= _FLAT) & (length[left] > _SHORTEST)
+        hopeful = regular & (flatness * _ROUNDING <= 1.0) & (length[left] > _SHORTEST)
         left = left[~done & hopeful]
         if not len(left):
             break

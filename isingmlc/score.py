@@ -22,11 +22,13 @@ A feature x has the S and Q of `LabelsetStatistics`. Its product with a label s 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from isingmlc.data import FloatArray, IntArray
 from isingmlc.labelsets import LabelsetStatistics, dense
@@ -48,15 +50,17 @@ class NullModel:
         The label.
     rows : ndarray of int
         Labelsets at which it is not certain.
-    probability, residual, weight : ndarray, shape (rows,)
-        p, e and w there.
-    root : ndarray, shape (m, rows)
-        :math:`F'(z_g w_g)` with :math:`FF' = A^{-1}`: its products with sums, squared and added
-        up, are :math:`B'A^{-1}B`.
-    gradient : ndarray, shape (m,)
-        :math:`F'g`; zero at a maximum of the likelihood.
-    counts : ndarray, shape (rows,)
-        N there.
+    probability, residual, weight, counts : ndarray, shape (L,)
+        p, e, w and N at all labelsets; residuals and weights are zero where the label is certain.
+    regressors : csc_array, shape (1 + K, L)
+        The constant and all labels, sparse as labels are.
+    basis : ndarray of int, shape (m,)
+        Which of them are regressors of this label.
+    factor : ndarray, shape (m, m)
+        F with :math:`FF' = A^{-1}`; then :math:`B'A^{-1}B` is the square of :math:`F'B`.
+    effective : ndarray, shape (L,)
+        :math:`e - w z'A^{-1}g`, of which scores are the products with sums; e itself at a maximum
+        of the likelihood.
     penalised : bool
         Whether variances are taken from the residuals.
     """
@@ -66,35 +70,98 @@ class NullModel:
     probability: FloatArray
     residual: FloatArray
     weight: FloatArray
-    root: FloatArray
-    gradient: FloatArray
     counts: FloatArray
+    regressors: Any
+    basis: IntArray
+    factor: FloatArray
+    effective: FloatArray
     penalised: bool
 
     @classmethod
-    def of(cls, stats: LabelsetStatistics, fit: NodeFit, penalised: bool) -> NullModel:
-        """Take what is needed from a fit."""
-        rows = np.flatnonzero(fit.in_play)
-        probability = fit.probability[rows]
-        residual = stats.patterns[rows, fit.label] - probability
-        weight = probability * (1 - probability)
-        design = np.column_stack([np.ones(len(rows)), stats.patterns[rows]])[:, fit.basis]
-        factor = np.linalg.cholesky(fit.covariance) if len(fit.basis) else fit.covariance
+    def of(
+        cls, stats: LabelsetStatistics, regressors: Any, fit: NodeFit, penalised: bool
+    ) -> NullModel:
+        """Take what is needed from a fit; `regressors` is what `sparse_regressors` gives."""
+        residual = np.where(fit.in_play, stats.patterns[:, fit.label] - fit.probability, 0.0)
+        weight = np.where(fit.in_play, fit.probability * (1 - fit.probability), 0.0)
+        factor = fit.covariance
+        if len(fit.basis):
+            factor = np.asarray(np.linalg.cholesky(fit.covariance))
         return cls(
             label=fit.label,
-            rows=rows,
-            probability=probability,
+            rows=np.flatnonzero(fit.in_play),
+            probability=fit.probability,
             residual=residual,
             weight=weight,
-            root=factor.T @ (design * weight[:, None]).T,
-            gradient=factor.T @ (design.T @ (stats.counts[rows] * residual)),
-            counts=stats.counts[rows],
+            counts=stats.counts,
+            regressors=regressors,
+            basis=fit.basis,
+            factor=factor,
+            effective=effective_residual(stats, regressors, fit) if penalised else residual,
             penalised=penalised,
         )
 
+    @cached_property
+    def _cross(self) -> Any:
+        """The regressors times the weights, for one label: only the numbers change."""
+        pattern = self.regressors
+        values = np.repeat(self.weight, np.diff(pattern.indptr))
+        return sparse.csc_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+    def lean(self, sums: Any, rows: Any = None) -> FloatArray:
+        """Give F'B of columns with these sums, at all labelsets or at some."""
+        cross = self._cross if rows is None else self._cross[:, rows]
+        return np.asarray(self.factor.T @ dense(cross @ sums)[self.basis])
+
+    def root(self) -> FloatArray:
+        """Give F'z w at the labelsets in play."""
+        return np.asarray(self.factor.T @ dense(self._cross[:, self.rows])[self.basis])
+
     def fit_to(self, leaning: FloatArray) -> FloatArray:
-        """Give what the regressors explain of columns, from products of `root` with their sums."""
-        return np.asarray(self.root.T @ leaning / self.weight[:, None])
+        """Give what the regressors explain of columns, at the labelsets in play."""
+        return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
+
+
+def effective_residual(stats: LabelsetStatistics, regressors: Any, fit: NodeFit) -> FloatArray:
+    """Take the penalty's own gradient out of the residuals of a penalised fit.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    regressors : csc_array, shape (1 + K, L)
+        What `sparse_regressors` gives.
+    fit : NodeFit
+        The fit.
+
+    Returns
+    -------
+    ndarray, shape (L,)
+        :math:`e - w z'A^{-1}g`; zero everywhere where the regressors leave nothing to test.
+    """
+    residual = np.where(fit.in_play, stats.patterns[:, fit.label] - fit.probability, 0.0)
+    weight = np.where(fit.in_play, fit.probability * (1 - fit.probability), 0.0)
+    gradient = (regressors @ (stats.counts * residual))[fit.basis]
+    step = np.zeros(regressors.shape[0])
+    step[fit.basis] = fit.covariance @ gradient
+    return np.asarray(residual - weight * (regressors.T @ step))
+
+
+def sparse_regressors(stats: LabelsetStatistics) -> Any:
+    """Give the constant and the labels as rows of a sparse matrix.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    csc_array, shape (1 + K, L)
+        The regressors of all label models, at all labelsets.
+    """
+    ones = np.ones((1, len(stats.counts)))
+    return sparse.csc_array(np.vstack([ones, stats.patterns.T]))
 
 
 @dataclass(frozen=True)
@@ -127,22 +194,29 @@ class Scores:
         return statistic
 
 
-def plain_scores(null: NullModel, sums: Any, squares: Any) -> Scores:
-    """Scores of all columns for one label.
+def plain_scores(nulls: Sequence[NullModel], sums: Any, squares: Any) -> Iterator[Scores]:
+    """Scores of all columns for each label.
 
     Parameters
     ----------
-    null : NullModel
-        The label's fit.
+    nulls : sequence of NullModel
+        The fits of the labels.
     sums, squares : ndarray or csr_array, shape (L, columns)
         Sums and squares within labelsets.
 
-    Returns
-    -------
+    Yields
+    ------
     Scores
-        One entry a column.
+        One entry a column; one such object a label.
     """
-    return _scores(null, slice(None), sums[null.rows], squares[null.rows])
+    if not nulls:
+        return
+    scores = np.array([null.effective for null in nulls]) @ sums
+    totals = np.array([null.weight for null in nulls]) @ squares
+    for null, score, total in zip(nulls, scores, totals, strict=True):
+        leaning = null.lean(sums)
+        variance = _variance(null, null.rows, sums, squares, leaning, total)
+        yield Scores(score, variance, total)
 
 
 def product_scores(stats: LabelsetStatistics, null: NullModel) -> Iterator[tuple[int, Scores]]:
@@ -162,35 +236,39 @@ def product_scores(stats: LabelsetStatistics, null: NullModel) -> Iterator[tuple
     Scores
         One entry a feature.
     """
-    sums, squares = stats.sums[null.rows], stats.squares[null.rows]
     for other in range(stats.patterns.shape[1]):
         if other != null.label:
             # Labelsets without the other label have products of zero.
-            carriers = np.flatnonzero(stats.patterns[null.rows, other])
-            yield other, _scores(null, carriers, sums[carriers], squares[carriers])
+            rows = null.rows[stats.patterns[null.rows, other]]
+            sums, squares = stats.sums[rows], stats.squares[rows]
+            leaning = null.lean(sums, rows)
+            total = null.weight[rows] @ squares
+            variance = _variance(null, rows, sums, squares, leaning, total)
+            yield other, Scores(null.effective[rows] @ sums, variance, total)
 
 
-def _scores(null: NullModel, rows: Any, sums: Any, squares: Any) -> Scores:
-    """Scores of columns that are zero outside some rows of the null model."""
-    leaning = null.root[:, rows] @ sums
-    total = null.weight[rows] @ squares
-    if null.penalised:
-        variance = _residual_variance(null, rows, sums, squares, leaning)
-    else:
-        variance = total - np.einsum("ij,ij->j", leaning, leaning)
-    return Scores(null.residual[rows] @ sums - null.gradient @ leaning, variance, total)
-
-
-def _residual_variance(
-    null: NullModel, rows: Any, sums: Any, squares: Any, leaning: FloatArray
+def _variance(
+    null: NullModel,
+    rows: IntArray,
+    sums: Any,
+    squares: Any,
+    leaning: FloatArray,
+    total: FloatArray,
 ) -> FloatArray:
+    """Variances of efficient scores of columns that are zero outside some labelsets."""
+    if not null.penalised:
+        return np.asarray(total - np.einsum("ij,ij->j", leaning, leaning))
     noise = null.residual**2
+    if len(rows) < sums.shape[0]:
+        sums, squares = sums[rows], squares[rows]
     variance = noise[rows] @ squares
-    # What the model explains reaches rows where the columns themselves are zero.
-    for part in _parts(leaning.shape[1], 8 * len(noise)):
+    # What the model explains reaches labelsets where the columns themselves are zero.
+    among = np.searchsorted(null.rows, rows)
+    spread = noise[null.rows] * null.counts[null.rows]
+    for part in _parts(leaning.shape[1], 8 * len(null.rows)):
         fitted = null.fit_to(leaning[:, part])
-        crossed = fitted[rows] * dense(sums[:, part])
-        variance[part] += (noise * null.counts) @ fitted**2 - 2 * (noise[rows] @ crossed)
+        crossed = fitted[among] * dense(sums[:, part])
+        variance[part] += spread @ fitted**2 - 2 * (noise[rows] @ crossed)
     return np.asarray(variance)
 
 
@@ -225,25 +303,26 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
     n_features = len(stats.feature_names)
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
-    weighted = (crossed * null.weight[:, None]).T
+    weighted = (crossed * null.weight[null.rows, None]).T
     # F'z_g w_g times each block column: what the null model takes from it.
-    rooted = (null.root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
-    residual = (blocks * null.residual[:, None]).T
-    noise = null.residual**2
-    columns_at_once = size * max(size, len(null.root), len(blocks) if null.penalised else 1)
+    root = null.root()
+    rooted = (root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
+    effective = (blocks * null.effective[null.rows, None]).T
+    noise, counts = null.residual[null.rows] ** 2, null.counts[null.rows]
+    columns_at_once = size * max(size, len(root), len(blocks) if null.penalised else 1)
     for part in _parts(n_features, 8 * columns_at_once):
         sums, squares = dense(stats.sums[null.rows][:, part]), stats.squares[null.rows][:, part]
         n_part = sums.shape[1]
         total = (weighted @ squares).T.reshape(n_part, size, size)
-        leaning = (rooted @ sums).T.reshape(n_part, len(null.root), size)
+        leaning = (rooted @ sums).T.reshape(n_part, len(root), size)
         if null.penalised:
-            fitted = np.einsum("mg,jma->jga", null.root, leaning) / null.weight[:, None]
+            fitted = np.einsum("mg,jma->jga", root, leaning) / null.weight[null.rows, None]
             own = sums.T[:, :, None] * blocks
             variance = ((crossed * noise[:, None]).T @ squares).T.reshape(n_part, size, size)
-            variance += _sandwich(noise, null.counts, own, fitted)
+            variance += _sandwich(noise, counts, own, fitted)
         else:
             variance = total - leaning.transpose(0, 2, 1) @ leaning
-        score = (residual @ sums).T - np.einsum("i,jik->jk", null.gradient, leaning)
+        score = (effective @ sums).T
         statistic[part], rank[part] = _scaled_forms(score, total, variance)
     return statistic, rank
 
@@ -275,9 +354,16 @@ def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[
         The statistic and its degrees of freedom, the rank of the columns given the labels.
     """
     sums = dense(stats.sums[null.rows][:, stats.term_columns[term]])
-    leaning = null.root @ sums
-    total = np.einsum("g,gij->ij", null.weight, stats.term_products[term][null.rows])
-    score = null.residual @ sums - null.gradient @ leaning
+    products = stats.term_products[term][null.rows]
+    leaning = null.lean(sums, null.rows)
+    total = np.einsum("g,gij->ij", null.weight[null.rows], products)
+    score = null.effective[null.rows] @ sums
+    if null.penalised:
+        noise, counts = null.residual[null.rows] ** 2, null.counts[null.rows]
+        variance = np.einsum("g,gij->ij", noise, products)
+        variance = variance + _sandwich(noise, counts, sums[None], null.fit_to(leaning)[None])[0]
+    else:
+        variance = total - leaning.T @ leaning
     statistic, rank = _scaled_forms(score[None], total[None], (total - leaning.T @ leaning)[None])
     return float(statistic[0]), float(rank[0])
 

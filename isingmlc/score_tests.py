@@ -17,9 +17,11 @@ from isingmlc.permutation import permute
 from isingmlc.pvalues import bernoulli_saddlepoint
 from isingmlc.score import (
     NullModel,
+    effective_residual,
     joint_scores,
     plain_scores,
     product_scores,
+    sparse_regressors,
     term_scores,
 )
 
@@ -30,6 +32,8 @@ PVALUES = ("chi2", "saddlepoint", "permutation")
 INTERACTIONS = (None, "individual", "joint")
 # Below this many standard deviations chi-square and saddlepoint agree.
 SADDLEPOINT_CUTOFF = 2.0
+# Residuals below this are rounding.
+NOTHING_LEFT = 1e-9
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -81,8 +85,10 @@ def score_test(
         raise exc.ModelError("the model has no features to test: IsingModel(labels, features).")
     labels = label_reasons(results, min_count)
     reason = edge_reasons(results, labels)
+    stats = results.model.statistics
+    regressors = sparse_regressors(stats)
     nulls = [
-        NullModel.of(results.model.statistics, fit, results.method != "mle")
+        NullModel.of(stats, regressors, fit, results.method != "mle")
         for fit, label in zip(results.fits, labels, strict=True)
         if label == "ok"
     ]
@@ -122,6 +128,14 @@ def label_reasons(results: IsingResults, min_count: int) -> StrArray:
     minority = np.minimum(ones, in_play.sum(axis=0) - ones)
     reasons = why_untestable(stats, results.fits)
     reasons[(reasons == "ok") & (minority < least)] = "too-rare"
+    if results.method != "mle":
+        # A penalised model may still leave nothing to test, where it has a coefficient for each
+        # combination of the other labels.
+        regressors = sparse_regressors(stats)
+        for fit in results.fits:
+            left = effective_residual(stats, regressors, fit)
+            if reasons[fit.label] == "ok" and np.abs(left).max() < NOTHING_LEFT:
+                reasons[fit.label] = "determined-label"
     return reasons
 
 
@@ -195,9 +209,9 @@ def _plain(
     if interactions == "individual":
         n_labels = reason.shape[1]
         products = np.full((*reason.shape, n_labels), np.nan)
-    for null in nulls:
+    every = plain_scores(nulls, stats.sums, stats.squares)
+    for null, scores in zip(nulls, every, strict=True):
         label = null.label
-        scores = plain_scores(null, stats.sums, stats.squares)
         reason[scores.collinear & (reason[:, label] == "ok"), label] = "collinear-feature"
         tested = reason[:, label] == "ok"
         statistic[tested, label] = scores.statistic()[tested]
@@ -229,9 +243,11 @@ def _feature_null(
     shape = stats.patterns.shape
     residual, fitted = np.zeros(shape), np.zeros(shape)
     for null in nulls:
-        residual[null.rows, null.label] = null.residual
-        leaning = null.root @ null.counts
-        fitted[null.rows, null.label] = null.fit_to(leaning[:, None])[:, 0]
+        residual[:, null.label] = null.residual
+        # A constant among the regressors explains a column of ones without rest.
+        fitted[null.rows, null.label] = (
+            1.0 if 0 in null.basis else null.fit_to(null.lean(stats.counts[:, None]))[:, 0]
+        )
     weighted = residual * stats.counts[:, None]
     crossed = weighted.T @ residual
     mixed = (weighted * fitted).T @ residual
@@ -320,10 +336,14 @@ def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: Edge
             part = suspects[start : start + step]
             sums, squares = stats.sums[:, part], stats.squares[:, part]
             values = dense(features[rows][:, part]) - stats.shift[part]
-            values -= null.fit_to(null.root @ sums[null.rows])[at]
-            score = plain_scores(null, sums, squares).score
+            values -= null.fit_to(null.lean(sums))[at]
+            (scores,) = plain_scores([null], sums, squares)
             pvalue[part, null.label], log10p[part, null.label] = bernoulli_saddlepoint(
-                score, values, null.probability[at], weights, cutoff=SADDLEPOINT_CUTOFF
+                scores.score,
+                values,
+                null.probability[codes[rows]],
+                weights,
+                cutoff=SADDLEPOINT_CUTOFF,
             )
     given = GivenPvalues(pvalue, log10p)
     return replace(plain, given_pvalue=given, distribution="saddlepoint")

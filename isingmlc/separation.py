@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize, sparse
+from scipy.linalg import lapack
 
 from isingmlc.data import BoolArray, FloatArray, IntArray
 
@@ -69,13 +70,16 @@ class Columns:
         )
 
 
-def independent_columns(gram: FloatArray) -> Columns:
+def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
     """Eliminate columns in order, as R does, and drop those without a pivot.
 
     Parameters
     ----------
     gram : ndarray, shape (m, m)
         Cross-products ``Z'Z`` of the columns.
+    in_order : bool
+        Whether of dependent columns the last ones are dropped; where that does not matter,
+        elimination with pivots is faster.
 
     Returns
     -------
@@ -93,7 +97,10 @@ def independent_columns(gram: FloatArray) -> Columns:
     """
     independent = np.diag(gram) > 0
     # Mostly only empty columns depend on others, and that is seen without elimination.
-    if not _has_pivots(gram[np.ix_(independent, independent)]):
+    filled = np.flatnonzero(independent)
+    if not in_order:
+        independent[filled] = _with_pivots(gram[np.ix_(filled, filled)])
+    elif not _has_pivots(gram[np.ix_(filled, filled)]):
         rest = gram.copy()
         for column in np.flatnonzero(independent):
             pivot = rest[column, column]
@@ -104,12 +111,21 @@ def independent_columns(gram: FloatArray) -> Columns:
                 independent[column] = False
     kept, dropped = np.flatnonzero(independent), np.flatnonzero(~independent)
     dependence = np.zeros((len(kept), len(dropped)))
-    filled = np.diag(gram)[dropped] > 0
-    if filled.any():
-        crossed = gram[np.ix_(kept, dropped[filled])]
-        dependence[:, filled] = np.linalg.solve(gram[np.ix_(kept, kept)], crossed)
+    nonzero = np.diag(gram)[dropped] > 0
+    if nonzero.any():
+        crossed = gram[np.ix_(kept, dropped[nonzero])]
+        dependence[:, nonzero] = np.linalg.solve(gram[np.ix_(kept, kept)], crossed)
         dependence[np.abs(dependence) < 1e-7] = 0.0
     return Columns(kept, dropped, dependence)
+
+
+def _with_pivots(gram: FloatArray) -> BoolArray:
+    """Mark a largest set of independent columns, whichever comes first by pivoting."""
+    scale = np.sqrt(np.diag(gram))
+    _, order, rank, _ = lapack.dpstrf(gram / np.outer(scale, scale), tol=_PIVOT_TOLERANCE)
+    marks = np.zeros(len(gram), dtype=np.bool_)
+    marks[order[:rank] - 1] = True
+    return marks
 
 
 def _has_pivots(gram: FloatArray) -> bool:

@@ -174,11 +174,11 @@ class BernoulliSum:
         ndarray, shape (m,)
             The logarithms; −inf beyond the largest possible score.
         """
-        largest, log_tail = self._extreme(which, sign)
+        size, largest, log_tail = self._extreme(which, sign)
         log_tail[target > largest * (1 + SCORE_ROUNDING)] = -np.inf
         inside = np.flatnonzero(target < largest * (1 - SCORE_ROUNDING))
         target, which = target[inside], which[inside]
-        tilt, curvature = self._saddlepoint(target, which, sign)
+        tilt, curvature = self._saddlepoint(target, 1 / size[inside], which, sign)
         root = np.sqrt(2 * (tilt * target - self._cumulant(tilt, which, sign)))
         # Near the largest score the curvature may vanish; the bounds hold all the same.
         with np.errstate(divide="ignore"):
@@ -192,8 +192,8 @@ class BernoulliSum:
         for rows in row_blocks(len(self.columns), 128 * len(which)):
             yield rows, sign * self.columns[rows][:, which]
 
-    def _extreme(self, which: IntArray, sign: float) -> tuple[FloatArray, FloatArray]:
-        """Largest possible scores, and the logarithms of their probabilities."""
+    def _extreme(self, which: IntArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Largest entries of columns, largest possible scores, and their log probabilities."""
         size, largest, log_probability = np.zeros((3, len(which)))
         for _, x in self._blocks(which, sign):
             size = np.maximum(size, np.abs(x).max(axis=0))
@@ -202,7 +202,7 @@ class BernoulliSum:
             largest += weights @ np.maximum(x, 0.0) - (weights * probability) @ x
             log_probability += (weights * np.log(probability)) @ (x > ENTRY_ROUNDING * size)
             log_probability += (weights * np.log1p(-probability)) @ (x < -ENTRY_ROUNDING * size)
-        return largest, log_probability
+        return size, largest, log_probability
 
     def _logit(self) -> FloatArray:
         return np.asarray(np.log(self.probability) - np.log1p(-self.probability))
@@ -235,13 +235,13 @@ class BernoulliSum:
         return slope, curvature
 
     def _saddlepoint(
-        self, target: FloatArray, which: IntArray, sign: float
+        self, target: FloatArray, reach: FloatArray, which: IntArray, sign: float
     ) -> tuple[FloatArray, FloatArray]:
         """Where slopes are `target`, and curvatures there, by Newton's method within brackets."""
         tilt, low, high = np.zeros(len(which)), np.zeros(len(which)), np.full(len(which), np.inf)
         curvature = np.zeros(len(which))
         active = np.arange(len(which))
-        for step in range(MAX_STEPS):
+        for _ in range(MAX_STEPS):
             here = tilt[active]
             slope, curvature[active] = self._derivatives(here, which[active], sign)
             missing = target[active] - slope
@@ -250,7 +250,7 @@ class BernoulliSum:
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = here + missing / curvature[active]
             # As long as there is no upper end, the next place is at most four times as far.
-            limit = np.minimum(high[active], 4 * here if step else np.inf)
+            limit = np.minimum(high[active], np.maximum(4 * here, reach[active]))
             fallback = np.where(limit < high[active], limit, (low[active] + limit) / 2)
             allowed = (newton >= low[active]) & (newton <= limit)
             tilt[active] = np.where(allowed, newton, fallback)
@@ -260,17 +260,22 @@ class BernoulliSum:
         return tilt, curvature
 
 
+def _log_complement(probability: FloatArray) -> FloatArray:
+    """Give log(1 − probability), which is 0 and not −0 where the probability is 0."""
+    return np.asarray(np.log1p(0.0 - probability))
+
+
 def _log_erfc(x: FloatArray) -> FloatArray:
     """Logarithm of the complementary error function, for x not below zero."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(x < 0.5, np.log1p(-erf(x)), np.log(erfcx(x)) - x**2))
+        return np.asarray(np.where(x < 0.5, _log_complement(erf(x)), np.log(erfcx(x)) - x**2))
 
 
 def _log_gammaincc(statistic: FloatArray, df: FloatArray) -> FloatArray:
     """Logarithm of the chi-square tail, by the incomplete gamma function as far as it goes."""
     upper = gammaincc(df / 2, statistic / 2)
     with np.errstate(divide="ignore"):
-        log_lower = np.log1p(-gammainc(df / 2, statistic / 2))
+        log_lower = _log_complement(gammainc(df / 2, statistic / 2))
         log_sf = np.asarray(np.where(upper > 0.5, log_lower, np.log(upper)))
     far = upper < SMALLEST_GAMMA
     ones = np.ones((1, np.count_nonzero(far)))
@@ -299,7 +304,7 @@ def _contour_log_sf(ratio: FloatArray, weights: FloatArray, df: FloatArray) -> F
         if (np.abs(term) <= NEGLIGIBLE * total).all():
             break
     log_tail = log_peak + np.log(total * width * NODE_STEP / np.pi)
-    return np.asarray(np.where(is_upper, log_tail, np.log1p(-np.exp(log_tail))))
+    return np.asarray(np.where(is_upper, log_tail, _log_complement(np.exp(log_tail))))
 
 
 def _crossing(

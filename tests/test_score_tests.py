@@ -1,0 +1,622 @@
+"""Score tests with interactions, terms and other p-values, against R, rows and simulation."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from golden import load, load_data
+from scipy import stats
+
+import isingmlc as im
+
+OURS = "ignore::isingmlc.exceptions.IsingWarning"
+
+
+def example():
+    data = im.datasets.load_example()
+    return im.IsingModel(data.labels, data.features).fit()
+
+
+# Agreement with R
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", ["plain", "rare"])
+def test_products_agree_with_r(name, intercept):
+    labels, features = load_data(name)
+    res = im.IsingModel(labels, features, intercept=intercept).fit()
+    frame = res.score_test(interactions="individual").to_frame()
+    found = frame.set_index(["feature", "label", "with"])["statistic"]
+    reference = load(name, "individual").query("intercept == @intercept")
+    expected = reference.set_index(["feature", "label", "with"])["u"]
+    # Where R's own error shows (see test_edge_tests), values are small.
+    np.testing.assert_allclose(found[expected.index], expected, rtol=1e-7, atol=1e-7)
+    plain = res.score_test()
+    main = frame[frame["with"] == ""].set_index(["feature", "label"])["statistic"]
+    np.testing.assert_allclose(main, plain.statistic.to_numpy().ravel(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", ["plain", "rare"])
+def test_joint_statistics_agree_with_r(name, intercept):
+    labels, features = load_data(name)
+    res = im.IsingModel(labels, features, intercept=intercept).fit()
+    edges = res.score_test(interactions="joint")
+    for row in load(name, "joint").query("intercept == @intercept").itertuples():
+        test = edges.loc[row.feature, row.label]
+        assert test.statistic == pytest.approx(row.U, rel=1e-7)
+        assert test.df == row.df
+        assert test.pvalue == pytest.approx(row.p, rel=1e-6)
+
+
+# Agreement of labelsets and rows
+
+
+def row_statistics(results, columns_of, penalised):
+    """Score statistics straight from rows: efficient columns, their scores and variances."""
+    data = results.model.data
+    labels = data.labels
+    features = data.features
+    features = np.asarray(features.todense() if hasattr(features, "todense") else features, float)
+    probability = results.predict().to_numpy()
+    weights = np.ones(len(labels)) if data.weights is None else data.weights
+    for fit in results.fits:
+        p = probability[:, fit.label]
+        rows = (p > 0) & (p < 1)
+        design = np.column_stack([np.ones(len(labels)), labels])[rows][:, fit.basis]
+        p, y, n = p[rows], labels[rows, fit.label], weights[rows]
+        w, e = n * p * (1 - p), y - p
+        for j in range(features.shape[1]):
+            columns = columns_of(features[rows, j], labels[rows], fit.label)
+            theta = fit.covariance @ (design * w[:, None]).T @ columns
+            efficient = columns - design @ theta
+            score = efficient.T @ (n * e)
+            total = (columns * w[:, None]).T @ columns
+            if penalised:
+                variance = (efficient * (n * e**2)[:, None]).T @ efficient
+            else:
+                variance = total - (columns * w[:, None]).T @ design @ theta
+            yield j, fit.label, score, variance, np.sqrt(np.diag(total))
+
+
+def form(score, variance, scale):
+    scale = np.where(scale > 0, scale, np.inf)
+    values, vectors = np.linalg.eigh(variance / np.outer(scale, scale))
+    real = values > 1e-10
+    along = vectors.T @ (score / scale)
+    return (along[real] ** 2 / values[real]).sum(), real.sum()
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+def test_labelsets_give_the_statistics_of_rows(method):
+    labels, features = load_data("separated")
+    weights = np.random.default_rng(0).integers(1, 4, len(labels))
+    res = im.IsingModel(labels, features, freq_weights=weights).fit(method=method)
+    centre = np.average(features, axis=0, weights=weights)
+    plain, joint = res.score_test(), res.score_test(interactions="joint")
+    products = res.score_test(interactions="individual").products.statistic
+    penalised = method != "mle"
+    for j, k, s, v, d in row_statistics(res, lambda x, y, k: x[:, None], penalised):
+        assert plain.statistic.iloc[j, k] == pytest.approx(form(s, v, d)[0], rel=1e-9)
+
+    def block(x, y, k):
+        return np.column_stack([np.ones(len(y)), np.delete(y, k, axis=1)]) * x[:, None]
+
+    moved = im.IsingModel(labels, features - centre, freq_weights=weights).fit(method=method)
+    for j, k, s, v, d in row_statistics(moved, block, penalised):
+        value, rank = form(s, v, d)
+        assert joint.statistic.iloc[j, k] == pytest.approx(value, rel=1e-8)
+        assert joint.df.iloc[j, k] == rank
+        others = [other for other in range(4) if other != k]
+        for at, other in enumerate(others, 1):
+            found = products[j, k, other]
+            if d[at] > 0:
+                expected = form(s[[at]], v[[at]][:, [at]], d[[at]])[0]
+                assert found == pytest.approx(expected, rel=1e-8)
+            else:
+                assert np.isnan(found)
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("name", ["scene", "yeast", "emotions", "flags", "medical", "enron"])
+def test_labelsets_give_the_statistics_of_rows_on_real_data(data_dir, name):
+    data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
+    model = im.IsingModel(data.labels, data.features, feature_names=data.feature_names)
+    res = model.fit()
+    edges = res.score_test()
+    statistic, reason = edges.statistic.to_numpy(), edges.reason.to_numpy()
+    assert set(np.unique(reason[np.isnan(statistic)])) <= {
+        "constant-label",
+        "determined-label",
+        "constant-feature",
+        "collinear-feature",
+        "too-rare",
+    }
+    assert (reason[~np.isnan(statistic)] == "ok").all()
+    features = model.data.features
+    features = features.toarray() if hasattr(features, "toarray") else features
+    labels, probability = model.data.labels, res.predict().to_numpy()
+    for fit in res.fits:
+        p = probability[:, fit.label]
+        rows = (p > 0) & (p < 1)
+        tested = reason[:, fit.label] == "ok"
+        if not rows.any() or not tested.any():
+            continue
+        design = np.column_stack([np.ones(len(labels)), labels])[rows][:, fit.basis]
+        x, w = features[rows][:, tested], p[rows] * (1 - p[rows])
+        # Residuals of a weighted regression of the features on the labels, by QR.
+        root = np.sqrt(w)[:, None]
+        q = np.linalg.qr(root * design)[0]
+        left = root * x - q @ (q.T @ (root * x))
+        score = (left / root).T @ (labels[rows, fit.label] - p[rows])
+        expected = score**2 / (left**2).sum(axis=0)
+        np.testing.assert_allclose(statistic[tested, fit.label], expected, rtol=1e-6, atol=1e-8)
+
+
+# Terms
+
+
+def test_the_columns_of_a_term_are_tested_together():
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    frame["region"] = np.random.default_rng(3).choice(list("abcd"), len(frame))
+    formula = "hypertension + diabetes + arthritis ~ bmi + C(region) + bs(age, df=4)"
+    model = im.IsingModel.from_formula(formula, frame)
+    edges = model.fit().score_test(by="term")
+    assert set(edges.features) == {"bmi", "C(region)", "bs(age, df=4)"}
+    assert edges.loc["C(region)", "diabetes"].df == 3
+    assert edges.loc["bs(age, df=4)", "diabetes"].df == 4
+    for label in ("hypertension", "arthritis"):
+        others = sm.add_constant(
+            data.labels[["hypertension", "diabetes", "arthritis"]].drop(columns=label)
+        )
+        glm = sm.GLM(data.labels[label], others.astype(float), family=sm.families.Binomial())
+        params = glm.fit(tol=0, maxiter=15).params.to_numpy()
+        for term, names in model.terms.items():
+            at = [model.feature_names.index(name) for name in names]
+            value, pvalue, df = glm.score_test(
+                params, exog_extra=model.data.features[:, at], observed=False
+            )
+            test = edges.loc[term, label]
+            assert test.statistic == pytest.approx(value.item(), rel=1e-7)
+            assert test.pvalue == pytest.approx(pvalue.item(), rel=1e-6)
+            assert test.df == df
+
+
+def test_products_of_terms_add_up_and_are_saved(tmp_path):
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    frame["region"] = np.random.default_rng(3).choice(list("abc"), len(frame))
+    formula = "hypertension + diabetes + arthritis ~ bmi + C(region)"
+    whole = im.IsingModel.from_formula(formula, frame)
+    parts = [
+        im.IsingModel.from_formula(formula, frame[s]).statistics
+        for s in (slice(600), slice(600, None))
+    ]
+    pooled = (parts[0] + parts[1]).recenter(whole.statistics.shift)
+    for term, products in whole.statistics.term_products.items():
+        np.testing.assert_allclose(pooled.term_products[term], products, atol=1e-9)
+    res = whole.fit()
+    res.save(tmp_path / "fit.npz")
+    again = im.IsingResults.load(tmp_path / "fit.npz")
+    pd.testing.assert_frame_equal(
+        again.score_test(by="term").statistic, res.score_test(by="term").statistic
+    )
+
+
+def test_redundant_columns_of_a_term_do_not_count():
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    frame["region"] = np.random.default_rng(3).choice(list("abcd"), len(frame))
+    # Without an intercept in the formula all four categories have a column; they add up to one.
+    model = im.IsingModel.from_formula("diabetes + asthma ~ C(region) - 1", frame)
+    edges = model.fit().score_test(by="term")
+    assert model.terms["C(region)"].__len__() == 4
+    assert edges.loc["C(region)", "asthma"].df == 3
+
+
+# What a person does with tests
+
+
+def test_an_edge_unpacks_and_knows_its_null():
+    edges = example().score_test()
+    test = edges.loc["bmi", "diabetes"]
+    statistic, pvalue = test
+    assert statistic == edges.statistic.loc["bmi", "diabetes"]
+    assert pvalue == pytest.approx(stats.chi2.sf(statistic, 1))
+    assert "no effect" in test.null
+    with pytest.raises(AttributeError):
+        test.pvalue = 0.5
+    with pytest.raises(KeyError, match="there is no feature 'nope'"):
+        edges.loc["nope", "diabetes"]
+    with pytest.raises(KeyError, match="there is no label 'nope'"):
+        edges.loc["bmi", "nope"]
+    with pytest.raises(KeyError, match=r"edges.loc\[feature, label\]"):
+        edges.loc["bmi"]
+
+
+@pytest.mark.parametrize("interactions", [None, "individual", "joint"])
+def test_some_features_keep_their_tests(interactions):
+    edges = example().score_test(interactions)
+    some = edges[["smoker", "age"]]
+    assert some.features == ("smoker", "age")
+    pd.testing.assert_frame_equal(some.pvalue, edges.pvalue.loc[["smoker", "age"]])
+    pd.testing.assert_series_equal(some.importance, edges.importance[["smoker", "age"]])
+    if interactions is None:
+        pd.testing.assert_series_equal(some.feature_pvalue, edges.feature_pvalue[["smoker", "age"]])
+    else:
+        assert edges.feature_pvalue is None
+    table = edges["smoker"]
+    assert list(table.index) == list(edges.labels)
+    assert table.loc["asthma", "pvalue"] == edges.pvalue.loc["smoker", "asthma"]
+
+
+def test_frames_are_read_only():
+    edges = example().score_test()
+    for name in ("statistic", "df", "pvalue", "log10p", "sign"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(edges, name).iloc[0, 0] = 1.0
+
+
+def test_signs_say_whether_a_feature_raises_a_label():
+    res = example()
+    edges = res.score_test()
+    assert edges.sign.loc["age", "hypertension"] == 1
+    coefficients = res.wald_test(["age", "bmi", "exercise_hours"]).sign
+    large = edges[["age", "bmi", "exercise_hours"]].pvalue < 0.01
+    assert large.to_numpy().sum() >= 4
+    np.testing.assert_array_equal(
+        edges.sign.loc[coefficients.index].to_numpy()[large], coefficients.to_numpy()[large]
+    )
+
+
+@pytest.mark.parametrize("within", [None, "label", "feature"])
+def test_adjustment_is_that_of_statsmodels(within):
+    edges = example().score_test()
+    frame = edges.to_frame(adjust="holm", within=within)
+    groups = [("all", frame)] if within is None else frame.groupby(within)
+    for _, group in groups:
+        expected = sm.stats.multipletests(group["pvalue"], method="holm")[1]
+        np.testing.assert_allclose(group["pvalue_adj"], expected)
+    assert (edges.to_frame(adjust=None)["pvalue_adj"] == frame["pvalue"]).all()
+    with pytest.raises(im.exceptions.DataError, match="fdr_bh"):
+        edges.to_frame(adjust="magic")
+    with pytest.raises(im.exceptions.DataError, match="within must be"):
+        edges.to_frame(within="row")
+
+
+def test_tests_are_written_to_files(tmp_path):
+    edges = example().score_test()
+    edges.to_csv(tmp_path / "edges.csv", adjust="bonferroni")
+    again = pd.read_csv(tmp_path / "edges.csv")
+    assert list(again["feature"]) == list(edges.to_frame()["feature"])
+    edges.to_graphml(tmp_path / "edges.graphml", alpha=0.01)
+    graph = nx.read_graphml(tmp_path / "edges.graphml")
+    significant = (edges.to_frame()["pvalue_adj"] <= 0.01).sum()
+    assert graph.number_of_edges() == significant > 0
+    assert graph["bmi"]["diabetes"]["sign"] == 1
+    assert graph.nodes["diabetes"]["kind"] == "label"
+
+
+def test_the_summary_lists_the_strongest_edges():
+    edges = example().score_test()
+    text = str(edges.summary(top=5))
+    best = edges.to_frame().nsmallest(5, "log10p")
+    for row in best.itertuples():
+        assert any(
+            row.feature in line and row.label in line and f"{row.statistic:.3f}" in line
+            for line in text.splitlines()
+        )
+    assert "180 of 180" in text
+    assert "no effect on the label" in " ".join(text.split())
+    assert "<table" in edges._repr_html_()
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_penalised_tests_say_that_they_are_approximate():
+    labels, features = load_data("separated")
+    edges = im.IsingModel(labels, features).fit(method="ridge").score_test()
+    assert "approximate" in edges.note
+    assert "approximate" in str(edges.summary())
+    assert im.IsingModel(labels, features).fit().score_test().note == ""
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_a_penalty_makes_determined_labels_testable():
+    labels = np.repeat(np.eye(4, dtype=int), 30, axis=0)
+    features = np.random.default_rng(0).normal(size=(120, 3)) + 2 * labels[:, [0, 1, 2]]
+    model = im.IsingModel(labels, features)
+    assert (model.fit().score_test().reason == "determined-label").all(axis=None)
+    edges = model.fit(method="ridge").score_test()
+    assert (edges.reason == "ok").all(axis=None)
+    assert edges.pvalue.loc["x1", "y1"] < 0.01
+    assert edges.sign.loc["x1", "y1"] == 1
+    # Firth's prior does not shrink the four coefficients of four labelsets: nothing is left.
+    edges = model.fit(method="firth").score_test()
+    assert (edges.reason == "determined-label").all(axis=None)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_labels_with_a_single_case_are_too_rare_unless_asked_for():
+    labels, features = load_data("plain")
+    labels = labels.assign(once=(np.arange(len(labels)) == 7).astype(int))
+    res = im.IsingModel(labels, features).fit()
+    assert (res.score_test().reason["once"] == "too-rare").all()
+    # Given the others the one case may be the only one in play, or not; asked for, it is tested.
+    assert (res.score_test(min_count=0).reason["once"] != "too-rare").all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"interactions": "all"}, "None, 'individual', 'joint'"),
+        ({"by": "column"}, "'feature', 'term'"),
+        ({"pvalue": "exact"}, "'chi2', 'saddlepoint', 'permutation'"),
+        ({"interactions": "joint", "pvalue": "saddlepoint"}, "single features"),
+        ({"interactions": "joint", "by": "term"}, "by='term'"),
+        ({"min_count": -1}, "min_count must be"),
+        ({"pvalue": "permutation", "n_permutations": 0}, "n_permutations must be"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(im.exceptions.DataError, match=message):
+        example().score_test(**options)
+
+
+def test_what_needs_rows_or_features_says_so():
+    res = example().remove_data()
+    for work in (
+        lambda: res.score_test(pvalue="saddlepoint"),
+        lambda: res.score_test(pvalue="permutation"),
+        lambda: res.wald_test(),
+        lambda: res.lr_test(),
+        lambda: res.theorem_bound("age", "asthma", 1.0),
+    ):
+        with pytest.raises(im.exceptions.ModelError, match="needs the rows"):
+            work()
+    labels, _ = load_data("plain")
+    with pytest.raises(im.exceptions.ModelError, match="no features"):
+        im.IsingModel(labels).fit().score_test()
+
+
+# p-values of features
+
+
+def test_feature_pvalues_agree_with_permutations():
+    res = example()
+    edges = res.score_test()
+    reference = res.score_test(pvalue="permutation", n_permutations=2000, random_state=0)
+    quiet = edges.feature_pvalue > 0.02
+    assert quiet.sum() > 15
+    error = np.sqrt(edges.feature_pvalue * (1 - edges.feature_pvalue) / 2000)
+    difference = (edges.feature_pvalue - reference.feature_pvalue)[quiet]
+    # Monte-Carlo error and the chi-square approximation itself.
+    assert (difference.abs() < 4 * error[quiet] + 0.01).all()
+    edge_error = np.sqrt(edges.pvalue * (1 - edges.pvalue) / 2000)
+    assert ((edges.pvalue - reference.pvalue).abs() < 4.5 * edge_error + 0.02).all(axis=None)
+
+
+def test_permutations_repeat_with_their_seed():
+    res = example()
+    one, two, three = (
+        res.score_test(pvalue="permutation", n_permutations=50, random_state=seed).pvalue
+        for seed in (1, 1, 2)
+    )
+    pd.testing.assert_frame_equal(one, two)
+    assert (one != three).any(axis=None)
+    assert one.min(axis=None) == pytest.approx(1 / 51)
+
+
+def test_feature_pvalues_are_uniform_for_dependent_labels_where_chi_square_is_not():
+    """Three pairs of labels that agree in nine rows of ten.
+
+    Where two such labels differ, the residual of the one is large and positive and that of the
+    other large and negative: their scores are strongly dependent.
+    """
+    rng = np.random.default_rng(10)
+    first = rng.random((1500, 3)) < 0.5
+    labels = np.hstack([first, first ^ (rng.random((1500, 3)) < 0.1)])
+    features = rng.normal(size=(1500, 1500))
+    edges = im.IsingModel(labels, features).fit().score_test()
+    ours = edges.feature_pvalue
+    naive = stats.chi2.sf(edges.importance, 6)
+    assert stats.kstest(ours, "uniform").pvalue > 0.01
+    assert stats.kstest(naive, "uniform").pvalue < 1e-4
+    for level in (0.05, 0.01):
+        assert abs((ours < level).mean() - level) < 3.5 * np.sqrt(level * (1 - level) / 1500)
+
+
+# Type-I error by simulation
+
+
+def rare_labels(rng, n=500):
+    """Four labels with 2-3% positives and some dependence."""
+    shared = rng.random((n, 1)) < 0.02
+    return ((rng.random((n, 4)) < 0.02) | (shared & (rng.random((n, 4)) < 0.4))).astype(int)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_saddlepoint_pvalues_hold_for_rare_labels_where_chi_square_does_not():
+    rng = np.random.default_rng(2)
+    exceed = {"chi2": [], "saddlepoint": []}
+    for _ in range(25):
+        res = im.IsingModel(rare_labels(rng), rng.lognormal(size=(500, 400))).fit()
+        for kind, found in exceed.items():
+            pvalue = res.score_test(pvalue=kind).pvalue.to_numpy()
+            found.append([np.nanmean(pvalue < level) for level in (0.05, 0.01, 0.001)])
+    chi2, saddlepoint = (np.mean(values, axis=0) for values in exceed.values())
+    # 25 × 400 × 4 edges, of which those of one feature are nearly independent here.
+    assert chi2[2] > 0.003
+    assert 0.0003 < saddlepoint[2] < 0.0018
+    assert saddlepoint[1] < 0.014
+    assert abs(saddlepoint[2] - 0.001) < abs(chi2[2] - 0.001)
+
+
+def separated_labels(rng, n=300):
+    """Every row has a label, and two pairs never meet."""
+    rows = rng.random((6 * n, 5)) < np.array([0.45, 0.4, 0.3, 0.25, 0.2])
+    good = rows.any(axis=1) & ~(rows[:, 2] & rows[:, 3]) & ~(rows[:, 0] & rows[:, 4])
+    return rows[good][:n]
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+def test_type_one_error_under_separation(method):
+    rng = np.random.default_rng(4)
+    shares = []
+    for _ in range(15):
+        labels = separated_labels(rng)
+        assert len(labels) == 300
+        res = im.IsingModel(labels, rng.normal(size=(300, 200))).fit(method=method)
+        assert method != "mle" or res.diagnostics["separated"].any()
+        pvalue = res.score_test().pvalue.to_numpy()
+        shares.append((pvalue < 0.05).mean(axis=0))
+    share = np.mean(shares, axis=0)
+    assert ((share > 0.03) & (share < 0.07)).all()
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_type_one_error_for_common_labels():
+    rng = np.random.default_rng(6)
+    pvalues = []
+    for _ in range(10):
+        common = rng.normal(size=(600, 1))
+        labels = (common + rng.normal(size=(600, 4)) > 0).astype(int)
+        res = im.IsingModel(labels, rng.normal(size=(600, 1000))).fit()
+        pvalues.append(res.score_test().pvalue.to_numpy())
+    pvalues = np.concatenate(pvalues)
+    for level in (0.05, 0.01, 0.001):
+        # Edges of one feature are dependent: count features, not edges.
+        error = np.sqrt(level * (1 - level) / len(pvalues))
+        assert abs((pvalues < level).mean() - level) < 3.5 * error
+
+
+# The paper's toy examples
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_a_feature_helps_given_the_other_label():
+    data = im.datasets.make_or_example(n=400, random_state=0)
+    res = im.IsingModel(data.labels, data.features).fit()
+    # y1 = I(y2 + x1 > 0): given y2 = 0, x1 decides; given y2 = 1 the label is certain.
+    assert res.diagnostics.loc["y1", "rows"] == (data.labels["y2"] == 0).sum()
+    rest = data.labels["y2"] == 0
+    assert res.score_test().statistic.loc["x1", "y1"] == pytest.approx(rest.sum())
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_xor_is_seen_by_interactions_only():
+    data = im.datasets.make_xor_example(n=400, random_state=0)
+    res = im.IsingModel(data.labels, data.features).fit()
+    plain = res.score_test()
+    assert plain.statistic.max(axis=None) < 10
+    joint = res.score_test(interactions="joint")
+    assert joint.statistic.min(axis=None) > 100
+
+
+def test_the_statistic_grows_with_the_coefficient_and_the_rows():
+    def statistic(a, n):
+        data = im.datasets.make_score_example(a=a, n=n, random_state=3)
+        res = im.IsingModel(data.labels, data.features).fit()
+        return res.score_test().statistic.loc["x1", "y1"]
+
+    by_a = [statistic(a, 1000) for a in (0.0, 0.5, 1.0, 2.0)]
+    by_n = [statistic(1.0, n) for n in (200, 800, 3200)]
+    assert by_a == sorted(by_a)
+    assert by_a[0] < 10
+    assert by_n == sorted(by_n)
+
+
+def test_the_bound_of_the_theorem_is_as_it_is_written():
+    data = im.datasets.make_score_example(a=1.0, n=500, random_state=1)
+    res = im.IsingModel(data.labels, data.features, intercept=False).fit()
+    bound = res.theorem_bound("x1", "y1", a=0.5)
+    x = data.features["x1"].to_numpy()
+    others = data.labels.drop(columns="y1").to_numpy(float)
+    z = np.column_stack([others, x])
+    eta = others @ res.params["y1"].drop("y1").to_numpy() + 0.5 * x
+    p = 1 / (1 + np.exp(-eta))
+    size, largest = 10, np.abs(x).max()
+    assert bound.min_variance == pytest.approx((p * (1 - p)).min())
+    assert bound.min_eigenvalue == pytest.approx(np.linalg.eigvalsh(z.T @ z / 500)[0])
+    constant = bound.min_eigenvalue * bound.min_variance
+    constant = (constant / (2 * np.e**3 * largest * (size + largest) ** 1.5)) ** 2
+    assert bound.constant == pytest.approx(constant)
+    assert bound.bound == pytest.approx(constant * 500 * 0.25)
+    exponent = constant * 500 * (size + largest**2) * 0.25 / 2
+    assert bound.probability == pytest.approx(1 - size * np.exp(-exponent))
+    assert res.theorem_bound("x1", "y1", a=2.0).range == 2.0
+    with pytest.raises(im.exceptions.DataError, match="feature must be one of"):
+        res.theorem_bound("x9", "y1", a=1.0)
+    with pytest.raises(im.exceptions.DataError, match="coefficient_range"):
+        res.theorem_bound("x1", "y1", a=1.0, coefficient_range=0.5)
+
+
+# Refits
+
+
+@pytest.mark.parametrize("test", ["lr", "wald"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_refits_agree_with_r(test, intercept):
+    labels, features = load_data("plain")
+    res = im.IsingModel(labels, features, intercept=intercept).fit()
+    edges = res.lr_test() if test == "lr" else res.wald_test(n_jobs=2)
+    for row in load("plain", "edges").query("intercept == @intercept").itertuples():
+        found = edges.loc[row.feature, row.label]
+        assert found.statistic == pytest.approx(getattr(row, test), rel=1e-6, abs=1e-7)
+        assert found.df == 1
+
+
+def test_three_tests_of_one_feature_stand_side_by_side():
+    res = example()
+    table = res.compare_tests("bmi")
+    assert list(table.index) == list(res.label_names)
+    assert table.loc["diabetes", "score"] == res.score_test().statistic.loc["bmi", "diabetes"]
+    assert table.loc["diabetes", "lr"] == pytest.approx(table.loc["diabetes", "score"], rel=0.1)
+    assert table.loc["diabetes", "wald"] == pytest.approx(table.loc["diabetes", "score"], rel=0.1)
+    joint = res.compare_tests("bmi", interactions="joint")
+    assert (joint["df"] == 6).all()
+    with pytest.raises(im.exceptions.DataError, match="features must name features"):
+        res.compare_tests("weight")
+
+
+def test_nested_fits_are_compared_label_by_label():
+    labels = im.datasets.load_example().labels
+    full = im.IsingModel(labels).fit()
+    restricted = im.IsingModel(labels.drop(columns="asthma")).fit()
+    table = full.compare_lr_test(restricted)
+    assert list(table.index) == list(restricted.label_names)
+    for label in ("diabetes", "depression"):
+        large = full.nodes[label]
+        small = restricted.nodes[label]
+        assert table.loc[label, "statistic"] == pytest.approx(2 * (large.llf - small.llf))
+        assert table.loc[label, "df"] == 1
+    bare = im.IsingModel(labels, intercept=False).fit()
+    assert (full.compare_lr_test(bare)["df"] == 1).all()
+    with pytest.raises(im.exceptions.ModelError, match="not nested"):
+        restricted.compare_lr_test(full)
+    with pytest.raises(im.exceptions.ModelError, match="not nested"):
+        bare.compare_lr_test(full)
+    with pytest.raises(im.exceptions.ModelError, match="same rows"):
+        full.compare_lr_test(im.IsingModel(labels[:900]).fit())
+    with pytest.raises(im.exceptions.ModelError, match="method='mle'"):
+        full.compare_lr_test(im.IsingModel(labels).fit(method="ridge"))
+
+
+def test_numerical_warnings_never_escape():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", im.exceptions.IsingWarning)
+        labels, features = load_data("separated")
+        model = im.IsingModel(labels.assign(never=0), features.assign(one=1.0))
+        for method in ("mle", "ridge", "firth"):
+            res = model.fit(method=method)
+            for interactions in (None, "individual", "joint"):
+                edges = res.score_test(interactions)
+                edges.to_frame()
+                edges.summary()
+            res.score_test().feature_pvalue.sum()
