@@ -1,7 +1,8 @@
-"""Checks of plain arguments that many functions take: counts and sources of randomness."""
+"""Checks of plain arguments that many functions take: options, counts, sources of randomness."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index as as_whole_number
 from typing import Any, TypeAlias
 
@@ -10,6 +11,28 @@ import numpy as np
 from isingmlc import exceptions as exc
 
 RandomState: TypeAlias = int | np.random.Generator | None
+
+
+def check_option(argument: str, given: object, allowed: Sequence[object]) -> None:
+    """Raise our error when an option is not one of those that exist.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : object
+        What the user passed.
+    allowed : sequence
+        What may be passed.
+
+    Raises
+    ------
+    DataError
+        When `given` is not in `allowed`.
+    """
+    if not any(isinstance(given, type(option)) and given == option for option in allowed):
+        options = ", ".join(repr(option) for option in allowed)
+        raise exc.DataError(exc.BAD_OPTION.format(argument=argument, allowed=options, given=given))
 
 
 def check_count(argument: str, given: Any, minimum: int) -> int:

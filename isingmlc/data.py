@@ -16,6 +16,7 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
+from isingmlc.arguments import check_option
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -115,28 +116,6 @@ def row_blocks(n_rows: int, bytes_per_row: int) -> Iterable[slice]:
     step = max(16, BLOCK_BYTES // max(1, bytes_per_row))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
-
-
-def check_option(argument: str, given: object, allowed: Sequence[object]) -> None:
-    """Raise our error when an option is not one of those that exist.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : object
-        What the user passed.
-    allowed : sequence
-        What may be passed.
-
-    Raises
-    ------
-    DataError
-        When `given` is not in `allowed`.
-    """
-    if not any(isinstance(given, type(option)) and given == option for option in allowed):
-        options = ", ".join(repr(option) for option in allowed)
-        raise exc.DataError(exc.BAD_OPTION.format(argument=argument, allowed=options, given=given))
 
 
 def prepare(

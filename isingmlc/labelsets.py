@@ -481,6 +481,11 @@ def _batch_data(
             freq_weights=batch[2] if len(batch) == 3 else None,
             missing=missing,
         )
+    if not isinstance(batch, pd.DataFrame):
+        raise exc.DataError(
+            f"with labels named, batches must yield frames that hold all columns, but yielded "
+            f"{type(batch).__name__}. Leave labels out for (labels, features) pairs."
+        )
     named = [*labels, *(features or ()), *([weights] if weights else [])]
     lacking = [name for name in named if name not in batch.columns]
     if lacking:

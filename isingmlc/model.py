@@ -10,7 +10,8 @@ import pandas as pd
 import patsy
 
 from isingmlc import exceptions as exc
-from isingmlc.data import ModelData, check_option, prepare
+from isingmlc.arguments import check_option
+from isingmlc.data import ModelData, prepare
 from isingmlc.diagnostics import RARE
 from isingmlc.formula import read_formula
 from isingmlc.labelsets import LabelsetStatistics
@@ -76,11 +77,11 @@ class IsingModel:
     >>> data = im.datasets.load_example()
     >>> model = im.IsingModel(data.labels, data.features)
     >>> model
-    IsingModel(1500 observations, 6 labels, 30 features, 62 labelsets)
+    IsingModel(1500 observations, 6 labels, 30 features, 55 labelsets)
     >>> model.fit().interactions.round(2).iloc[:2, :2]
                   hypertension  diabetes
-    hypertension           NaN      0.56
-    diabetes              0.56       NaN
+    hypertension          0.00      1.24
+    diabetes              1.24      0.00
     """
 
     def __init__(
@@ -232,6 +233,7 @@ class IsingModel:
     ) -> None:
         self.statistics = stats
         self.data = data
+        check_option("intercept", intercept, (True, False))
         self.intercept = bool(intercept)
         self.label_names = stats.label_names
         self.feature_names = stats.feature_names

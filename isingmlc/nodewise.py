@@ -17,7 +17,8 @@ from scipy.linalg import lapack
 from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
-from isingmlc.data import BoolArray, FloatArray, IntArray, check_option, row_blocks
+from isingmlc.arguments import check_option
+from isingmlc.data import BoolArray, FloatArray, IntArray, row_blocks
 from isingmlc.separation import (
     Columns,
     independent_columns,

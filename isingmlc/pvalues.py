@@ -13,7 +13,8 @@ import numpy.typing as npt
 from statsmodels.stats.multitest import multipletests, multitest_alias
 
 from isingmlc import exceptions as exc
-from isingmlc.data import FloatArray, check_option, row_blocks
+from isingmlc.arguments import check_option
+from isingmlc.data import FloatArray, row_blocks
 from isingmlc.tails import BernoulliSum, chi2_log_sf, chi2_sum_log_sf
 
 LOG_10 = float(np.log(10))

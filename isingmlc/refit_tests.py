@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.data import check_option
+from isingmlc.arguments import check_option
 from isingmlc.edge_tests import EdgeTests
 from isingmlc.labelsets import find_labelsets
 from isingmlc.nodewise import NodeFit

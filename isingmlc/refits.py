@@ -36,8 +36,7 @@ from scipy.special import log_expit
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.data import BLOCK_BYTES, BoolArray, FloatArray, IntArray, ModelData, row_blocks
-from isingmlc.score import COLLINEAR
+from isingmlc.data import BoolArray, FloatArray, IntArray, ModelData
 from isingmlc.nodewise import (
     _CONVERGED,
     _ROUNDING,
@@ -49,6 +48,7 @@ from isingmlc.nodewise import (
     _Solution,
     _thread_pools,
 )
+from isingmlc.score import COLLINEAR
 from isingmlc.separation import independent_columns, settled_rows, shortest_direction
 
 # Loss of likelihood, relative to the null model's, that is put down to rounding.

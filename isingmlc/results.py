@@ -12,7 +12,8 @@ import pandas as pd
 from scipy import stats as distributions
 
 from isingmlc import exceptions as exc
-from isingmlc.data import FloatArray, check_option, prepare_labels
+from isingmlc.arguments import check_option
+from isingmlc.data import FloatArray, prepare_labels
 from isingmlc.diagnostics import diagnose
 from isingmlc.feature_methods import FeatureMethods
 from isingmlc.labelsets import LabelsetStatistics
@@ -61,15 +62,15 @@ class IsingResults(FeatureMethods):
     >>> data = im.datasets.load_example()
     >>> res = im.IsingModel(data.labels, data.features).fit()
     >>> res
-    IsingResults(6 labels, mle, log pseudo-likelihood -4231.15)
+    IsingResults(6 labels, mle, log pseudo-likelihood -3701.26)
     >>> res.params["diabetes"].round(2)
-    const          -2.71
-    hypertension    0.61
-    diabetes         NaN
-    arthritis       0.27
-    depression      0.40
-    asthma         -0.11
-    heart_disease   0.66
+    const           -2.82
+    hypertension     1.24
+    diabetes          NaN
+    arthritis       -0.14
+    depression       0.78
+    asthma           0.18
+    heart_disease    0.70
     Name: diabetes, dtype: float64
     """
 
@@ -209,7 +210,7 @@ class IsingResults(FeatureMethods):
         >>> data = im.datasets.load_example()
         >>> res = im.IsingModel(data.labels).fit()
         >>> int((res.symmetrize("and") != 0).to_numpy().sum() / 2)  # edges
-        7
+        9
         """
         check_option("rule", rule, RULES)
         mine = self.params.loc[list(self.label_names)].to_numpy().T
@@ -300,7 +301,7 @@ class IsingResults(FeatureMethods):
         >>> res = im.IsingModel(data.labels).fit()
         >>> res.predict([[1, 0, 0, 0, 0, 1]]).round(2)
            hypertension  diabetes  arthritis  depression  asthma  heart_disease
-        0          0.46      0.19        0.4        0.16    0.07           0.07
+        0          0.47      0.29       0.45        0.14    0.09           0.11
         """
         index = labels.index if isinstance(labels, pd.DataFrame) else None
         if labels is not None:
@@ -338,8 +339,9 @@ class IsingResults(FeatureMethods):
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> im.IsingModel(data.labels).fit().joint_distribution().idxmax()
-        (0, 0, 0, 0, 0, 0)
+        >>> joint = im.IsingModel(data.labels).fit().joint_distribution()
+        >>> joint[0, 0, 0, 0, 0, 0].round(3)
+        np.float64(0.4)
         """
         from isingmlc.simulate import distribution_of
 
@@ -366,7 +368,7 @@ class IsingResults(FeatureMethods):
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> im.IsingModel(data.labels).fit().to_networkx(rule="and").number_of_edges()
-        7
+        9
         """
         import networkx as nx
 
@@ -422,12 +424,12 @@ class IsingResults(FeatureMethods):
         >>> data = im.datasets.load_example()
         >>> frame = im.IsingModel(data.labels).fit().summary_frame()
         >>> frame.loc[("diabetes", "hypertension")].round(3)
-        coef       0.614
-        std err    0.149
-        z          4.127
+        coef       1.235
+        std err    0.173
+        z          7.120
         P>|z|      0.000
-        [0.025     0.322
-        0.975]     0.905
+        [0.025     0.895
+        0.975]     1.575
         Name: (diabetes, hypertension), dtype: float64
         """
         bounds = self.conf_int(alpha)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import RandomState, check_count
-from isingmlc.data import BLOCK_BYTES, Features, FloatArray, ModelData, StrArray, check_option
+from isingmlc.arguments import RandomState, check_count, check_option
+from isingmlc.data import BLOCK_BYTES, Features, FloatArray, ModelData, StrArray
 from isingmlc.diagnostics import why_untestable
 from isingmlc.edge_tests import EdgeTests, FeatureNull, GivenPvalues, Products
 from isingmlc.labelsets import LabelsetStatistics, dense, find_labelsets

@@ -6,8 +6,6 @@ from the −1/1 coding of physics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,15 @@ import pandas as pd
 from scipy import special
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import RandomState, check_count, make_generator
-from isingmlc.data import Features, FloatArray, IntArray, check_option, row_blocks
+from isingmlc.arguments import RandomState, check_count, check_option, make_generator
+from isingmlc.data import Features, FloatArray, IntArray, row_blocks
+from isingmlc.enumeration import (
+    RowParameters,
+    enumerate_weights,
+    run_gibbs,
+    scale_below,
+    spell_binary,
+)
 from isingmlc.parameters import from_spin, read_features, read_parameters, to_spin
 
 __all__ = ["IsingDistribution", "distribution_of", "from_results", "from_spin", "to_spin"]
@@ -28,19 +33,6 @@ MAX_EXACT_CELLS = 2**27
 # Gibbs chains run side by side, this many at a time. The number decides which random numbers go to
 # which row, so another one gives other draws for the same seed.
 GIBBS_ROWS = 4096
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The parameters at m rows of features; one column serves all rows without features."""
-
-    thresholds: FloatArray  # K × m
-    interactions: FloatArray  # K × K, what all rows share
-    shifts: Mapping[tuple[int, int], FloatArray]  # what a row adds to a pair, both ways round
-
-    def interaction(self, first: int, second: int) -> Any:
-        """Interaction of two labels: a number, or one a row."""
-        return self.interactions[first, second] + self.shifts.get((first, second), 0.0)
 
 
 class IsingDistribution:
@@ -166,7 +158,9 @@ class IsingDistribution:
         """
         self._check_enumerable()
         n_labels = len(self.label_names)
-        return pd.DataFrame(_spell(np.arange(2**n_labels), n_labels), columns=self._label_index)
+        return pd.DataFrame(
+            spell_binary(np.arange(2**n_labels), n_labels), columns=self._label_index
+        )
 
     def given(self, features: Any) -> IsingDistribution:
         """Fix the features.
@@ -232,13 +226,13 @@ class IsingDistribution:
         self._check_enumerable()
         matrix = self._check_features(features)
         if matrix is None:
-            weights = _weights(self._at(None))[:, 0]
+            weights = enumerate_weights(self._at(None))[:, 0]
             weights /= weights.sum()
             return weights
         n_patterns = 2 ** len(self.label_names)
         probabilities = np.empty((matrix.shape[0], n_patterns))
         for block in row_blocks(matrix.shape[0], 8 * n_patterns):
-            weights = _weights(self._at(matrix[block]))
+            weights = enumerate_weights(self._at(matrix[block]))
             probabilities[block] = (weights / weights.sum(axis=0)).T
         return probabilities
 
@@ -422,18 +416,18 @@ class IsingDistribution:
             )
         return None if features is None else read_features(features, names)
 
-    def _at(self, matrix: Features | None) -> _Rows:
+    def _at(self, matrix: Features | None) -> RowParameters:
         """Evaluate the parameters at rows of features."""
         parameters = self._parameters
         thresholds = parameters.thresholds[:, np.newaxis]
         if matrix is None:
-            return _Rows(thresholds, parameters.interactions, {})
+            return RowParameters(thresholds, parameters.interactions, {})
         moved = thresholds + (matrix @ parameters.effects).T
         shifts: dict[tuple[int, int], FloatArray] = {}
         for at, (first, second) in enumerate(parameters.pairs):
             shifts[first, second] = matrix @ parameters.pair_effects[at]
             shifts[second, first] = shifts[first, second]
-        return _Rows(moved, parameters.interactions, shifts)
+        return RowParameters(moved, parameters.interactions, shifts)
 
     def _draw_exactly(
         self, n_rows: int, matrix: Features | None, generator: np.random.Generator
@@ -441,16 +435,18 @@ class IsingDistribution:
         n_labels = len(self.label_names)
         uniforms = generator.random(n_rows)
         if matrix is None:
-            cumulative = np.cumsum(_weights(self._at(None))[:, 0])
-            chosen = np.searchsorted(cumulative, _below(uniforms, cumulative[-1]), side="right")
-            return _spell(chosen, n_labels)
+            cumulative = np.cumsum(enumerate_weights(self._at(None))[:, 0])
+            chosen = np.searchsorted(
+                cumulative, scale_below(uniforms, cumulative[-1]), side="right"
+            )
+            return spell_binary(chosen, n_labels)
         chosen = np.empty(n_rows, dtype=np.intp)
         for block in row_blocks(n_rows, 8 * 2**n_labels):
-            cumulative = _weights(self._at(matrix[block]))
+            cumulative = enumerate_weights(self._at(matrix[block]))
             np.cumsum(cumulative, axis=0, out=cumulative)
-            target = _below(uniforms[block], cumulative[-1])
+            target = scale_below(uniforms[block], cumulative[-1])
             chosen[block] = np.argmax(cumulative > target, axis=0)
-        return _spell(chosen, n_labels)
+        return spell_binary(chosen, n_labels)
 
     def _draw_by_gibbs(
         self, n_rows: int, matrix: Features | None, sweeps: int, generator: np.random.Generator
@@ -460,7 +456,7 @@ class IsingDistribution:
         for start in range(0, n_rows, GIBBS_ROWS):
             block = slice(start, min(start + GIBBS_ROWS, n_rows))
             rows = self._at(None if matrix is None else matrix[block])
-            labels[block] = _gibbs(rows, block.stop - block.start, sweeps, generator).T
+            labels[block] = run_gibbs(rows, block.stop - block.start, sweeps, generator).T
         return labels
 
     def _pair_means(self) -> FloatArray:
@@ -468,7 +464,7 @@ class IsingDistribution:
         n_labels = len(self.label_names)
         means = np.zeros((n_labels, n_labels))
         for block in row_blocks(len(probabilities), 8 * n_labels):
-            patterns = _spell(np.arange(block.start, block.stop), n_labels)
+            patterns = spell_binary(np.arange(block.start, block.stop), n_labels)
             means += patterns.T @ (patterns * probabilities[block, np.newaxis])
         return means
 
@@ -545,7 +541,7 @@ def distribution_of(results: Any) -> IsingDistribution:
     >>> import isingmlc as im
     >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
     >>> distribution_of(res).mean()["diabetes"].round(3)
-    np.float64(0.131)
+    np.float64(0.119)
     """
     interactions = np.array(results.interactions, dtype=np.float64)
     np.fill_diagonal(interactions, 0.0)
@@ -559,56 +555,3 @@ def distribution_of(results: Any) -> IsingDistribution:
             "fit(method='firth'), which keep them finite."
         )
     return IsingDistribution(results.thresholds, results.interactions)
-
-
-def _weights(rows: _Rows) -> FloatArray:
-    """Unnormalised probabilities of all label vectors, 2^K × m, the largest of a column 1.
-
-    The table doubles with each label: the vectors with the label 1 are those with 0 plus the
-    label's field, and the field doubles likewise. So a row costs about 2^(K+1) additions.
-    """
-    n_labels, n_rows = rows.thresholds.shape
-    weights = np.zeros((2**n_labels, n_rows))
-    field = np.empty((2 ** (n_labels - 1), n_rows))
-    for label in reversed(range(n_labels)):
-        field[0] = rows.thresholds[label]
-        size = 1
-        for other in reversed(range(label + 1, n_labels)):
-            np.add(field[:size], rows.interaction(label, other), out=field[size : 2 * size])
-            size *= 2
-        np.add(weights[:size], field[:size], out=weights[size : 2 * size])
-    weights -= weights.max(axis=0)
-    return np.exp(weights, out=weights)
-
-
-def _gibbs(rows: _Rows, n_rows: int, sweeps: int, generator: np.random.Generator) -> FloatArray:
-    """Run one chain a row; K × n_rows labels."""
-    n_labels = len(rows.thresholds)
-    excludes = np.isneginf(rows.interactions)
-    finite = np.where(excludes, 0.0, rows.interactions)
-    shifts: list[list[tuple[int, FloatArray]]] = [[] for _ in range(n_labels)]
-    for (label, other), shift in rows.shifts.items():
-        shifts[label].append((other, shift))
-    state = generator.integers(0, 2, size=(n_labels, n_rows)).astype(np.float64)
-    for _ in range(sweeps):
-        uniforms = generator.random((n_labels, n_rows))
-        for label in range(n_labels):
-            field = finite[label] @ state
-            field += rows.thresholds[label]
-            for other, shift in shifts[label]:
-                field += shift * state[other]
-            if excludes[label].any():
-                field[state[excludes[label]].any(axis=0)] = -np.inf
-            state[label] = uniforms[label] < special.expit(field)
-    return state
-
-
-def _below(uniforms: FloatArray, total: Any) -> FloatArray:
-    """Scale uniform numbers to [0, total): rounding must not reach the total itself."""
-    below: FloatArray = np.minimum(uniforms * total, np.nextafter(total, 0.0))
-    return below
-
-
-def _spell(numbers: IntArray, n_labels: int) -> IntArray:
-    """Write numbers in binary, one row a number, the first label the most significant digit."""
-    return (numbers[:, np.newaxis] >> np.arange(n_labels - 1, -1, -1)) & 1

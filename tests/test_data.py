@@ -14,7 +14,8 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.data import check_option, prepare, prepare_labels, unpack
+from isingmlc.arguments import check_option
+from isingmlc.data import prepare, prepare_labels, unpack
 from isingmlc.exceptions import DataError, DataWarning, SeparationWarning
 
 LABELS = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])

@@ -159,6 +159,8 @@ def test_batches_say_what_is_wrong_with_them():
     frame = pd.DataFrame({"a": [0, 1], "x": [1.0, 2.0]})
     with pytest.raises(im.exceptions.DataError, match=r"name the label columns: labels="):
         im.LabelsetStatistics.from_batches([frame])
+    with pytest.raises(im.exceptions.DataError, match="must yield frames"):
+        im.LabelsetStatistics.from_batches([([[0], [1]], None)], labels=["a"])
     with pytest.raises(im.exceptions.DataError, match="lacks the column"):
         im.LabelsetStatistics.from_batches([frame], labels=["b"])
 

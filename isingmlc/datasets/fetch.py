@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from isingmlc import exceptions as exc
-from isingmlc.data import check_option
+from isingmlc.arguments import check_option
 from isingmlc.datasets._base import Dataset
 from isingmlc.datasets._files import file_error
 from isingmlc.datasets.arff import read_arff

@@ -15,7 +15,8 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.data import FloatArray, check_option, prepare
+from isingmlc.arguments import check_option
+from isingmlc.data import FloatArray, prepare
 from isingmlc.datasets._base import Dataset
 from isingmlc.datasets._files import file_error
 from isingmlc.datasets.arff import ArffTable, quote, read_arff
