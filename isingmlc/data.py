@@ -6,6 +6,7 @@ they came, a numeric array or a CSR matrix, without a copy where none is needed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -371,8 +372,7 @@ def _names(table: Any, argument: str, given: Sequence[object] | None) -> tuple[s
         prefix = "y" if argument == "labels" else "x"
         return tuple(f"{prefix}{number}" for number in range(1, n_columns + 1))
     names = tuple(str(name) for name in given)
-    counts = pd.Series(names).value_counts(sort=False)
-    repeated = list(counts.index[counts > 1])
+    repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise exc.DataError(
             exc.DUPLICATE_NAMES.format(argument=argument, names=exc.shorten(repeated))

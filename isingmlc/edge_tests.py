@@ -532,7 +532,7 @@ class EdgeTests:
 def _frozen(table: Any, index: pd.Index, columns: pd.Index) -> pd.DataFrame:
     """Make a frame whose cells can not be set."""
     table.flags.writeable = False
-    return pd.DataFrame(table, index, columns, copy=False)
+    return pd.DataFrame(table, index, columns, dtype=table.dtype, copy=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from scipy.special import log_expit
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.data import BoolArray, FloatArray, IntArray, ModelData
+from isingmlc.data import BLOCK_BYTES, BoolArray, FloatArray, IntArray, ModelData
 from isingmlc.nodewise import (
     _CONVERGED,
     _ROUNDING,
@@ -56,7 +56,6 @@ _SLACK = 1e-12
 # Singular values and pivots below this share of the largest are zeros, in columns of about unit
 # size: rounding leaves far less, and data far more.
 _RANK_TOLERANCE = 1e-9
-PIECE = 2**21
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
 # A Newton step that must be cut to less than this share of itself leads nowhere.
@@ -310,7 +309,7 @@ def _pieces(source: _Source, fit: NodeFit, n_features: int) -> list[slice]:
     n_rows = int(source.sizes[fit.in_play].sum())
     n_columns = len(fit.basis) + (source.patterns.shape[1] if source.joint else 1)
     largest = max(n_rows, n_columns * max(n_columns, int(fit.in_play.sum())))
-    step = max(1, PIECE // (8 * largest))
+    step = max(1, BLOCK_BYTES // (8 * largest))
     return [slice(start, start + step) for start in range(0, n_features, step)]
 
 

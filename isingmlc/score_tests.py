@@ -210,15 +210,16 @@ def _plain(
         n_labels = reason.shape[1]
         products = np.full((*reason.shape, n_labels), np.nan)
     every = plain_scores(nulls, stats.sums, stats.squares)
+    # The labels of null models can be tested, so only features stand in the way.
+    varies = reason[:, nulls[0].label] == "ok" if nulls else None
     for null, scores in zip(nulls, every, strict=True):
         label = null.label
-        reason[scores.collinear & (reason[:, label] == "ok"), label] = "collinear-feature"
-        tested = reason[:, label] == "ok"
+        reason[scores.collinear & varies, label] = "collinear-feature"
+        tested = ~scores.collinear & varies
         statistic[tested, label] = scores.statistic()[tested]
         sign[tested, label] = np.sign(scores.score[tested])
         variance[tested, label] = scores.variance[tested]
         if products is not None:
-            varies = reason[:, label] != "constant-feature"
             for other, product in product_scores(stats, null):
                 products[varies, label, other] = product.statistic()[varies]
     return EdgeTests.from_arrays(
