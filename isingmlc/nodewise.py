@@ -192,6 +192,7 @@ def fit_nodes(
     constant = np.ptp(patterns.astype(np.int8), axis=0) == 0
     # These matrices are small: more threads only get in each other's way.
     with _thread_pools().limit(limits=1, user_api="blas"):
+        in_play, directions = peel(patterns, settings.intercept)
         fits = []
         for label in range(patterns.shape[1]):
             columns = np.delete(np.arange(first, len(gram)), label + 1 - first)
@@ -205,8 +206,11 @@ def fit_nodes(
                 columns = columns[chosen.kept]
             # The ridge penalty leaves the constant free: alone it still settles a constant label.
             settles = settings.method == "ridge" and settings.intercept and constant[label]
-            fit = _fit_limit if settings.method == "mle" or settles else _fit_penalised
-            fits.append(fit(label, design, columns, free, counts, settings))
+            problem = _Problem(label, design, columns, free, counts, settings)
+            if settings.method == "mle" or settles:
+                fits.append(_fit_limit(problem, in_play[label], directions[label]))
+            else:
+                fits.append(_fit_penalised(problem))
     return tuple(fits)
 
 
@@ -254,19 +258,71 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _fit_limit(
-    label: int,
-    design: FloatArray,
-    columns: IntArray,
-    aliased: FloatArray,
-    counts: FloatArray,
-    settings: FitSettings,
-) -> NodeFit:
+@dataclass(frozen=True)
+class _Problem:
+    """The regression of one label: `design` holds a constant and all labels."""
+
+    label: int
+    design: FloatArray
+    columns: IntArray
+    aliased: FloatArray
+    counts: FloatArray
+    settings: FitSettings
+
+    @property
+    def outcome(self) -> BoolArray:
+        """The label that is explained."""
+        return self.design[:, self.label + 1] > 0
+
+    def solved(
+        self,
+        *,
+        basis: IntArray,
+        solution: _Solution,
+        estimable: IntArray,
+        directions: list[FloatArray],
+        unidentified: FloatArray,
+        in_play: BoolArray,
+        steps: int,
+    ) -> NodeFit:
+        """Put a fit together from the solution on the rows in play."""
+        size = self.design.shape[1]
+        outcome = self.outcome
+        eta = self.design[np.ix_(in_play, basis)] @ solution.coef
+        probability = outcome.astype(np.float64)
+        probability[in_play] = expit(eta)
+        coef, bse = np.full(size, np.nan), np.full(size, np.nan)
+        finite = np.zeros(size, dtype=np.bool_)
+        finite[basis[estimable]] = True
+        coef[basis[estimable]] = solution.coef[estimable]
+        bse[basis[estimable]] = np.sqrt(np.diag(solution.covariance))[estimable]
+        for direction in directions[::-1]:
+            running = (direction != 0) & ~finite
+            coef[running] = np.copysign(np.inf, direction[running])
+        return NodeFit(
+            label=self.label,
+            coef=coef,
+            bse=bse,
+            basis=basis,
+            basis_coef=solution.coef,
+            covariance=solution.covariance,
+            directions=np.array(directions).reshape(len(directions), size),
+            aliased=self.aliased,
+            unidentified=unidentified,
+            in_play=in_play,
+            probability=probability,
+            llf=float(self.counts[in_play] @ _log_likelihood(eta, outcome[in_play])),
+            llf_null=_null_log_likelihood(outcome, self.counts, self.settings.intercept),
+            iterations=steps,
+            converged=solution.converged,
+        )
+
+
+def _fit_limit(problem: _Problem, in_play: BoolArray, directions: list[FloatArray]) -> NodeFit:
     """Fit by maximum likelihood, or its limit where the label is separated."""
-    outcome = design[:, label + 1] > 0
+    design, columns, counts = problem.design, problem.columns, problem.counts
+    outcome, settings = problem.outcome, problem.settings
     size = design.shape[1]
-    in_play, rounds = peel(np.delete(design[:, 1:], label, axis=1), outcome, settings.intercept)
-    directions = list(np.insert(rounds, label + 1, 0.0, axis=1))
     start: FloatArray | None = None
     steps = guesses = 0
     all_settled = False
@@ -306,75 +362,36 @@ def _fit_limit(
             directions.append(np.zeros(size))
             directions[-1][columns] = direction
             in_play, chosen = remaining, rest
-    eta = inner @ solution.coef
-    probability = outcome.astype(np.float64)
-    probability[in_play] = expit(eta)
-    coef, bse = np.full(size, np.nan), np.full(size, np.nan)
-    finite = np.zeros(size, dtype=np.bool_)
-    finite[basis[chosen.estimable]] = True
-    coef[finite] = solution.coef[chosen.estimable]
-    bse[finite] = np.sqrt(np.diag(solution.covariance))[chosen.estimable]
-    for direction in directions[::-1]:
-        running = (direction != 0) & ~finite
-        coef[running] = np.copysign(np.inf, direction[running])
     unidentified = np.zeros((size, len(chosen.dropped)))
     unidentified[columns] = chosen.null_space
-    return NodeFit(
-        label=label,
-        coef=coef,
-        bse=bse,
+    return problem.solved(
         basis=basis,
-        basis_coef=solution.coef,
-        covariance=solution.covariance,
-        directions=np.array(directions).reshape(len(directions), size),
-        aliased=aliased,
+        solution=solution,
+        estimable=chosen.estimable,
+        directions=directions,
         unidentified=unidentified,
         in_play=in_play,
-        probability=probability,
-        llf=float(counts[in_play] @ _log_likelihood(eta, result)),
-        llf_null=_null_log_likelihood(outcome, counts, settings.intercept),
-        iterations=steps,
-        converged=solution.converged,
+        steps=steps,
     )
 
 
-def _fit_penalised(
-    label: int,
-    design: FloatArray,
-    columns: IntArray,
-    aliased: FloatArray,
-    counts: FloatArray,
-    settings: FitSettings,
-) -> NodeFit:
+def _fit_penalised(problem: _Problem) -> NodeFit:
     """Fit with a ridge or Firth penalty: finite, so nothing is settled."""
-    outcome = design[:, label + 1] > 0
-    size = design.shape[1]
-    inner = design[:, columns]
+    columns, counts, settings = problem.columns, problem.counts, problem.settings
+    inner, outcome = problem.design[:, columns], problem.outcome
     if settings.method == "firth":
         solution = _firth_newton(inner, outcome, counts, settings.max_iter)
     else:
         penalty = np.where(columns == 0, 0.0, settings.alpha)
         solution = _newton(inner, outcome, counts, max_steps=settings.max_iter, penalty=penalty)
-    eta = inner @ solution.coef
-    coef, bse = np.full(size, np.nan), np.full(size, np.nan)
-    coef[columns] = solution.coef
-    bse[columns] = np.sqrt(np.diag(solution.covariance))
-    return NodeFit(
-        label=label,
-        coef=coef,
-        bse=bse,
+    return problem.solved(
         basis=columns,
-        basis_coef=solution.coef,
-        covariance=solution.covariance,
-        directions=np.zeros((0, size)),
-        aliased=aliased,
-        unidentified=np.zeros((size, 0)),
+        solution=solution,
+        estimable=np.arange(len(columns)),
+        directions=[],
+        unidentified=np.zeros((problem.design.shape[1], 0)),
         in_play=np.ones(len(outcome), dtype=np.bool_),
-        probability=expit(eta),
-        llf=float(counts @ _log_likelihood(eta, outcome)),
-        llf_null=_null_log_likelihood(outcome, counts, settings.intercept),
-        iterations=solution.steps,
-        converged=solution.converged,
+        steps=solution.steps,
     )
 
 

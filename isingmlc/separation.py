@@ -137,70 +137,70 @@ def _has_pivots(gram: FloatArray) -> bool:
     return bool((pivots > _PIVOT_TOLERANCE * np.diag(gram)).all())
 
 
-def peel(others: FloatArray, outcome: BoolArray, intercept: bool) -> tuple[BoolArray, FloatArray]:
-    """Settle rows by counting: round after round, drop what single labels settle.
+def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[FloatArray]]]:
+    """Settle rows of all label models by counting: round after round, drop what labels settle.
 
-    A label that only ever occurs with one outcome settles the rows that carry it; with an
-    intercept, so does a label that is only ever absent with one outcome settle those that lack
-    it, and an outcome that is the same in all rows left settles them all.
+    In the model of a label, another label that only ever occurs with one of its values settles
+    the rows that carry it; with an intercept, so does a label that is only ever absent with one
+    value settle those that lack it, and a label that is the same in all rows left settles them
+    all.
 
     Parameters
     ----------
-    others : ndarray of 0.0 and 1.0, shape (rows, labels)
-        The other labels.
-    outcome : ndarray of bool, shape (rows,)
-        The label that is explained.
+    patterns : ndarray of bool, shape (rows, K)
+        The label vectors.
     intercept : bool
-        Whether the regression has a constant.
+        Whether the models have a constant.
 
     Returns
     -------
-    in_play : ndarray of bool, shape (rows,)
-        Rows that counting does not settle.
-    directions : ndarray, shape (rounds, 1 + labels)
-        In which direction the constant and the labels' coefficients run off, one row a round.
-        Earlier rounds outweigh later ones.
+    in_play : ndarray of bool, shape (K, rows)
+        For each label, the rows that counting does not settle.
+    directions : list of lists of ndarray, shape (1 + K,)
+        For each label, the directions in which the constant and the coefficients of the labels
+        run off, one a round. Earlier rounds outweigh later ones.
 
     Examples
     --------
-    The second label never occurs with the outcome, so its coefficient runs to −∞:
+    The second and third label never meet, so each sends the other's coefficient to −∞:
 
-    >>> others = np.array([[0, 0], [0, 0], [1, 0], [1, 0], [0, 1]], dtype=float)
-    >>> in_play, directions = peel(others, np.array([0, 1, 0, 1, 0], dtype=bool), True)
-    >>> in_play
-    array([ True,  True,  True,  True, False])
-    >>> directions
-    array([[ 0.,  0., -1.]])
+    >>> patterns = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])
+    >>> in_play, directions = peel(patterns.astype(bool), intercept=True)
+    >>> in_play[1]
+    array([ True,  True,  True,  True, False, False])
+    >>> directions[1]
+    [array([ 0.,  0.,  0., -1.])]
     """
-    in_play = np.ones(len(outcome), dtype=np.bool_)
-    directions: list[FloatArray] = []
-    while in_play.any():
-        left, result = others[in_play], outcome[in_play]
-        n_rows, positives = len(result), int(result.sum())
-        direction = np.zeros(1 + others.shape[1])
-        if intercept and positives in (0, n_rows):
-            direction[0] = 1.0 if positives else -1.0
-            directions.append(direction)
-            in_play[:] = False
-            break
-        carriers = left.sum(axis=0)
-        both = result.astype(np.float64) @ left
-        present = (carriers > 0) & ((both == 0) | (both == carriers))
+    labels = patterns.astype(np.float64)
+    n_labels = labels.shape[1]
+    others = ~np.eye(n_labels, dtype=np.bool_)
+    in_play = np.ones(labels.shape)
+    directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
+    while True:
+        # Entry (s, k) counts rows in play for label k.
+        positives = in_play * labels
+        n_rows, n_positive = in_play.sum(axis=0), positives.sum(axis=0)
+        carriers, both = labels.T @ in_play, labels.T @ positives
+        same = intercept & ((n_positive == 0) | (n_positive == n_rows))
+        open_ = others & ~same
+        present = open_ & (carriers > 0) & ((both == 0) | (both == carriers))
+        direction = np.zeros((1 + n_labels, n_labels))
+        direction[0, same] = np.where(n_positive[same] > 0, 1.0, -1.0)
         direction[1:][present] = np.where(both[present] > 0, 1.0, -1.0)
-        settled = (others[:, present] > 0).any(axis=1)
+        settled = (labels @ present > 0) | same
         if intercept:
-            absent = (carriers < n_rows) & (
-                (both == positives) | (positives - both == n_rows - carriers)
-            )
-            sign = np.where(both[absent] == positives, -1.0, 1.0)
-            direction[1:][absent] -= sign
-            direction[0] = sign.sum()
-            settled |= (others[:, absent] == 0).any(axis=1)
-        if not (settled & in_play).any():
-            break
-        directions.append(direction)
-        in_play &= ~settled
-    return in_play, np.array(directions).reshape(len(directions), 1 + others.shape[1])
+            none = both == n_positive
+            absent = open_ & (carriers < n_rows) & (none | (n_positive - both == n_rows - carriers))
+            sign = np.where(absent, np.where(none, -1.0, 1.0), 0.0)
+            direction[1:] -= sign
+            direction[0] += sign.sum(axis=0)
+            settled |= (1.0 - labels) @ absent > 0
+        settled &= in_play > 0
+        if not settled.any():
+            return in_play.T > 0, directions
+        for label in np.flatnonzero(settled.any(axis=0)):
+            directions[label].append(direction[:, label])
+        in_play[settled] = 0.0
 
 
 def settled_rows(design: FloatArray, outcome: BoolArray) -> BoolArray:

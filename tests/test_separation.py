@@ -17,27 +17,33 @@ def labelsets(*rows):
 
 
 def test_peeling_goes_on_after_rows_are_gone():
-    # y is the outcome, a and b the others:
-    #   a b y
-    #   0 0 0 / 0 0 1   overlap, never settled
-    #   1 0 1           with 1 1 0, a occurs with both outcomes ...
-    #   1 1 0           ... but b occurs with 0 only: settles 110. Then a occurs with 1 only.
-    others = np.array([[0, 0], [0, 0], [1, 0], [1, 1]], dtype=float)
-    in_play, directions = peel(others, np.array([0, 1, 1, 0], dtype=bool), intercept=True)
-    np.testing.assert_array_equal(in_play, [True, True, False, False])
-    np.testing.assert_array_equal(directions, [[0, 0, -1], [0, 1, 0]])
+    # In the model of y, with others a and b:
+    #   y a b
+    #   0 0 0 / 1 0 0   overlap, never settled
+    #   1 1 0           with 0 1 1, a occurs with both outcomes ...
+    #   0 1 1           ... but b occurs with 0 only: settles 011. Then a occurs with 1 only.
+    in_play, directions = peel(labelsets("000", "100", "110", "011"), intercept=True)
+    np.testing.assert_array_equal(in_play[0], [True, True, False, False])
+    np.testing.assert_array_equal(directions[0], [[0, 0, 0, -1], [0, 0, 1, 0]])
 
 
 def test_an_absent_label_can_settle_too():
     # Whoever lacks a has y = 1; among those with a both occur. Direction: constant up, a down.
-    others = np.array([[0], [1], [1]], dtype=float)
-    in_play, directions = peel(others, np.array([1, 0, 1], dtype=bool), intercept=True)
-    np.testing.assert_array_equal(in_play, [False, True, True])
-    np.testing.assert_array_equal(directions, [[1, -1]])
+    rows = labelsets("10", "01", "11")
+    in_play, directions = peel(rows, intercept=True)
+    np.testing.assert_array_equal(in_play[0], [False, True, True])
+    np.testing.assert_array_equal(directions[0], [[1, 0, -1]])
     # Without a constant no direction moves the row in which all labels are zero.
-    in_play, directions = peel(others, np.array([1, 0, 1], dtype=bool), intercept=False)
-    assert in_play.all()
-    assert len(directions) == 0
+    in_play, directions = peel(rows, intercept=False)
+    assert in_play[0].all()
+    assert directions[0] == []
+
+
+def test_a_constant_label_is_settled_by_the_constant():
+    in_play, directions = peel(labelsets("01", "00"), intercept=True)
+    assert not in_play[0].any()
+    np.testing.assert_array_equal(directions[0], [[-1, 0, 0]])
+    assert in_play[1].all()
 
 
 def test_the_programme_finds_what_counting_can_not():
