@@ -103,15 +103,16 @@ def _permuted_statistics(
         shape=(count * n_sets, n_rows),
     )
     assert data.features is not None
-    values = dense(data.features[:, part]) - stats.shift[part]
-    n_part = values.shape[1]
+    columns = dense(data.features[:, part]) - stats.shift[part]
+    n_part = columns.shape[1]
 
     def side_by_side(summed: FloatArray) -> FloatArray:
         stacked = summed.reshape(count, n_sets, n_part).transpose(1, 0, 2)
         return stacked.reshape(n_sets, count * n_part)
 
-    sums, squares = side_by_side(pool @ values), side_by_side(pool @ values**2)
+    sums, squares = side_by_side(pool @ columns), side_by_side(pool @ columns**2)
     statistic = np.full((count, n_part, stats.patterns.shape[1]), np.nan)
-    for null, scores in zip(nulls, plain_scores(nulls, sums, squares), strict=True):
-        statistic[:, :, null.label] = scores.statistic().reshape(count, n_part)
+    scores = plain_scores(nulls, stats.patterns, sums, squares).statistic()
+    for null, values in zip(nulls, scores, strict=True):
+        statistic[:, :, null.label] = values.reshape(count, n_part)
     return statistic

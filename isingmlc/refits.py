@@ -56,6 +56,8 @@ _SLACK = 1e-12
 # Singular values and pivots below this share of the largest are zeros, in columns of about unit
 # size: rounding leaves far less, and data far more.
 _RANK_TOLERANCE = 1e-9
+# The odds against what happened do not overflow.
+_LEAST_MARGIN = -700.0
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
 # A Newton step that must be cut to less than this share of itself leads nowhere.
@@ -381,12 +383,11 @@ def _evaluate(
     margin = np.repeat(coef[:, n_null:] @ node.multipliers.T, node.sizes, axis=1)
     margin *= x
     margin += np.repeat(coef[:, :n_null] @ node.regressors.T, node.sizes, axis=1)
-    # With t = exp(-|margin|) nothing overflows, and small probabilities keep their digits.
-    small = np.exp(-np.abs(margin))
-    large = 1 / (1 + small)
-    log_likelihood = np.minimum(margin, 0.0) + np.log(large)
-    residual = np.where(margin > 0, small, 1.0) * large
-    weight = small * large**2
+    odds = np.exp(-np.maximum(margin, _LEAST_MARGIN, out=margin), out=margin)
+    chance = 1 / (1 + odds)
+    log_likelihood = np.log(chance)
+    residual = odds * chance
+    weight = residual * chance
     if node.weights is not None:
         for values in (log_likelihood, residual, weight):
             values *= node.weights

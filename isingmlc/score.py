@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from isingmlc.data import FloatArray, IntArray
+from isingmlc.data import BoolArray, FloatArray, IntArray
 from isingmlc.labelsets import LabelsetStatistics, dense
 from isingmlc.nodewise import NodeFit
 
@@ -166,11 +166,11 @@ def sparse_regressors(stats: LabelsetStatistics) -> Any:
 
 @dataclass(frozen=True)
 class Scores:
-    """Efficient scores of many columns for one label.
+    """Efficient scores of many columns, for one label or for several.
 
     Attributes
     ----------
-    score : ndarray
+    score : ndarray, shape (columns,) or (labels, columns)
         :math:`s - B'A^{-1}g`.
     variance : ndarray
         :math:`D - B'A^{-1}B`.
@@ -194,29 +194,43 @@ class Scores:
         return statistic
 
 
-def plain_scores(nulls: Sequence[NullModel], sums: Any, squares: Any) -> Iterator[Scores]:
-    """Scores of all columns for each label.
+def plain_scores(
+    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any
+) -> Scores:
+    """Scores of all columns for all labels.
 
     Parameters
     ----------
     nulls : sequence of NullModel
         The fits of the labels.
+    patterns : ndarray of bool, shape (L, K)
+        The labelsets.
     sums, squares : ndarray or csr_array, shape (L, columns)
         Sums and squares within labelsets.
 
-    Yields
-    ------
+    Returns
+    -------
     Scores
-        One entry a column; one such object a label.
+        Arrays of labels × columns.
     """
-    if not nulls:
-        return
-    scores = np.array([null.effective for null in nulls]) @ sums
-    totals = np.array([null.weight for null in nulls]) @ squares
-    for null, score, total in zip(nulls, scores, totals, strict=True):
-        leaning = null.lean(sums)
-        variance = _variance(null, null.rows, sums, squares, leaning, total)
-        yield Scores(score, variance, total)
+    n_columns = sums.shape[1]
+    weights = np.array([null.weight for null in nulls]).reshape(len(nulls), len(patterns))
+    effective = np.array([null.effective for null in nulls]).reshape(weights.shape)
+    total = np.asarray(weights @ squares)
+    variance = np.empty(total.shape)
+    # The constant is carried by all labelsets.
+    carriers = [np.arange(len(patterns)), *(np.flatnonzero(column) for column in patterns.T)]
+    for part in _parts(n_columns, 8 * len(nulls) * len(carriers)):
+        whole = part == slice(0, n_columns)
+        some, some_squares = (sums, squares) if whole else (sums[:, part], squares[:, part])
+        # B for all labels, one regressor at a time: only labelsets that carry it count.
+        crossed = np.array([weights[:, rows] @ some[rows] for rows in carriers])
+        for at, null in enumerate(nulls):
+            leaning = null.factor.T @ crossed[null.basis, at]
+            variance[at, part] = _variance(
+                null, null.rows, some, some_squares, leaning, total[at, part]
+            )
+    return Scores(np.asarray(effective @ sums), variance, total)
 
 
 def product_scores(stats: LabelsetStatistics, null: NullModel) -> Iterator[tuple[int, Scores]]:

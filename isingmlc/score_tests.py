@@ -209,16 +209,17 @@ def _plain(
     if interactions == "individual":
         n_labels = reason.shape[1]
         products = np.full((*reason.shape, n_labels), np.nan)
-    every = plain_scores(nulls, stats.sums, stats.squares)
+    scores = plain_scores(nulls, stats.patterns, stats.sums, stats.squares)
+    values, collinear = scores.statistic(), scores.collinear
     # The labels of null models can be tested, so only features stand in the way.
-    varies = reason[:, nulls[0].label] == "ok" if nulls else None
-    for null, scores in zip(nulls, every, strict=True):
+    varies = reason[:, nulls[0].label] == "ok" if nulls else np.zeros(0, dtype=np.bool_)
+    for at, null in enumerate(nulls):
         label = null.label
-        reason[scores.collinear & varies, label] = "collinear-feature"
-        tested = ~scores.collinear & varies
-        statistic[tested, label] = scores.statistic()[tested]
-        sign[tested, label] = np.sign(scores.score[tested])
-        variance[tested, label] = scores.variance[tested]
+        reason[collinear[at] & varies, label] = "collinear-feature"
+        tested = ~collinear[at] & varies
+        statistic[tested, label] = values[at, tested]
+        sign[tested, label] = np.sign(scores.score[at, tested])
+        variance[tested, label] = scores.variance[at, tested]
         if products is not None:
             for other, product in product_scores(stats, null):
                 products[varies, label, other] = product.statistic()[varies]
@@ -338,9 +339,9 @@ def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: Edge
             sums, squares = stats.sums[:, part], stats.squares[:, part]
             values = dense(features[rows][:, part]) - stats.shift[part]
             values -= null.fit_to(null.lean(sums))[at]
-            (scores,) = plain_scores([null], sums, squares)
+            scores = plain_scores([null], stats.patterns, sums, squares)
             pvalue[part, null.label], log10p[part, null.label] = bernoulli_saddlepoint(
-                scores.score,
+                scores.score[0],
                 values,
                 null.probability[codes[rows]],
                 weights,
