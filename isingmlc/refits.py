@@ -24,6 +24,8 @@ and the likelihood is that of the limit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -42,7 +44,6 @@ from isingmlc.nodewise import (
     _ROUNDING,
     FitSettings,
     NodeFit,
-    _inverse,
     _newton,
     _proves_overlap,
     _Solution,
@@ -143,19 +144,26 @@ class _Node:
 
 
 class _Outcomes:
-    """What is known of the larger models of some features, for one label."""
+    """What is known of the larger models of some features, for one label.
 
-    def __init__(self, df: IntArray) -> None:
-        self.df = np.where(df > 0, df, np.nan)
-        self.gain, self.wald, self.coef, self.bse = np.full((4, len(df)), np.nan)
-        self.separated = np.zeros(len(df), dtype=np.bool_)
+    `kept` marks the columns with rank in each model, those of the null model first; `step` is
+    the last Newton step that was taken.
+    """
+
+    def __init__(self, kept: BoolArray, n_null: int) -> None:
+        rank = kept[:, n_null:].sum(axis=1)
+        self.kept = kept
+        self.step = np.zeros(kept.shape)
+        self.df = np.where(rank > 0, rank, np.nan)
+        self.gain, self.wald, self.coef, self.bse = np.full((4, len(kept)), np.nan)
+        self.separated = np.zeros(len(kept), dtype=np.bool_)
         # Without rank there is nothing to fit.
-        self.finished = df == 0
+        self.finished = rank == 0
 
     def record(
         self, at: IntArray, gain: FloatArray, coef: FloatArray, covariance: FloatArray
     ) -> None:
-        """Note the maxima of some models: gain in likelihood and added coefficients."""
+        """Note finite maxima: gain in likelihood, added coefficients and their covariance."""
         self.gain[at] = gain
         self.wald[at] = np.sum(coef * np.linalg.solve(covariance, coef[..., None])[..., 0], axis=1)
         self.coef[at] = coef[:, 0]
@@ -169,8 +177,8 @@ def refit_edges(
     patterns: BoolArray,
     fits: tuple[NodeFit, ...],
     settings: FitSettings,
-    label_reasons: Any,
-    features: Any = None,
+    label_reasons: Sequence[str],
+    features: Sequence[int] | None = None,
     *,
     joint: bool = False,
     n_jobs: int = 1,
@@ -218,8 +226,9 @@ def refit_edges(
     Under a ridge penalty the larger model has the penalty of the null model on the coefficients
     of the labels, and none on what is added. The likelihood ratio is that of the penalised
     likelihoods, the Wald statistic has the inverse of the penalised information. A block
-    :math:`x_j y_s` then depends on where the zero of the feature lies, since a shift would change
-    coefficients that are penalised; so does every test in models without an intercept.
+    :math:`x_j y_s` would then depend on where the zero of the feature lies, since a shift changes
+    coefficients that are penalised; so the zero is put at the mean. Models without an intercept
+    take features as they are.
 
     Degrees of freedom count columns that are independent given z on the rows in play: a product
     with a label that never occurs there, say, adds none.
@@ -243,7 +252,7 @@ def refit_edges(
     >>> refits = refit_edges(
     ...     res.model.data, codes, patterns, res.fits, res.settings, ["ok"] * 6, features=[0]
     ... )
-    >>> refits.lr.round(1), res.score_test().statistic.iloc[[0]].to_numpy().round(1)
+    >>> refits.lr.round(1)
     """
     if settings.method == "firth":
         raise exc.ModelError(
@@ -356,11 +365,11 @@ def _fit_piece(source: _Source, fit: NodeFit, columns: IntArray) -> _Outcomes:
     else:
         chosen = source.features[np.ix_(node.rows, columns)]
     x, size = node.standardise(np.ascontiguousarray(chosen.T, dtype=np.float64), node.weights)
-    outcomes, kept, step = _fit_together(node, x, source.settings.max_iter)
+    outcomes = _fit_together(node, x, source.settings.max_iter)
     n_null = node.regressors.shape[1]
     for at in np.flatnonzero(~outcomes.finished):
         gain, direction, solution = _fit_alone(
-            node, x[at], kept[at], step[at], source.settings.max_iter
+            node, x[at], outcomes.kept[at], outcomes.step[at], source.settings.max_iter
         )
         if direction is None:
             added = solution.coef[None, n_null:], solution.covariance[None, n_null:, n_null:]
@@ -436,6 +445,8 @@ def _gained_columns(information: FloatArray, n_null: int) -> BoolArray:
         share = np.divide(pivots, total, out=np.zeros_like(total), where=(total > 0) & ~gained)
         best = share.argmax(axis=1)
         good = share[everyone, best] > COLLINEAR
+        if not good.any():
+            break
         gained[everyone[good], best[good]] = True
         line = rest[everyone, best] * good[:, None]
         pivot = np.where(good, pivots[everyone, best], 1.0)
@@ -443,24 +454,21 @@ def _gained_columns(information: FloatArray, n_null: int) -> BoolArray:
     return np.hstack([np.ones((len(rest), n_null), dtype=np.bool_), gained])
 
 
-def _fit_together(
-    node: _Node, x: FloatArray, max_steps: int
-) -> tuple[_Outcomes, BoolArray, FloatArray]:
-    """Fit all models at once; give those that are proved to be maxima, and columns with rank."""
+def _fit_together(node: _Node, x: FloatArray, max_steps: int) -> _Outcomes:
+    """Fit all models at once by Newton steps with halving; record those proved to be maxima."""
     n_null = node.regressors.shape[1]
-    norms = np.repeat((node.regressors**2).sum(axis=1), node.sizes)
-    spread = np.repeat((node.multipliers**2).sum(axis=1), node.sizes)
-    radius_squared = np.array([(norms + spread * line**2).max() for line in x])
+    furthest = np.maximum.reduceat(x**2, _starts(node.sizes), axis=1)
+    norms = (node.regressors**2).sum(axis=1) + furthest * (node.multipliers**2).sum(axis=1)
+    radius_squared = norms.max(axis=1)
     coef = np.tile(node.start, (len(x), 1))
-    step = np.zeros_like(coef)
     candidate = coef.copy()
-    gain, previous, length = np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x))
     evaluation = _evaluate(node, x, candidate)
-    kept = _gained_columns(evaluation[2], n_null)
-    outcomes = _Outcomes(kept.sum(axis=1) - n_null)
+    kept = _gained_columns(evaluation[-1], n_null)
+    outcomes = _Outcomes(kept, n_null)
+    gain, previous, length = np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x))
     left = np.flatnonzero(~outcomes.finished)
     evaluation = tuple(part[left] for part in evaluation)
-    for _ in range(max_steps):
+    for _ in range(max_steps + 1):
         new_gain, gradient, information = evaluation
         # A column without rank stands aside: its coefficient stays zero.
         inside = kept[left]
@@ -487,15 +495,16 @@ def _fit_together(
         )
         moved = left[better]
         coef[moved], gain[moved] = candidate[moved], new_gain[better]
-        step[moved], previous[moved] = newton[better], decrement[better]
+        outcomes.step[moved], previous[moved] = newton[better], decrement[better]
         length[left] = np.where(better, 1.0, length[left] / 2)
+        # What has become too flat for a proof is likely to be separated.
         hopeful = regular & (flatness * _ROUNDING <= 1.0) & (length[left] > _SHORTEST)
         left = left[~done & hopeful]
         if not len(left):
             break
-        candidate[left] = coef[left] + length[left, None] * step[left]
+        candidate[left] = coef[left] + length[left, None] * outcomes.step[left]
         evaluation = _evaluate(node, x[left], candidate[left])
-    return outcomes, kept, step
+    return outcomes
 
 
 def _inverses(matrices: FloatArray) -> FloatArray:
@@ -505,9 +514,8 @@ def _inverses(matrices: FloatArray) -> FloatArray:
     except np.linalg.LinAlgError:
         inverses = np.full_like(matrices, np.nan)
         for matrix, inverse in zip(matrices, inverses, strict=True):
-            found = _inverse(matrix)
-            if found is not None:
-                inverse[:] = found
+            with suppress(np.linalg.LinAlgError):
+                inverse[:] = np.linalg.inv(matrix)
         return inverses
 
 

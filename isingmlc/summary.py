@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.iolib.summary import Summary
+from statsmodels.iolib.summary import Summary, summary_return
 from statsmodels.iolib.table import SimpleTable
 from statsmodels.iolib.tableformatting import fmt_params
 
@@ -28,6 +28,16 @@ MAX_BLOCKS = 8
 N_STRONGEST = 20
 _WIDTH = 78
 _COLUMN = 10
+# What LaTeX would take for commands in the notes.
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "−": "$-$",
+    }
+)
 # More names or pairs than this are counted instead of listed.
 _MAX_LISTED = 4
 # From this share of determined labels on, or this share of rows with information down, the
@@ -80,7 +90,7 @@ class IsingSummary(Summary):  # type: ignore[misc]
     """A statsmodels summary of an Ising fit.
 
     Has `as_text`, `as_html`, `as_latex` and `as_csv`; the text holds neither dates nor times, so
-    the same fit prints the same. Names are escaped in HTML.
+    the same fit prints the same. Names are escaped in HTML and LaTeX.
 
     Parameters
     ----------
@@ -114,6 +124,19 @@ class IsingSummary(Summary):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return str(self)
+
+    def as_latex(self) -> str:
+        """Render as LaTeX, every name escaped.
+
+        Returns
+        -------
+        str
+            The tables and notes.
+        """
+        tables: str = summary_return(self.tables, return_fmt="latex")
+        notes = [note.translate(_LATEX) for note in self.notes]
+        listed = "".join(f"\\item {note}\n" for note in notes)
+        return tables + (f"\n\\begin{{enumerate}}\n{listed}\\end{{enumerate}}" if notes else "")
 
     def as_html(self) -> str:
         """Render as HTML, every name escaped.

@@ -132,6 +132,14 @@ def test_names_are_escaped_in_html():
     assert html.escape(evil) in res.summary().as_html()
 
 
+def test_names_are_escaped_in_latex():
+    labels, _ = load_data("plain")
+    res = fitted(labels.assign(**{"a_b & c%": 0}))
+    latex = res.summary().as_latex()
+    assert r"\item a\_b \& c\% is 0 in every row" in latex
+    assert r"\begin{enumerate}" in latex
+
+
 def test_other_forms_hold_the_numbers():
     res = fitted(*load_data("plain"))
     summary = res.summary()
