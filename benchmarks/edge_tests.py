@@ -169,9 +169,7 @@ def compare_r(data_dir: Path) -> pd.DataFrame:
         }}
         cat(proc.time()[3] - start, "\\n"); write.csv(do.call(rbind, out), "{folder}/rao.csv")
         """
-        done = subprocess.run(
-            ["Rscript", "-e", script], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=True)
         theirs = pd.read_csv(f"{folder}/rao.csv")
     found = [edges.statistic.loc[row.feature, row.label] for row in theirs.itertuples()]
     return pd.DataFrame(

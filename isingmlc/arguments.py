@@ -73,6 +73,47 @@ def check_count(argument: str, given: Any, minimum: int) -> int:
     return number
 
 
+def check_number(
+    argument: str, given: Any, *, above: float = -np.inf, below: float = np.inf
+) -> float:
+    """Give a finite number between two bounds, or raise our error.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : object
+        What the user passed.
+    above, below : float
+        Bounds that must not be reached.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    DataError
+        When `given` is not a number, or not between the bounds.
+
+    Examples
+    --------
+    >>> check_number("alpha", 0.05, above=0, below=1)
+    0.05
+    """
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(given, str | bytes) or not above < number < below:
+        limits = [f"above {above:g}"] if above > -np.inf else []
+        limits += [f"below {below:g}"] if below < np.inf else []
+        wanted = " ".join(["a finite number", " and ".join(limits)]).strip()
+        raise exc.DataError(f"{argument} must be {wanted}, but is {given!r}.")
+    return number
+
+
 def make_generator(random_state: RandomState) -> np.random.Generator:
     """Give the generator that `random_state` stands for, or raise our error.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -34,13 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="fit and rank the bundled data",
         description="Fit the label network of the bundled, simulated survey and rank its features.",
     )
-    demo.add_argument("--top", type=int, default=10, help="how many features to list (default: 10)")
+    demo.add_argument(
+        "--top", type=_count, default=10, help="how many features to list (default: 10)"
+    )
     options = parser.parse_args(arguments)
     try:
         run_demo(options.top)
+        sys.stdout.flush()
     except im.exceptions.IsingError as error:
         print(f"isingmlc: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -60,3 +67,11 @@ def run_demo(top: int) -> None:
     print(results.summary(), end="\n\n")
     print(f"The {len(listed)} most important of {len(ranking.importance)} features")
     print(ranking.table().loc[listed].to_string(float_format="%.1f"))
+
+
+def _count(text: str) -> int:
+    """Read a number of at least one; argparse turns the error into its own."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, but is {number}")
+    return number

@@ -55,6 +55,8 @@ class ModelData:
         Formula terms and the feature columns each of them made.
     n_dropped : int
         Rows left out because of missing values.
+    index : Index or None
+        Row labels of the rows kept, where the labels came as pandas objects.
     """
 
     packed_labels: PackedBits
@@ -64,6 +66,7 @@ class ModelData:
     weights: FloatArray | None = None
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_dropped: int = 0
+    index: pd.Index | None = None
 
     @property
     def n_rows(self) -> int:
@@ -183,9 +186,11 @@ def prepare(
     elif feature_names is not None and len(feature_names):
         raise exc.DataError("feature_names names columns of features, but features is not given.")
     weights = check_weights(freq_weights, "labels", label_table, missing)
+    index = label_table.index if isinstance(label_table, pd.DataFrame) else None
     if weights is not None and not weights.all():
         # A row that stands for no observation is none.
         kept = weights != 0
+        index = None if index is None else index[kept]
         label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
 
     n_rows = label_matrix.shape[0]
@@ -196,11 +201,12 @@ def prepare(
         absent |= np.isnan(weights)
     n_missing = int(absent.sum())
     if n_missing == n_rows:
-        raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=n_rows))
+        raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     if n_missing:
         message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
         exc.warn(message, exc.DataWarning)
         kept = ~absent
+        index = None if index is None else index[kept]
         label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
     return ModelData(
         packed_labels=_pack(label_matrix, names),
@@ -210,6 +216,7 @@ def prepare(
         weights=weights,
         terms=dict(terms) if terms else {name: (name,) for name in columns},
         n_dropped=n_dropped + n_missing,
+        index=index,
     )
 
 
@@ -243,7 +250,7 @@ def check_weights(given: Any, argument: str, rows: Any, missing: str) -> FloatAr
         raise _bad_weights(f"they are of type {column.dtype}")
     weights: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
     if not weights.any():
-        raise _bad_weights("all of them are zero")
+        raise exc.NoRowsError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
     for kind, bad in (
         ("negative", weights < 0),
         ("too large", weights > LARGEST),
@@ -310,7 +317,8 @@ def _as_table(given: Any, argument: str) -> Any:
         raise exc.DataError(exc.NOT_A_TABLE.format(argument=argument, given=kind))
     if 0 in cells.shape:
         what = "column" if cells.shape[0] else "row"
-        raise exc.DataError(exc.EMPTY.format(argument=argument, what=what, shape=cells.shape))
+        message = exc.EMPTY.format(argument=argument, what=what, shape=cells.shape)
+        raise exc.DataError(message) if cells.shape[0] else exc.NoRowsError(message)
     if cells.ndim != 2:
         raise exc.DataError(
             exc.WRONG_DIMENSION.format(argument=argument, ndim=cells.ndim, shape=cells.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.data import FloatArray
-from isingmlc.pvalues import adjust_within, chi2_log10_sf, chi2_sf, weighted_chi2_sf
+from isingmlc.arguments import check_option
+from isingmlc.data import FloatArray, StrArray
+from isingmlc.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, weighted_chi2_sf
+from isingmlc.readonly import table
 
 if TYPE_CHECKING:
     from isingmlc.summary import IsingSummary
@@ -131,6 +133,35 @@ class FeatureNull:
 
 
 @dataclass(frozen=True)
+class EdgeArrays:
+    """Tests of all edges as arrays, features × labels.
+
+    Attributes
+    ----------
+    statistic, df : ndarray of float
+        Statistics and degrees of freedom; NaN where an edge can not be tested.
+    reason : ndarray of object
+        ``ok``, or why an edge can not be tested or what is special about it.
+    sign : ndarray of float
+        Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer.
+    """
+
+    statistic: FloatArray
+    df: FloatArray
+    reason: StrArray
+    sign: FloatArray
+
+    def take(self, positions: list[int]) -> EdgeArrays:
+        """Give those of some features."""
+        return EdgeArrays(
+            self.statistic[positions],
+            self.df[positions],
+            self.reason[positions],
+            self.sign[positions],
+        )
+
+
+@dataclass(frozen=True)
 class GivenPvalues:
     """p-values that do not come from the chi-square distribution.
 
@@ -161,15 +192,13 @@ class EdgeTests:
 
     Attributes
     ----------
-    statistic : DataFrame, features × labels
-        Statistics; NaN where an edge can not be tested.
-    df : DataFrame, features × labels
-        Degrees of freedom of the chi-square distribution under the null.
-    reason : DataFrame, features × labels
-        ``ok``, or why an edge can not be tested: ``constant-label``, ``determined-label``,
-        ``too-rare``, ``constant-feature``, ``collinear-feature`` or ``separated-alternative``.
-    sign : DataFrame, features × labels
-        Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer.
+    features, labels : tuple of str
+        Names of the features (or terms) and labels.
+    arrays : EdgeArrays
+        The tests as arrays; `statistic`, `df`, `pvalue`, `log10p`, `reason` and `sign` give them
+        as frames, features × labels. Reasons are ``ok``, ``constant-label``,
+        ``determined-label``, ``too-rare``, ``constant-feature``, ``collinear-feature`` and
+        ``separated-alternative``; under the last one a likelihood ratio is that of the limit.
     test : {"score", "wald", "lr"}
         Which test.
     interactions : {None, "individual", "joint"}
@@ -198,10 +227,9 @@ class EdgeTests:
     'age'
     """
 
-    statistic: pd.DataFrame
-    df: pd.DataFrame
-    reason: pd.DataFrame
-    sign: pd.DataFrame
+    features: tuple[str, ...]
+    labels: tuple[str, ...]
+    arrays: EdgeArrays
     test: str
     interactions: str | None = None
     distribution: str = "chi-square"
@@ -210,44 +238,6 @@ class EdgeTests:
     feature_null: FeatureNull | None = None
     given_pvalue: GivenPvalues | None = None
 
-    @classmethod
-    def from_arrays(
-        cls,
-        features: Sequence[str],
-        labels: Sequence[str],
-        *,
-        statistic: FloatArray,
-        df: FloatArray,
-        reason: Any,
-        sign: FloatArray,
-        **rest: Any,
-    ) -> EdgeTests:
-        """Make read-only frames of arrays.
-
-        Parameters
-        ----------
-        features, labels : sequence of str
-            Names.
-        statistic, df, reason, sign : ndarray, shape (features, labels)
-            The tests.
-        **rest
-            Other attributes.
-
-        Returns
-        -------
-        EdgeTests
-            The tests.
-        """
-        index, columns = pd.Index(features, name="feature"), pd.Index(labels, name="label")
-        tables = {
-            "statistic": statistic,
-            "df": df,
-            "reason": reason,
-            "sign": sign,
-        }
-        frames = {name: _frozen(table, index, columns) for name, table in tables.items()}
-        return cls(**frames, **rest)
-
     # What is tested
 
     @property
@@ -255,19 +245,29 @@ class EdgeTests:
         """What is tested at each edge."""
         return NULLS[self.interactions]
 
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Names of the features (or terms) tested."""
-        return tuple(self.statistic.index)
+    @table
+    def statistic(self) -> pd.DataFrame:
+        """Statistics, features × labels; NaN where an edge can not be tested."""
+        return self._frame(self.arrays.statistic)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the labels."""
-        return tuple(self.statistic.columns)
+    @table
+    def df(self) -> pd.DataFrame:
+        """Degrees of freedom of the chi-square distribution under the null."""
+        return self._frame(self.arrays.df)
+
+    @table
+    def reason(self) -> pd.DataFrame:
+        """``ok``, or why an edge can not be tested or what is special about it."""
+        return self._frame(self.arrays.reason)
+
+    @table
+    def sign(self) -> pd.DataFrame:
+        """Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer."""
+        return self._frame(self.arrays.sign)
 
     def __repr__(self) -> str:
-        n_features, n_labels = self.statistic.shape
-        tested = int((self.reason == "ok").to_numpy().sum())
+        n_features, n_labels = self.arrays.statistic.shape
+        tested = int((~np.isnan(self.arrays.statistic)).sum())
         kind = f"{self.test}, {self.interactions}" if self.interactions else self.test
         return (
             f"EdgeTests({kind}, {n_features} features × {n_labels} labels, "
@@ -279,23 +279,27 @@ class EdgeTests:
 
     # p-values
 
-    @cached_property
+    @table
     def pvalue(self) -> pd.DataFrame:
         """p-values, features × labels."""
         given = self.given_pvalue
         return self._frame(self._tail(chi2_sf) if given is None else given.edge)
 
-    @cached_property
+    @table
     def log10p(self) -> pd.DataFrame:
         """Logarithms of the p-values to base ten; finite also where p-values underflow."""
         given = self.given_pvalue
         return self._frame(self._tail(chi2_log10_sf) if given is None else given.log10)
 
     def _tail(self, tail: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        return tail(self.statistic.to_numpy(), self.df.to_numpy())
+        return tail(self.arrays.statistic, self.arrays.df)
 
-    def _frame(self, table: FloatArray) -> pd.DataFrame:
-        return _frozen(table, self.statistic.index, self.statistic.columns)
+    def _frame(self, cells: Any) -> pd.DataFrame:
+        index, columns = (
+            pd.Index(self.features, name="feature"),
+            pd.Index(self.labels, name="label"),
+        )
+        return pd.DataFrame(cells, index, columns, dtype=cells.dtype)
 
     # Looking up
 
@@ -305,15 +309,18 @@ class EdgeTests:
             self._check_known([features], self.features, "feature")
             columns = ("statistic", "df", "pvalue", "log10p", "reason")
             return pd.DataFrame({name: getattr(self, name).loc[features] for name in columns})
-        self._check_known(features, self.features, "feature")
-        positions = [self.statistic.index.get_loc(name) for name in features]
+        if isinstance(features, slice) or not isinstance(features, Iterable):
+            raise KeyError("take features by name: edges['x1'] or edges[['x1', 'x2']].")
+        names = list(features)
+        self._check_known(names, self.features, "feature")
+        if len(set(names)) < len(names):
+            raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
+        positions = [self.features.index(name) for name in names]
         products, null, given = self.products, self.feature_null, self.given_pvalue
         return replace(
             self,
-            **{
-                name: getattr(self, name).iloc[positions]
-                for name in ("statistic", "df", "reason", "sign")
-            },
+            features=tuple(names),
+            arrays=self.arrays.take(positions),
             products=None if products is None else Products(products.statistic[positions]),
             feature_null=None if null is None else null.take(positions),
             given_pvalue=None if given is None else given.take(positions),
@@ -335,18 +342,18 @@ class EdgeTests:
 
     # Features
 
-    @cached_property
+    @table
     def importance(self) -> pd.Series:
         """Sum over labels (and products) of the statistics of each feature.
 
         Edges that can not be tested add nothing.
         """
-        importance = self.statistic.sum(axis=1)
+        importance = np.nansum(self.arrays.statistic, axis=1)
         if self.products is not None:
             importance = importance + np.nansum(self.products.statistic, axis=(1, 2))
-        return importance.rename("importance")
+        return pd.Series(importance, pd.Index(self.features, name="feature"), name="importance")
 
-    @cached_property
+    @table
     def feature_pvalue(self) -> pd.Series | None:
         r"""A p-value for each feature: that it has no effect on any label.
 
@@ -368,7 +375,7 @@ class EdgeTests:
             pvalue = weighted_chi2_sf(self.importance.to_numpy(), self.feature_null.weights())
         else:
             return None
-        return pd.Series(pvalue, self.statistic.index, name="pvalue")
+        return pd.Series(pvalue, pd.Index(self.features, name="feature"), name="pvalue")
 
     # Tables
 
@@ -400,11 +407,14 @@ class EdgeTests:
         0     age  hypertension
         2     age     arthritis
         """
+        if adjust is not None:
+            check_option("adjust", adjust, METHODS)
+        check_option("within", within, (None, "label", "feature"))
         columns = {
             name: getattr(self, name).to_numpy()
             for name in ("statistic", "df", "pvalue", "log10p", "reason")
         }
-        n_features, n_labels = self.statistic.shape
+        n_features, n_labels = self.arrays.statistic.shape
         shape: tuple[int, ...] = (n_features, n_labels)
         if self.products is not None:
             columns = self._with_products(columns)
@@ -458,17 +468,31 @@ class EdgeTests:
             for name in columns
         }
 
-    def to_csv(self, path: str | os.PathLike[str], **options: Any) -> None:
+    def to_csv(self, path: str | os.PathLike[str] | None = None, **options: Any) -> str | None:
         """Write `to_frame` to a CSV file.
 
         Parameters
         ----------
-        path : path-like
-            Where to.
+        path : path-like, optional
+            Where to; the text is returned where not given.
         **options
             Arguments of `to_frame`.
+
+        Returns
+        -------
+        str or None
+            The text, where no path is given.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> edges.to_csv().splitlines()[0]
+        'feature,label,statistic,df,pvalue,log10p,pvalue_adj,reason'
         """
-        self.to_frame(**options).to_csv(path, index=False)
+        text = self.to_frame(**options).to_csv(path, index=False)
+        return None if text is None else str(text)
 
     def to_graphml(
         self,
@@ -527,12 +551,6 @@ class EdgeTests:
         from isingmlc.summary import summarize_edges
 
         return summarize_edges(self, top, adjust)
-
-
-def _frozen(table: Any, index: pd.Index, columns: pd.Index) -> pd.DataFrame:
-    """Make a frame whose cells can not be set."""
-    table.flags.writeable = False
-    return pd.DataFrame(table, index, columns, dtype=table.dtype, copy=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,10 @@ class DataError(IsingError, ValueError):
     """What was handed in can not be used as it is."""
 
 
+class NoRowsError(DataError):
+    """No row is left that could be used."""
+
+
 class FileError(DataError):
     """A file can not be read: it is absent, damaged, or not of the expected kind."""
 

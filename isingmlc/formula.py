@@ -142,6 +142,13 @@ def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list
         raise exc.DataError(f"formula {formula!r} can not be read: {error}\n{_HINT}") from error
     if not left:
         raise exc.DataError(f"formula {formula!r} names no label. {_HINT}")
+    single = {term.factors[0] for term in left if len(term.factors) == 1}
+    crossed = [term.name() for term in left if len(term.factors) > 1 and single >= {*term.factors}]
+    if crossed:
+        raise exc.DataError(
+            f"formula {formula!r} makes labels of products, {exc.shorten(crossed)}. Write labels "
+            "with '+' between them; the model has their interactions anyway."
+        )
     used = [name for name in data.columns if name in mentioned]
     if len(set(used)) < len(used):
         repeated = exc.shorten({name for name in used if used.count(name) > 1})

@@ -274,14 +274,20 @@ class LabelsetStatistics:
         >>> im.LabelsetStatistics.from_batches([frame[:2], frame[2:]], labels=["a", "b"])
         LabelsetStatistics(3 rows, 2 labels, 1 features, 3 labelsets)
         """
+        if not isinstance(batches, Iterable):
+            raise exc.DataError(f"batches must be iterable, but is {type(batches).__name__}.")
         total: LabelsetStatistics | None = None
         for batch in batches:
             data = _batch_data(batch, labels, features, weights, missing)
+            if data is None:
+                continue
             # One shift for all batches: then adding them up loses no digits.
             part = cls.from_data(data, None if total is None else total.shift)
             total = part if total is None else total + part
         if total is None:
-            raise exc.DataError("batches must hold at least one batch, but is empty.")
+            raise exc.DataError(
+                "batches must hold at least one batch with rows that can be used, but has none."
+            )
         return total
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
@@ -467,20 +473,16 @@ def _batch_data(
     features: Sequence[str] | None,
     weights: str | None,
     missing: str,
-) -> ModelData:
-    """Check one batch, a tuple of arrays or a frame with named columns."""
+) -> ModelData | None:
+    """Check one batch, a tuple of arrays or a frame with named columns; None if it has no rows."""
     if labels is None:
         if not isinstance(batch, tuple) or len(batch) not in (2, 3):
             raise exc.DataError(
                 "batches must yield (labels, features) or (labels, features, freq_weights), but "
                 f"yielded {type(batch).__name__}. For frames, name the label columns: labels=[…]."
             )
-        return prepare(
-            batch[0],
-            batch[1],
-            freq_weights=batch[2] if len(batch) == 3 else None,
-            missing=missing,
-        )
+        return _prepare_batch(*batch, missing=missing)
+    labels = [labels] if isinstance(labels, str) else list(labels)
     if not isinstance(batch, pd.DataFrame):
         raise exc.DataError(
             f"with labels named, batches must yield frames that hold all columns, but yielded "
@@ -495,12 +497,22 @@ def _batch_data(
         )
     if features is None:
         features = [name for name in batch.columns if name not in {*labels, weights}]
-    return prepare(
-        batch[list(labels)],
+    return _prepare_batch(
+        batch[labels],
         batch[list(features)] if len(features) else None,
-        freq_weights=batch[weights].to_numpy() if weights else None,
+        batch[weights].to_numpy() if weights else None,
         missing=missing,
     )
+
+
+def _prepare_batch(
+    labels: Any, features: Any, weights: Any = None, *, missing: str
+) -> ModelData | None:
+    """Check a batch as the door does, but let one pass that has nothing to add."""
+    try:
+        return prepare(labels, features, freq_weights=weights, missing=missing)
+    except exc.NoRowsError:
+        return None
 
 
 def _indicator(codes: IntArray, n_groups: int, weights: FloatArray | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import pandas as pd
 import patsy
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_option
-from isingmlc.data import ModelData, prepare
+from isingmlc.arguments import check_count, check_number, check_option
+from isingmlc.data import BoolArray, ModelData, prepare
 from isingmlc.diagnostics import RARE
 from isingmlc.formula import read_formula
 from isingmlc.labelsets import LabelsetStatistics
@@ -47,7 +48,7 @@ class IsingModel:
         The rows; None for a model made from statistics alone.
     label_names, feature_names : tuple of str
         Names.
-    terms : dict of str to tuple of str
+    terms : mapping of str to tuple of str
         Formula terms and their columns; every column is its own term without a formula.
     nobs : float
         Observations, weighted.
@@ -83,6 +84,14 @@ class IsingModel:
     hypertension          0.00      1.24
     diabetes              1.24      0.00
     """
+
+    statistics: LabelsetStatistics
+    data: ModelData | None
+    intercept: bool
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    terms: Mapping[str, tuple[str, ...]]
+    nobs: float
 
     def __init__(
         self,
@@ -144,7 +153,7 @@ class IsingModel:
         >>> model = im.IsingModel.from_formula(
         ...     "hypertension + diabetes + depression ~ bmi + C(smoker)", frame
         ... )
-        >>> model.terms
+        >>> dict(model.terms)
         {'bmi': ('bmi',), 'C(smoker)': ('C(smoker)[T.1]',)}
         """
         check_option("missing", missing, ("raise", "drop"))
@@ -186,6 +195,11 @@ class IsingModel:
         >>> im.IsingModel.from_statistics(stats).fit().nobs
         1500.0
         """
+        if not isinstance(stats, LabelsetStatistics):
+            raise exc.DataError(
+                f"stats must be LabelsetStatistics, but is {type(stats).__name__}. Make them with "
+                "LabelsetStatistics.from_arrays, or pass data to IsingModel."
+            )
         model = cls.restore(stats if intercept else stats.recenter(0.0), intercept)
         model._warn_about_data()
         return model
@@ -231,14 +245,24 @@ class IsingModel:
         terms: Mapping[str, tuple[str, ...]] | None = None,
         data: ModelData | None = None,
     ) -> None:
-        self.statistics = stats
-        self.data = data
         check_option("intercept", intercept, (True, False))
-        self.intercept = bool(intercept)
-        self.label_names = stats.label_names
-        self.feature_names = stats.feature_names
-        self.terms = dict(terms) if terms else {name: (name,) for name in stats.feature_names}
-        self.nobs = stats.nobs
+        if "const" in stats.label_names:
+            raise exc.DataError(
+                "labels must not be called 'const', the name of the threshold in the tables. "
+                "Rename the label."
+            )
+        self.__dict__.update(
+            statistics=stats,
+            data=data,
+            intercept=bool(intercept),
+            label_names=stats.label_names,
+            feature_names=stats.feature_names,
+            terms=MappingProxyType(dict(terms) if terms else _terms_of(stats)),
+            nobs=stats.nobs,
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"models are read-only: {name!r} can not be set. Make a new one.")
 
     def _warn_about_data(self) -> None:
         stats = self.statistics
@@ -253,11 +277,23 @@ class IsingModel:
         for template, concerned in (
             (exc.CONSTANT_LABELS, names[minority == 0]),
             (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
-            (exc.CONSTANT_FEATURES, features[stats.constant_features]),
+            (exc.CONSTANT_FEATURES, features[self.untestable_features]),
         ):
             if len(concerned):
                 message = template.format(names=exc.shorten(concerned), rare=RARE)
                 exc.warn(message, exc.DataWarning)
+
+    @property
+    def untestable_features(self) -> BoolArray:
+        """Marks of the features that no label model can be tested for, shape (p,).
+
+        Constant features; without an intercept only those that are always zero, for then any
+        other constant is as good a feature as the rest.
+        """
+        if self.intercept:
+            constant: BoolArray = self.statistics.constant_features
+            return constant
+        return np.asarray(self.statistics.squares.sum(axis=0) == 0)
 
     def __repr__(self) -> str:
         return (
@@ -265,7 +301,9 @@ class IsingModel:
             f"{len(self.feature_names)} features, {len(self.statistics.counts)} labelsets)"
         )
 
-    def fit(self, method: str = "mle", *, alpha: float = 1.0, max_iter: int = 100) -> IsingResults:
+    def fit(
+        self, method: str = "mle", *, alpha: float | None = None, max_iter: int = 100
+    ) -> IsingResults:
         """Fit the network of the labels, one logistic regression a label.
 
         Parameters
@@ -275,8 +313,8 @@ class IsingModel:
             infinite coefficients and certain rows, which no test can use. ``"ridge"`` penalises
             ``alpha / 2`` times the squared coefficients (the thresholds are free) and
             ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1).
-        alpha : float
-            The ridge penalty.
+        alpha : float, optional
+            The ridge penalty, for ``method="ridge"`` only; 1 where not given.
         max_iter : int
             Steps after which a fit is given up, with a warning.
 
@@ -299,11 +337,19 @@ class IsingModel:
         True
         """
         check_option("method", method, METHODS)
-        if not (np.isfinite(alpha) and alpha > 0):
-            raise exc.DataError(f"alpha must be a positive number, but is {alpha!r}.")
-        if max_iter < 1:
-            raise exc.DataError(f"max_iter must be at least 1, but is {max_iter!r}.")
-        settings = FitSettings(method, float(alpha), self.intercept, int(max_iter))
+        if alpha is None:
+            alpha = 1.0
+        elif method != "ridge":
+            raise exc.DataError(
+                f"alpha is the penalty of method='ridge', but method is {method!r}. Leave alpha "
+                "out, or fit(method='ridge', alpha=…)."
+            )
+        settings = FitSettings(
+            method,
+            check_number("alpha", alpha, above=0),
+            self.intercept,
+            check_count("max_iter", max_iter, 1),
+        )
         fits = fit_nodes(self.statistics.patterns, self.statistics.counts, settings)
         self._warn_about_fit(fits, settings)
         return IsingResults(self, settings, fits)
@@ -338,3 +384,13 @@ class IsingModel:
             A model that holds no row of the data.
         """
         return IsingModel.restore(self.statistics, self.intercept, self.terms)
+
+
+def _terms_of(stats: LabelsetStatistics) -> dict[str, tuple[str, ...]]:
+    """Name the terms that statistics remember; every other column is its own."""
+    wide = {
+        term: tuple(stats.feature_names[at] for at in columns)
+        for term, columns in stats.term_columns.items()
+    }
+    taken = {name for names in wide.values() for name in names}
+    return {**{name: (name,) for name in stats.feature_names if name not in taken}, **wide}

@@ -20,8 +20,10 @@ class NodeModels(Mapping[str, Any]):
     """One statsmodels ``GLMResults`` a label, made when it is asked for.
 
     Each is a binomial GLM on the labelsets at which the label is not certain, with their counts
-    as ``freq_weights``, and holds the estimates and covariances of our fit. Coefficients that
-    are infinite or aliased are not part of it.
+    as ``freq_weights``, and holds the estimates and covariances of our fit. Columns that are empty
+    or linearly dependent there are not part of it. Where that leaves a coefficient which the whole
+    model has at infinity, its value holds among the rows in play only, and its name says so:
+    ``"const (in play)"``.
 
     Parameters
     ----------
@@ -64,8 +66,8 @@ class NodeModels(Mapping[str, Any]):
         if not fit.in_play.any():
             raise exc.ModelError(
                 f"label {label!r} is {results.diagnostics.loc[label, 'reason']}: it is certain in "
-                "every row, so there is no regression. fit(method='ridge') or "
-                "fit(method='firth') give one."
+                "every row, so there is no regression. For a determined label "
+                "fit(method='ridge') or fit(method='firth') give one."
             )
         if not len(fit.basis):
             raise exc.ModelError(
@@ -74,13 +76,22 @@ class NodeModels(Mapping[str, Any]):
             )
         stats = results.model.statistics
         design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])
-        names = np.array(["const", *stats.label_names], dtype=object)[fit.basis]
+        names = [
+            name if np.isfinite(value) else f"{name} (in play)"
+            for name, value in zip(
+                np.array(["const", *stats.label_names], dtype=object)[fit.basis],
+                fit.coef[fit.basis],
+                strict=True,
+            )
+        ]
         exog = pd.DataFrame(design[np.ix_(fit.in_play, fit.basis)], columns=names)
         endog = pd.Series(stats.patterns[fit.in_play, fit.label].astype(np.float64), name=label)
         glm = GLM(endog, exog, family=Binomial(), freq_weights=stats.counts[fit.in_play])
         glm.scale = 1.0
         glm.mu = fit.probability[fit.in_play]
         node = GLMResults(glm, fit.basis_coef, fit.covariance, 1.0, use_t=False)
+        # statsmodels counts rows of the table, and divides by it in its pseudo R².
+        node.nobs = float(glm.wnobs)
         node.method = results.method
         node.converged = fit.converged
         node.fit_history = {"params": [], "deviance": [], "iteration": fit.iterations}

@@ -117,6 +117,11 @@ class NodeFit:
     iterations: int
     converged: bool
 
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
     def predict(self, labels: BoolArray) -> FloatArray:
         """Give the probability of the label at any label vectors.
 

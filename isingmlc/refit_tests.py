@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
-from isingmlc.edge_tests import EdgeTests
+from isingmlc.edge_tests import EdgeArrays, EdgeTests
 from isingmlc.labelsets import find_labelsets
 from isingmlc.nodewise import NodeFit
 from isingmlc.pvalues import chi2_sf
@@ -56,13 +56,18 @@ def refit_test(
     """
     check_option("interactions", interactions, (None, "joint"))
     data = rows_of(results, f"{test}_test")
-    names = results.feature_names if features is None else tuple(features)
+    if features is not None and not isinstance(features, Iterable):
+        raise exc.DataError(f"features must be a list of names, but is {features!r}.")
+    chosen = [features] if isinstance(features, str) else features
+    names = results.feature_names if chosen is None else tuple(chosen)
     unknown = [name for name in names if name not in results.feature_names]
     if unknown:
         raise exc.DataError(
             f"features must name features of the model, e.g. {exc.shorten(results.feature_names)}, "
             f"but has {exc.shorten(unknown)}."
         )
+    if len(set(names)) < len(names):
+        raise exc.DataError(f"features names some more than once: {exc.shorten(names)}.")
     positions = [results.feature_names.index(name) for name in names]
     patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
     labels = label_reasons(results, min_count)
@@ -84,13 +89,10 @@ def refit_test(
     statistic[reason == "constant-feature"] = np.nan
     df[np.isnan(statistic)] = np.nan
     notes = [note_on(results), _LIMIT if (reason == "separated-alternative").any() else ""]
-    return EdgeTests.from_arrays(
-        names,
+    return EdgeTests(
+        tuple(names),
         results.label_names,
-        statistic=statistic,
-        df=df,
-        reason=reason,
-        sign=np.nan_to_num(np.sign(refits.coef)),
+        EdgeArrays(statistic, df, reason, np.nan_to_num(np.sign(refits.coef))),
         test=test,
         interactions=interactions,
         note="; ".join(filter(None, notes)),
@@ -152,6 +154,8 @@ def compare_lr_test(full: IsingResults, restricted: IsingResults) -> pd.DataFram
     ModelError
         When the fits are not nested, or not fits of the same rows.
     """
+    if not hasattr(restricted, "fits"):
+        raise exc.DataError(f"restricted must be IsingResults, but is {type(restricted).__name__}.")
     if not (full.method == restricted.method == "mle"):
         raise exc.ModelError("likelihood-ratio tests compare fits with method='mle'.")
     lacking = [name for name in restricted.label_names if name not in full.label_names]

@@ -12,13 +12,14 @@ import pandas as pd
 from scipy import stats as distributions
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_option
+from isingmlc.arguments import check_number, check_option
 from isingmlc.data import FloatArray, prepare_labels
 from isingmlc.diagnostics import diagnose
 from isingmlc.feature_methods import FeatureMethods
 from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodes import NodeModels
 from isingmlc.nodewise import FitSettings, NodeFit
+from isingmlc.readonly import table
 from isingmlc.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class IsingResults(FeatureMethods):
 
     # Estimates
 
-    @cached_property
+    @table
     def params(self) -> pd.DataFrame:
         """Estimates: one column a label, one row for its threshold and each other label.
 
@@ -130,7 +131,7 @@ class IsingResults(FeatureMethods):
         """
         return self._by_node([fit.coef for fit in self.fits])
 
-    @cached_property
+    @table
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`; NaN where an estimate is not finite.
 
@@ -138,13 +139,13 @@ class IsingResults(FeatureMethods):
         """
         return self._by_node([fit.bse for fit in self.fits])
 
-    @cached_property
+    @table
     def zvalues(self) -> pd.DataFrame:
         """Estimates divided by their standard errors."""
         finite = self.params.where(np.isfinite(self.params))
         return finite / self.bse
 
-    @cached_property
+    @table
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of `zvalues` (Wald)."""
         return pd.DataFrame(
@@ -164,20 +165,19 @@ class IsingResults(FeatureMethods):
         dict of str to DataFrame
             Frames ``"lower"`` and ``"upper"``, shaped like `params`.
         """
-        if not 0 < alpha < 1:
-            raise exc.DataError(f"alpha must lie between 0 and 1, but is {alpha!r}.")
+        alpha = check_number("alpha", alpha, above=0, below=1)
         width = distributions.norm.isf(alpha / 2) * self.bse
         finite = self.params.where(np.isfinite(self.params))
         return {"lower": finite - width, "upper": finite + width}
 
-    @cached_property
+    @table
     def thresholds(self) -> pd.Series:
         """Intercepts of the label models; zero for a model without intercept."""
         if not self.settings.intercept:
             return pd.Series(0.0, self._labels, name="threshold")
         return self.params.loc["const"].rename("threshold")
 
-    @cached_property
+    @table
     def interactions(self) -> pd.DataFrame:
         """Symmetric matrix of interactions, zero on the diagonal.
 
@@ -213,6 +213,7 @@ class IsingResults(FeatureMethods):
         9
         """
         check_option("rule", rule, RULES)
+        alpha = check_number("alpha", alpha, above=0, below=1)
         mine = self.params.loc[list(self.label_names)].to_numpy().T
         theirs = mine.T
         first = np.where(np.isnan(mine), theirs, mine)
@@ -260,7 +261,7 @@ class IsingResults(FeatureMethods):
         """Whether every label model converged."""
         return all(fit.converged for fit in self.fits)
 
-    @cached_property
+    @table
     def diagnostics(self) -> pd.DataFrame:
         r"""What there is to know about each label's fit, one row a label.
 
@@ -273,8 +274,9 @@ class IsingResults(FeatureMethods):
         ``aliased_with`` : labels that share a linear relation with it.
         ``iterations``, ``converged`` : the course of the fit.
         ``min_variance``, ``min_eigenvalue`` : the smallest :math:`p(1-p)` and the smallest
-        eigenvalue of :math:`Z'Z/n`, over the rows and coefficients in play; the constants v and
-        :math:`\Lambda_{min}` of the paper's Theorem 1.
+        eigenvalue of :math:`Z'Z/n`, over the rows and coefficients in play: the constants v and
+        :math:`\Lambda_{min}` of the paper's Theorem 1 before a feature is added. `theorem_bound`
+        has those of an edge.
         ``pseudo_r2`` : McFadden's.
         ``reason`` : ``ok``, ``constant-label`` or ``determined-label``.
         """
@@ -307,7 +309,7 @@ class IsingResults(FeatureMethods):
         if labels is not None:
             given = prepare_labels(labels, self.label_names)
         elif self.model.data is not None:
-            given = self.model.data.labels
+            given, index = self.model.data.labels, self.model.data.index
         else:
             raise exc.ModelError(
                 "the model holds no rows, only their statistics. Pass the label vectors: "
@@ -381,7 +383,8 @@ class IsingResults(FeatureMethods):
         weights = self.symmetrize(rule).to_numpy()
         for first, second in zip(*np.triu_indices(len(weights), 1), strict=True):
             weight = weights[first, second]
-            if weight != 0 and not np.isnan(weight):
+            # Below this a weight is the rounding of a zero.
+            if abs(weight) > 1e-12:
                 ends = self.label_names[first], self.label_names[second]
                 graph.add_edge(*ends, weight=float(weight))
         return graph
@@ -433,6 +436,7 @@ class IsingResults(FeatureMethods):
         Name: (diabetes, hypertension), dtype: float64
         """
         bounds = self.conf_int(alpha)
+        alpha = float(alpha)
         columns = {
             "coef": self.params,
             "std err": self.bse,
@@ -526,6 +530,5 @@ class IsingResults(FeatureMethods):
         return pd.Index(["const", *self.label_names][0 if self.settings.intercept else 1 :])
 
     def _by_node(self, columns: list[FloatArray]) -> pd.DataFrame:
-        table = np.column_stack(columns)[0 if self.settings.intercept else 1 :]
-        table.flags.writeable = False
-        return pd.DataFrame(table, self._terms, self._labels, copy=False)
+        values = np.column_stack(columns)[0 if self.settings.intercept else 1 :]
+        return pd.DataFrame(values, self._terms, self._labels)

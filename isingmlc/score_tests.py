@@ -11,7 +11,7 @@ from isingmlc import exceptions as exc
 from isingmlc.arguments import RandomState, check_count, check_option
 from isingmlc.data import BLOCK_BYTES, Features, FloatArray, ModelData, StrArray
 from isingmlc.diagnostics import why_untestable
-from isingmlc.edge_tests import EdgeTests, FeatureNull, GivenPvalues, Products
+from isingmlc.edge_tests import EdgeArrays, EdgeTests, FeatureNull, GivenPvalues, Products
 from isingmlc.labelsets import LabelsetStatistics, dense, find_labelsets
 from isingmlc.permutation import permute
 from isingmlc.pvalues import bernoulli_saddlepoint
@@ -34,6 +34,7 @@ INTERACTIONS = (None, "individual", "joint")
 SADDLEPOINT_CUTOFF = 2.0
 # Residuals below this are rounding.
 NOTHING_LEFT = 1e-9
+NO_FEATURES = "the model has no features to test: make it with IsingModel(labels, features)."
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -82,7 +83,7 @@ def score_test(
     if interactions and by == "term":
         raise exc.DataError("by='term' tests terms without interactions: leave interactions out.")
     if not results.feature_names:
-        raise exc.ModelError("the model has no features to test: IsingModel(labels, features).")
+        raise exc.ModelError(NO_FEATURES)
     labels = label_reasons(results, min_count)
     reason = edge_reasons(results, labels)
     stats = results.model.statistics
@@ -154,13 +155,7 @@ def edge_reasons(results: IsingResults, labels: StrArray) -> StrArray:
     ndarray of object, shape (p, K)
         ``ok`` or the reason why not.
     """
-    stats = results.model.statistics
-    # Without an intercept in the models a constant feature is as good as any other, unless zero.
-    constant = (
-        stats.constant_features
-        if results.settings.intercept
-        else np.asarray(stats.squares.sum(axis=0)) == 0
-    )
+    constant = results.model.untestable_features
     reason = np.full((len(constant), len(labels)), "ok", dtype=object)
     reason[constant] = "constant-feature"
     reason[:, labels != "ok"] = labels[labels != "ok"]
@@ -223,13 +218,10 @@ def _plain(
         if products is not None:
             for other, product in product_scores(stats, null):
                 products[varies, label, other] = product.statistic()[varies]
-    return EdgeTests.from_arrays(
-        results.feature_names,
+    return EdgeTests(
+        tuple(results.feature_names),
         results.label_names,
-        statistic=statistic,
-        df=np.where(np.isnan(statistic), np.nan, 1.0),
-        reason=reason,
-        sign=sign,
+        EdgeArrays(statistic, np.where(np.isnan(statistic), np.nan, 1.0), reason, sign),
         test="score",
         interactions=interactions,
         products=None if products is None else Products(products),
@@ -273,13 +265,10 @@ def _joint(results: IsingResults, nulls: list[NullModel], reason: StrArray) -> E
         reason[(rank == 0) & (reason[:, label] == "ok"), label] = "collinear-feature"
         tested = reason[:, label] == "ok"
         statistic[tested, label], df[tested, label] = value[tested], rank[tested]
-    return EdgeTests.from_arrays(
-        results.feature_names,
+    return EdgeTests(
+        tuple(results.feature_names),
         results.label_names,
-        statistic=statistic,
-        df=df,
-        reason=reason,
-        sign=np.zeros(reason.shape),
+        EdgeArrays(statistic, df, reason, np.zeros(reason.shape)),
         test="score",
         interactions="joint",
         note=note_on(results),
@@ -307,13 +296,10 @@ def _by_term(results: IsingResults, nulls: list[NullModel], single: EdgeTests) -
             reason[at, null.label] = "ok" if rank else "collinear-feature"
             if rank:
                 statistic[at, null.label], df[at, null.label] = value, rank
-    return EdgeTests.from_arrays(
-        terms,
+    return EdgeTests(
+        tuple(terms),
         results.label_names,
-        statistic=statistic,
-        df=df,
-        reason=reason,
-        sign=sign,
+        EdgeArrays(statistic, df, reason, sign),
         test="score",
         note=single.note,
     )
@@ -366,10 +352,19 @@ def rows_of(results: IsingResults, purpose: str) -> ModelData:
     ModelData
         The rows.
     """
-    data = results.model.data
-    if data is None or data.features is None:
+    data, stats = results.model.data, results.model.statistics
+    if not results.feature_names:
+        raise exc.ModelError(NO_FEATURES)
+    if data is None:
         raise exc.ModelError(
             f"{purpose} needs the rows of the data, but the model holds only their statistics. "
             "Fit IsingModel(labels, features) on the rows, or on a sample of them."
+        )
+    # The model holds the user's own array, not a copy of it: see that it is still the same.
+    now = LabelsetStatistics.from_data(data, stats.shift)
+    if (now.sums != stats.sums).sum() or (now.squares != stats.squares).sum():
+        raise exc.ModelError(
+            f"{purpose} needs the rows that the model was made from, but features were changed in "
+            "place since. Make a new IsingModel."
         )
     return data

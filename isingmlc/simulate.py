@@ -28,8 +28,6 @@ __all__ = ["IsingDistribution", "distribution_of", "from_results", "from_spin", 
 
 # The 2^K label patterns are listed up to this many labels.
 MAX_EXACT_LABELS = 20
-# "auto" draws exactly where rows × 2^K is at most this, which is a matter of a few seconds.
-MAX_EXACT_CELLS = 2**27
 # Gibbs chains run side by side, this many at a time. The number decides which random numbers go to
 # which row, so another one gives other draws for the same seed.
 GIBBS_ROWS = 4096
@@ -258,8 +256,8 @@ class IsingDistribution:
             "exact" draws from the probabilities of all 2^K label vectors, up to 20 labels.
             "gibbs" runs one Gibbs chain for each draw, from a start of fair coins, and keeps its
             last state; it is approximate, the better the more sweeps. "auto" is exact up to 20
-            labels as long as rows × 2^K, the probabilities to compute, is at most 2^27 (without
-            features they are computed once, for all draws), and Gibbs beyond.
+            labels, whatever it takes: with features 2^K probabilities are computed for each row.
+            Beyond it is Gibbs.
         sweeps : int
             Rounds of Gibbs updates, each of all labels in turn.
         random_state : int, Generator or None
@@ -299,9 +297,7 @@ class IsingDistribution:
             self._check_enumerable()
         generator = make_generator(random_state)
         n_labels = len(self.label_names)
-        n_cells = (1 if matrix is None else n_rows) * 2**n_labels
-        enumerable = n_labels <= MAX_EXACT_LABELS and n_cells <= MAX_EXACT_CELLS
-        if method == "exact" or (method == "auto" and enumerable):
+        if method == "exact" or (method == "auto" and n_labels <= MAX_EXACT_LABELS):
             labels = self._draw_exactly(n_rows, matrix, generator)
         else:
             labels = self._draw_by_gibbs(n_rows, matrix, sweeps, generator)
@@ -472,10 +468,10 @@ class IsingDistribution:
 def from_results(
     results: Any,
     n: int,
+    random_state: RandomState = None,
     *,
     method: str = "auto",
     sweeps: int = 30,
-    random_state: RandomState = None,
 ) -> pd.DataFrame:
     """Draw label vectors from a fitted network.
 
@@ -486,12 +482,12 @@ def from_results(
         that never is 1 together, has probability zero.
     n : int
         How many label vectors to draw.
+    random_state : int, Generator or None
+        Source of randomness.
     method : {"auto", "exact", "gibbs"}
         How to draw, see :meth:`IsingDistribution.sample`.
     sweeps : int
         Rounds of Gibbs updates.
-    random_state : int, Generator or None
-        Source of randomness.
 
     Returns
     -------
@@ -551,7 +547,7 @@ def distribution_of(results: Any) -> IsingDistribution:
         names = exc.shorten(results.thresholds.index[unusable])
         raise exc.ModelError(
             f"thresholds or interactions of label(s) {names} are infinite or not identified, so "
-            "the fitted network is not a distribution. Fit with fit(method='ridge') or "
-            "fit(method='firth'), which keep them finite."
+            "the fitted network is not a distribution. Leave out labels that are constant; for "
+            "others fit with method='ridge' or method='firth', which keep them finite."
         )
     return IsingDistribution(results.thresholds, results.interactions)

@@ -16,6 +16,7 @@ from scipy import sparse
 from isingmlc import exceptions as exc
 
 _HEADER = "header"
+_FORMAT = 1
 _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 
 
@@ -43,13 +44,19 @@ def write_arrays(
                 parts[f"{name}.{part}"] = np.asarray(getattr(csr, part))
         else:
             parts[name] = np.asarray(array)
-    text = json.dumps({"kind": kind, "format": 1, **header})
+    text = json.dumps({"kind": kind, "format": _FORMAT, **header})
     parts[_HEADER] = np.frombuffer(text.encode(), dtype=np.uint8)
     target = Path(path)
+    if not target.parent.is_dir():
+        raise exc.FileError(
+            f"{os.fspath(path)!r} can not be written: there is no folder {str(target.parent)!r}."
+        )
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             np.savez(file, **parts)
+        # Temporary files are private; this one is to be like any other that the user makes.
+        Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -82,14 +89,22 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
         with np.load(path, allow_pickle=False) as file:
             parts = {name: file[name] for name in file.files}
         header = json.loads(parts.pop(_HEADER).tobytes())
+        found, format_ = header["kind"], header["format"]
     except FileNotFoundError as error:
         raise exc.FileError(f"there is no file {os.fspath(path)!r} to load.") from error
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, LookupError, EOFError, AttributeError, TypeError) as error:
         raise exc.FileError(
-            f"{os.fspath(path)!r} is damaged, or was not written by isingmlc: {error}."
+            f"{os.fspath(path)!r} is damaged, or was not written by isingmlc."
         ) from error
-    if header["kind"] != kind:
-        raise exc.FileError(f"{os.fspath(path)!r} holds {header['kind']}, not {kind}.")
+    except zipfile.BadZipFile as error:
+        raise exc.FileError(f"{os.fspath(path)!r} is damaged: {error}.") from error
+    if found != kind:
+        raise exc.FileError(f"{os.fspath(path)!r} holds {found}, not {kind}.")
+    if format_ != _FORMAT:
+        raise exc.FileError(
+            f"{os.fspath(path)!r} has format {format_}, written by another version of isingmlc; "
+            f"this one reads format {_FORMAT}."
+        )
     arrays: dict[str, Any] = {}
     for name in parts:
         stem, _, part = name.rpartition(".")
@@ -99,3 +114,10 @@ def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any]
             triple = tuple(parts[f"{stem}.{piece}"] for piece in _SPARSE_PARTS[:3])
             arrays[stem] = sparse.csr_array(triple, shape=tuple(parts[f"{stem}.shape"]))
     return header, arrays
+
+
+def _umask() -> int:
+    """Read the permissions that new files do not get; the only way is to set them."""
+    current = os.umask(0)
+    os.umask(current)
+    return current

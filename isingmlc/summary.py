@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import textwrap
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
@@ -112,7 +114,7 @@ class IsingSummary(Summary):  # type: ignore[misc]
         super().__init__()
         self._contents = contents
         self.notes = tuple(notes)
-        self.tables = [table.render(str) for table in contents]
+        self.tables = [table.render(_shorten) for table in contents]
         if notes:
             lines = ["Notes:"]
             for number, note in enumerate(notes, 1):
@@ -133,10 +135,29 @@ class IsingSummary(Summary):  # type: ignore[misc]
         str
             The tables and notes.
         """
-        tables: str = summary_return(self.tables, return_fmt="latex")
+        full = [table.render(_latex_name) for table in self._contents]
+        tables: str = summary_return(full, return_fmt="latex")
         notes = [note.translate(_LATEX) for note in self.notes]
         listed = "".join(f"\\item {note}\n" for note in notes)
         return tables + (f"\n\\begin{{enumerate}}\n{listed}\\end{{enumerate}}" if notes else "")
+
+    def as_csv(self) -> str:
+        """Render as comma-separated values, names quoted where they need it.
+
+        Returns
+        -------
+        str
+            The tables one after the other, then the notes, one a line.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for table in self._contents:
+            if table.title:
+                writer.writerow([table.title])
+            rows = [*([table.header] if table.header else []), *table.rows]
+            writer.writerows([cell.strip() for cell in row] for row in rows)
+        writer.writerows([note] for note in self.notes)
+        return text.getvalue()
 
     def as_html(self) -> str:
         """Render as HTML, every name escaped.
@@ -194,19 +215,22 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
         Head, the edges with the smallest p-values, notes.
     """
     frame = edges.to_frame(adjust)
-    tested = frame[frame["reason"] == "ok"]
+    tested = frame[frame["statistic"].notna()]
     listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
     columns = ["statistic", "df", "pvalue", "pvalue_adj"]
     names = ["feature", "label", *(["with"] if "with" in frame else [])]
     digits = {"statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}", "pvalue_adj": "{:.3g}"}
     rows = [
         [
-            *(_shorten(row[name]) for name in names),
+            *(row[name] for name in names),
             *(digits[column].format(row[column]) for column in columns),
         ]
         for _, row in listed.iterrows()
     ]
-    widths = [max(map(len, [name, *(row[at] for row in rows)])) for at, name in enumerate(names)]
+    widths = [
+        max(len(_shorten(cell)) for cell in [name, *(row[at] for row in rows)])
+        for at, name in enumerate(names)
+    ]
     header = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
     table = Table(
         rows,
@@ -229,9 +253,9 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
     width = sum(table.widths) + len(table.widths) - 1
     head = _two_columns(f"{kind} Tests of Feature-Label Edges", left, right, width)
     notes = [f"Null: {edges.null}."]
-    for reason, count in frame["reason"].value_counts().items():
-        if reason != "ok":
-            notes.append(f"{count} edges could not be tested: {reason}.")
+    for reason, count in frame.loc[frame["statistic"].isna(), "reason"].value_counts().items():
+        edges_were = "1 edge was" if count == 1 else f"{count} edges were"
+        notes.append(f"{edges_were} not tested: {reason}.")
     if edges.note:
         notes.append(f"{edges.note[0].upper()}{edges.note[1:]}.")
     return IsingSummary([head, table], notes)
@@ -290,13 +314,13 @@ def _coefficients(
     corner: str, names: list[str], frame: pd.DataFrame, width: int, title: str | None = None
 ) -> Table:
     """Tabulate coefficients, the corner above their names."""
-    header = [corner.ljust(width), *frame.columns]
+    header = [_shorten(corner).ljust(width) if len(corner) <= width else corner, *frame.columns]
     return Table(_cells(names, frame), header, title, "lrrrrrr", [width] + [_COLUMN] * 6)
 
 
 def _block(label: str, frame: pd.DataFrame, width: int) -> Table:
     """Tabulate the regression of one label on the others."""
-    return _coefficients(_shorten(label), [_shorten(term) for term in frame.index], frame, width)
+    return _coefficients(label, list(frame.index), frame, width)
 
 
 def _strongest(frame: pd.DataFrame) -> Table:
@@ -304,15 +328,21 @@ def _strongest(frame: pd.DataFrame) -> Table:
     pairs = frame[frame.index.get_level_values("term") != "const"]
     order = pairs["z"].abs().sort_values(ascending=False, kind="stable", na_position="last")
     chosen = pairs.loc[order.index[:N_STRONGEST]]
-    names = [f"{_shorten(label)} ~ {_shorten(term)}" for label, term in chosen.index]
+    names = [f"{label} ~ {term}" for label, term in chosen.index]
     corner = "label ~ other"
-    width = max(map(len, [corner, *names]))
+    width = max(len(_shorten(name)) for name in [corner, *names])
     title = f"The {len(chosen)} strongest of {len(pairs)} label-label coefficients"
     return _coefficients(corner, names, chosen, width, title)
 
 
-def _shorten(name: str, width: int = 24) -> str:
-    return name if len(name) <= width else name[: width - 1] + "…"
+def _shorten(name: str, width: int = 28) -> str:
+    """Cut a long name in the middle: where names are long they often begin alike."""
+    return name if len(name) <= width else f"{name[: width // 2]}…{name[1 - width // 2 :]}"
+
+
+def _latex_name(name: str) -> str:
+    # statsmodels escapes the rest.
+    return name.replace("\\", "/")
 
 
 def attention(results: IsingResults) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isingmlc import exceptions as exc
+from isingmlc.arguments import check_number
 from isingmlc.labelsets import dense
 from isingmlc.score_tests import rows_of
 
@@ -75,8 +76,7 @@ def theorem_bound(
             raise exc.DataError(
                 f"{kind} must be one of the model's, e.g. {exc.shorten(names)}, but is {name!r}."
             )
-    if not np.isfinite(a):
-        raise exc.DataError(f"a must be a finite number, but is {a!r}.")
+    a = check_number("a", a)
     limit = abs(a) if coefficient_range is None else coefficient_range
     if not limit >= abs(a):
         raise exc.DataError(f"coefficient_range must be at least |a| = {abs(a):g}, but is {limit}.")

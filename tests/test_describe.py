@@ -101,7 +101,15 @@ def test_it_prints_as_a_table():
         ([], "data must hold at least one data set"),
         ({}, "data must hold at least one data set"),
         ([photos(), photos()], r"two data sets of one name\. Pass a mapping"),
-        ([photos().labels], "data must be a Dataset, or hold some, but there is a DataFrame"),
+        (
+            [photos().labels],
+            "data must be a Dataset, or a list or a dict of them, but .* DataFrame",
+        ),
+        (photos().labels, "data must be a Dataset, .*, but there is a DataFrame"),
+        (photos().labels["beach"], "data must be a Dataset, .*, but there is a Series"),
+        (None, "data must be a Dataset, .*, but there is a NoneType"),
+        (5, "data must be a Dataset, .*, but there is a int"),
+        ("scene", "data must be a Dataset, .*, but there is a str"),
         ({"a": 3}, "but there is a int"),
     ],
 )
@@ -149,5 +157,5 @@ def test_a_number_of_labels_that_is_none_is_refused(n_labels):
 
 
 def test_limiting_what_is_no_data_set_is_refused():
-    with pytest.raises(DataError, match="data must be a Dataset"):
+    with pytest.raises(DataError, match="data must be a Dataset, but there is a DataFrame"):
         datasets.limit_labels(photos().labels, 2)

@@ -131,9 +131,11 @@ def test_edges_that_can_not_be_tested_say_why():
 
 def test_a_constant_feature_is_the_missing_intercept():
     labels, features = load_data("plain")
-    with pytest.warns(im.exceptions.DataWarning, match="constant-feature"):
-        model = im.IsingModel(labels, features.assign(one=1.0), intercept=False)
+    model = im.IsingModel(labels, features.assign(one=1.0), intercept=False)
     assert (model.fit().score_test().reason.loc["one"] == "ok").all()
+    with pytest.warns(im.exceptions.DataWarning, match="'zero' are the same in every row"):
+        model = im.IsingModel(labels, features.assign(zero=0.0), intercept=False)
+    assert (model.fit().score_test().reason.loc["zero"] == "constant-feature").all()
 
 
 def test_the_long_table_has_a_row_an_edge_and_finite_logarithms():

@@ -1,5 +1,7 @@
 """Labelset statistics against naive computations, and the algebra they promise."""
 
+import tracemalloc
+
 import hypothesis.extra.numpy as hnp
 import mpmath
 import numpy as np
@@ -60,8 +62,11 @@ def test_statistics_equal_a_naive_groupby(dtype, weighted):
         patterns, counts, sums, squares = naive(labels, features - origin, weights)
         np.testing.assert_array_equal(found.patterns, patterns)
         np.testing.assert_array_equal(found.counts, counts)
-        for mine, theirs in ((found.sums, sums), (found.squares, squares)):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12 * squares.max())
+        # Each entry against the size of what was added up for it.
+        size = naive(labels, np.abs(features - origin), weights)[2]
+        assert (np.abs(found.sums - sums) <= 1e-12 * size).all()
+        moved = naive(labels, np.abs(features - stats.shift) + np.abs(stats.shift), weights)[3]
+        assert (np.abs(found.squares - squares) <= 1e-12 * moved).all()
 
 
 def test_more_labelsets_than_rows_in_a_block_change_nothing(monkeypatch):
@@ -153,9 +158,38 @@ def test_batches_give_the_statistics_of_all_rows():
     assert_same(frames, whole)
 
 
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.DataWarning")
+def test_batches_with_nothing_to_add_are_passed_over():
+    labels, features, _ = simulated()
+    whole = im.LabelsetStatistics.from_arrays(labels, features)
+    missing = np.full((3, 7), np.nan)
+    batches = [
+        (labels[:0], features[:0]),
+        (labels[:3], missing),
+        (labels, features),
+        (labels[:5], features[:5], np.zeros(5)),
+    ]
+    assert_same(im.LabelsetStatistics.from_batches(batches, missing="drop"), whole)
+    with pytest.raises(im.exceptions.DataError, match="has none"):
+        im.LabelsetStatistics.from_batches(batches[:2], missing="drop")
+
+
+def test_dense_statistics_need_little_memory():
+    rng = np.random.default_rng(0)
+    labels, features = rng.random((40_000, 5)) < 0.4, rng.normal(size=(40_000, 100))
+    im.LabelsetStatistics.from_arrays(labels, features)
+    tracemalloc.start()
+    im.LabelsetStatistics.from_arrays(labels, features)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < features.nbytes / 2
+
+
 def test_batches_say_what_is_wrong_with_them():
     with pytest.raises(im.exceptions.DataError, match="at least one batch"):
         im.LabelsetStatistics.from_batches([])
+    with pytest.raises(im.exceptions.DataError, match="batches must be iterable"):
+        im.LabelsetStatistics.from_batches(5)
     frame = pd.DataFrame({"a": [0, 1], "x": [1.0, 2.0]})
     with pytest.raises(im.exceptions.DataError, match=r"name the label columns: labels="):
         im.LabelsetStatistics.from_batches([frame])
@@ -247,8 +281,7 @@ def test_a_large_mean_costs_no_digits():
         expected = [_score_statistic(labels, feature, k) for k in range(2)]
     for fitted in (model.fit(), im.IsingModel.from_statistics(merged).fit()):
         found = fitted.score_test().statistic.to_numpy()[0]
-        # The features themselves carry 16 digits of which the mean takes 8.
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def _score_statistic(labels, feature, k):

@@ -183,6 +183,30 @@ def test_an_absent_set_says_what_was_looked_for_where_and_how_to_get_it(tmp_path
         datasets.load_mulan("scene")
 
 
+def test_an_absent_set_of_an_unknown_name_lists_the_known_ones(tmp_path):
+    with pytest.raises(FileError) as caught:
+        datasets.load_mulan("scen", data_dir=tmp_path)
+    known = ", ".join(f"'{name}'" for name in PUBLISHED)
+    assert str(caught.value) == (
+        f"there is no scen-train.arff in any of these folders: {tmp_path / 'scen'}, {tmp_path}. "
+        "Pass data_dir= or set ISINGMLC_DATA to the folder that has the files. The data sets that "
+        f"fetch_mulan can download are {known}."
+    )
+
+
+@pytest.mark.parametrize("name", [None, 3, ["scene"]])
+def test_a_name_that_is_no_text_is_refused(name):
+    with pytest.raises(DataError, match=f"name must be .*, but is of type {type(name).__name__}"):
+        datasets.load_mulan(name)
+
+
+def test_folders_that_are_no_paths_are_refused():
+    with pytest.raises(DataError, match="data_dir must be a str or a path, but is of type int"):
+        datasets.load_mulan("scene", data_dir=3)
+    with pytest.raises(DataError, match="cache_dir must be a str or a path, but is of type int"):
+        datasets.fetch_mulan("scene", cache_dir=3)
+
+
 def test_an_unknown_part_is_refused(photos):
     with pytest.raises(DataError, match="part must be one of 'train', 'test', 'all', but is 'dev'"):
         datasets.load_mulan("photos", "dev", photos)
@@ -297,6 +321,7 @@ def test_what_can_not_be_used_is_not_written(tmp_path):
         ((labels + 1, features), "labels must be coded 0/1"),
         ((labels, features.assign(plain="text")), "features must be numeric"),
         ((labels, features.assign(plain=np.inf)), "features has infinite values"),
+        ((labels, None), "features must be a table .*, but is of type NoneType"),
         ((labels, features.iloc[:-1]), "labels has 6 rows and features has 5"),
         ((labels.rename(columns={"größe": "a\x00b"}), features), "control character"),
     ]:
@@ -305,6 +330,32 @@ def test_what_can_not_be_used_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileError, match=r"the files can not be written here \(No such file"):
         datasets.to_mulan((labels, features), tmp_path / "no" / "folder")
+
+
+def test_what_is_neither_a_data_set_nor_a_pair_is_not_written(tmp_path):
+    labels, features = example()
+    # A frame of two columns looks like a pair when it is taken apart.
+    for broken in (labels, labels.iloc[:, :2], (labels,), (labels, features, features), None):
+        with pytest.raises(
+            DataError, match=r"data must be a Dataset or a pair \(labels, features\)"
+        ):
+            datasets.to_mulan(broken, tmp_path / "x")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x", "x.arff", "x.xml", "x.ARFF"])
+def test_an_ending_that_is_there_is_not_added_again(tmp_path, name):
+    arff, xml = datasets.to_mulan(example(), tmp_path / name)
+    assert (arff, xml) == (tmp_path / "x.arff", tmp_path / "x.xml")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.arff", "x.xml"]
+    assert read_arff(arff).relation == "x"
+
+
+def test_a_place_that_names_no_file_is_refused():
+    with pytest.raises(DataError, match="stem must be a str or a path, but is of type NoneType"):
+        datasets.to_mulan(example(), None)
+    with pytest.raises(DataError, match=r"stem must end in the name of a file, but is '\.'"):
+        datasets.to_mulan(example(), "")
 
 
 def test_writing_leaves_the_data_as_they_are(tmp_path):

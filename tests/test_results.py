@@ -1,13 +1,16 @@
 """`IsingResults`: every public attribute, and what each promises."""
 
 import inspect
+import os
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from golden import load_data
 from scipy import stats
+from threadpoolctl import threadpool_info
 
 import isingmlc as im
 
@@ -106,9 +109,8 @@ def test_standard_errors_belong_to_finite_estimates(results):
     assert (results.bse.notna() == finite).all(axis=None)
     assert (results.pvalues.notna() == finite).all(axis=None)
     low, high = results.conf_int().values()
-    assert ((low < results.params) & (results.params < high))[finite].notna().any(axis=None) == (
-        finite.any(axis=None)
-    )
+    inside = (low < results.params) & (results.params < high)
+    assert inside.to_numpy()[finite.to_numpy()].all()
     np.testing.assert_allclose(
         (high - low) / 2, stats.norm.isf(0.025) * results.bse.where(finite), rtol=1e-10
     )
@@ -117,8 +119,10 @@ def test_standard_errors_belong_to_finite_estimates(results):
 def test_summary_frame_holds_every_coefficient(results):
     frame = results.summary_frame()
     assert len(frame) == len(results.params) * len(results.label_names) - len(results.label_names)
-    for (label, term), row in frame.iterrows():
-        assert row["coef"] == results.params.loc[term, label] or np.isnan(row["coef"])
+    expected = [results.params.loc[term, label] for label, term in frame.index]
+    np.testing.assert_array_equal(frame["coef"], expected)
+    errors = [results.bse.loc[term, label] for label, term in frame.index]
+    np.testing.assert_array_equal(frame["std err"], errors)
     assert list(results.summary_frame(alpha=0.1).columns)[-2:] == ["[0.05", "0.95]"]
 
 
@@ -145,8 +149,27 @@ def test_results_are_read_only(results):
             setattr(results, name, None)
     with pytest.raises(AttributeError, match="read-only"):
         del results.fits
+    with pytest.raises(AttributeError, match="read-only"):
+        results.model.nobs = 3.0
     with pytest.raises(ValueError, match="read-only"):
-        results.params.iloc[0, 0] = 1.0
+        results.fits[0].coef[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    "name", ["params", "bse", "zvalues", "pvalues", "interactions", "diagnostics"]
+)
+def test_what_a_user_does_with_a_table_stays_with_the_user(results, name):
+    before = getattr(results, name).copy(deep=True)
+    first = before.columns[0]
+    frame = getattr(results, name)
+    frame[first] = 99
+    frame = getattr(results, name)
+    frame.iloc[0, 0] = 99
+    getattr(results, name).insert(0, "extra", 1.0)
+    pd.testing.assert_frame_equal(getattr(results, name), before)
+    thresholds = results.thresholds
+    thresholds.iloc[:] = 7.0
+    assert not (results.thresholds == 7.0).any()
 
 
 def test_fitting_does_not_change_the_model(model):
@@ -189,17 +212,41 @@ def test_nodes_are_statsmodels_results_with_our_values(name, method):
         node = res.nodes[label]
         assert node is res.nodes[label]
         for term in node.params.index:
-            if np.isfinite(res.params.loc[term, label]):
+            # A coefficient that is infinite in the whole model has another name in play.
+            assert term.endswith("(in play)") != (term in res.params.index)
+            if term in res.params.index:
                 assert node.params[term] == res.params.loc[term, label]
                 assert node.bse[term] == pytest.approx(res.bse.loc[term, label])
         fit = res.fits[res.label_names.index(label)]
         assert node.llf == pytest.approx(fit.llf)
-        # statsmodels calls rows of the table nobs, and their weighted number wnobs.
-        assert node.model.wnobs == res.diagnostics.loc[label, "rows"]
+        assert node.nobs == res.diagnostics.loc[label, "rows"]
         assert label in str(node.summary())
         wald = node.wald_test(np.eye(len(node.params))[-1:], scalar=True)
         z = node.params.iloc[-1] / node.bse.iloc[-1]
         assert float(wald.statistic) == pytest.approx(z**2)
+
+
+def test_infinite_coefficients_have_another_name_in_play():
+    # y1 is certainly 1 without y2; with it, 10 of 30 have it: const + y2 = log(10 / 20).
+    labels = np.repeat([[0, 1], [1, 0], [1, 1]], [20, 30, 10], axis=0)
+    res = im.IsingModel(labels).fit()
+    assert res.params.loc["const", "y1"] == np.inf
+    node = res.nodes["y1"]
+    assert len(node.params) == 1
+    (name,) = node.params.index
+    assert name.endswith(" (in play)")
+    assert node.params.iloc[0] == pytest.approx(np.log(0.5))
+
+
+def test_the_summary_of_a_node_counts_observations():
+    labels, _ = load_data("plain")
+    node = im.IsingModel(labels).fit().nodes["y1"]
+    rows = sm.GLM(
+        labels["y1"], sm.add_constant(labels[["y2", "y3", "y4"]]), family=sm.families.Binomial()
+    ).fit()
+    assert node.nobs == 400
+    assert node.pseudo_rsquared("cs") == pytest.approx(rows.pseudo_rsquared("cs"))
+    assert node.pseudo_rsquared("mcf") == pytest.approx(rows.pseudo_rsquared("mcf"))
 
 
 def test_a_node_without_a_regression_says_why():
@@ -300,6 +347,16 @@ def test_draws_from_a_fit_have_its_distribution():
 # Prediction
 
 
+def test_predictions_carry_the_index_of_the_rows():
+    labels, features = load_data("plain")
+    labels.index = features.index = [f"p{i}" for i in range(len(labels))]
+    features.loc["p3", "x1"] = np.nan
+    res = im.IsingModel(labels, features, missing="drop").fit()
+    predicted = res.predict()
+    assert list(predicted.index) == [name for name in labels.index if name != "p3"]
+    pd.testing.assert_series_equal(predicted.loc["p4"], res.predict(labels).loc["p4"])
+
+
 def test_prediction_matches_columns_by_name():
     labels, _ = load_data("plain")
     res = im.IsingModel(labels).fit()
@@ -341,11 +398,109 @@ def test_diagnostics_count_what_is_in_play():
     ("options", "message"),
     [
         ({"method": "lasso"}, "'mle', 'ridge', 'firth'"),
-        ({"alpha": 0}, "alpha must be a positive number"),
-        ({"alpha": np.inf}, "alpha must be a positive number"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"method": "ridge", "alpha": 0}, "alpha must be a finite number above 0, but is 0"),
+        ({"method": "ridge", "alpha": np.inf}, "alpha must be a finite number above 0"),
+        ({"method": "ridge", "alpha": "1"}, "alpha must be a finite number above 0, but is '1'"),
+        ({"method": "ridge", "alpha": [1, 2]}, "alpha must be a finite number above 0"),
+        ({"alpha": 5.0}, "alpha is the penalty of method='ridge', but method is 'mle'"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"max_iter": 2.5}, "max_iter must be"),
+        ({"max_iter": None}, "max_iter must be"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
     with pytest.raises(im.exceptions.DataError, match=message):
         MODELS["plain"]().fit(**options)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 3, "x", None])
+def test_levels_that_make_no_sense_are_refused(alpha):
+    res = MODELS["plain"]().fit()
+    for work in (res.conf_int, res.summary_frame, lambda a: res.symmetrize("and", alpha=a)):
+        with pytest.raises(
+            im.exceptions.DataError, match="alpha must be a finite number above 0 and"
+        ):
+            work(alpha)
+
+
+def test_models_say_what_they_can_not_be_made_from():
+    labels, features = load_data("plain")
+    with pytest.raises(
+        im.exceptions.DataError, match="stats must be LabelsetStatistics, but is Data"
+    ):
+        im.IsingModel.from_statistics(labels)
+    with pytest.raises(im.exceptions.DataError, match="must not be called 'const'"):
+        im.IsingModel(labels.rename(columns={"y1": "const"}))
+    with pytest.raises(im.exceptions.DataError, match="intercept must be one of True, False"):
+        im.IsingModel(labels, features, intercept="no")
+
+
+def test_statistics_remember_the_terms_of_a_formula():
+    labels, features = load_data("plain")
+    frame = labels.join(features)
+    frame["g"] = np.tile(list("abcd"), 100)
+    model = im.IsingModel.from_formula("y1 + y2 ~ x1 + C(g)", frame)
+    again = im.IsingModel.from_statistics(model.statistics)
+    assert set(again.terms) == set(model.terms)
+    pd.testing.assert_frame_equal(
+        again.fit().score_test(by="term").statistic.loc[list(model.terms)],
+        model.fit().score_test(by="term").statistic,
+    )
+
+
+def test_constant_labels_have_no_edges_and_a_plain_message():
+    labels, _ = load_data("plain")
+    res = im.IsingModel(labels.assign(one=1)).fit(method="ridge")
+    assert res.to_networkx().degree("one") == 0
+    with pytest.raises(im.exceptions.ModelError, match="Leave out labels that are constant"):
+        res.joint_distribution()
+    with pytest.raises(im.exceptions.ModelError, match="'one' is constant-label"):
+        res.nodes["one"]
+
+
+def test_files_that_are_no_results_are_refused(tmp_path):
+    res = MODELS["plain"]().fit()
+    with pytest.raises(im.exceptions.FileError, match="there is no folder"):
+        res.save(tmp_path / "absent" / "fit.npz")
+    res.save(tmp_path / "fit.npz")
+    with pytest.raises(im.exceptions.FileError, match="holds Ising results, not labelset"):
+        im.LabelsetStatistics.load(tmp_path / "fit.npz")
+    np.save(tmp_path / "array.npy", np.ones(3))
+    (tmp_path / "text.py").write_text("print(1)")
+    for name in ("array.npy", "text.py"):
+        with pytest.raises(
+            im.exceptions.FileError, match="damaged, or was not written by isingmlc"
+        ):
+            im.IsingResults.load(tmp_path / name)
+
+
+def test_files_of_another_format_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("isingmlc.storage._FORMAT", 99)
+    MODELS["plain"]().fit().save(tmp_path / "fit.npz")
+    monkeypatch.undo()
+    with pytest.raises(im.exceptions.FileError, match="has format 99"):
+        im.IsingResults.load(tmp_path / "fit.npz")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX")
+def test_saved_files_have_ordinary_permissions(tmp_path):
+    (tmp_path / "ordinary").touch()
+    MODELS["plain"]().fit().save(tmp_path / "fit.npz")
+    ordinary, saved = ((tmp_path / name).stat().st_mode for name in ("ordinary", "fit.npz"))
+    assert saved == ordinary
+
+
+def test_fits_hold_blas_to_one_thread(monkeypatch):
+    seen = []
+    solve = im.nodewise._newton
+
+    def spy(*args, **options):
+        seen.append(
+            {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+        )
+        return solve(*args, **options)
+
+    monkeypatch.setattr("isingmlc.nodewise._newton", spy)
+    MODELS["plain"]().fit()
+    assert seen
+    assert all(threads <= {1} for threads in seen)

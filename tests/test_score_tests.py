@@ -237,6 +237,11 @@ def test_an_edge_unpacks_and_knows_its_null():
         edges.loc["bmi", "nope"]
     with pytest.raises(KeyError, match=r"edges.loc\[feature, label\]"):
         edges.loc["bmi"]
+    for key in (0, slice(0, 3)):
+        with pytest.raises(KeyError, match="by name"):
+            edges[key]
+    with pytest.raises(KeyError, match="more than once"):
+        edges[["bmi", "bmi"]]
 
 
 @pytest.mark.parametrize("interactions", [None, "individual", "joint"])
@@ -255,11 +260,56 @@ def test_some_features_keep_their_tests(interactions):
     assert table.loc["asthma", "pvalue"] == edges.pvalue.loc["smoker", "asthma"]
 
 
-def test_frames_are_read_only():
+def test_what_a_user_does_with_a_frame_stays_with_the_user():
     edges = example().score_test()
-    for name in ("statistic", "df", "pvalue", "log10p", "sign"):
-        with pytest.raises(ValueError, match="read-only"):
-            getattr(edges, name).iloc[0, 0] = 1.0
+    for name in ("statistic", "df", "pvalue", "log10p", "sign", "reason"):
+        before = getattr(edges, name).copy(deep=True)
+        frame = getattr(edges, name)
+        frame.iloc[0, 0] = before.iloc[-1, -1]
+        frame["asthma"] = frame["diabetes"]
+        getattr(edges, name).insert(0, "extra", 1.0)
+        pd.testing.assert_frame_equal(getattr(edges, name), before)
+    importance = edges.importance
+    importance.iloc[:] = 0.0
+    assert edges.importance.min() > 0
+    with pytest.raises(AttributeError):
+        edges.statistic = None
+
+
+def test_features_that_were_changed_in_place_are_noticed():
+    data = im.datasets.load_example()
+    features = data.features.to_numpy(float)
+    res = im.IsingModel(data.labels, features).fit()
+    before = res.lr_test(["x4"]).statistic
+    pd.testing.assert_frame_equal(res.lr_test(["x4"]).statistic, before)
+    features[:, 3] = features[::-1, 3]
+    for work in (
+        lambda: res.lr_test(["x4"]),
+        lambda: res.score_test(pvalue="saddlepoint"),
+        lambda: res.score_test(pvalue="permutation"),
+    ):
+        with pytest.raises(im.exceptions.ModelError, match="changed in place"):
+            work()
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_limits_of_separated_alternatives_are_listed_with_the_others():
+    data = im.datasets.load_example()
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame(
+        {"same": 2 * data.labels["asthma"] + 0.1 * rng.random(1500), "noise": rng.random(1500)}
+    )
+    res = im.IsingModel(data.labels, features).fit()
+    edges = res.lr_test()
+    assert edges.reason.loc["same", "asthma"] == "separated-alternative"
+    assert np.isfinite(edges.statistic.loc["same", "asthma"])
+    assert "12 of 12 edges testable" in repr(edges)
+    assert "separated-alternative" in edges.note
+    text = str(edges.summary(top=1))
+    assert any("same" in line and "asthma" in line for line in text.splitlines())
+    wald = res.wald_test()
+    assert np.isnan(wald.statistic.loc["same", "asthma"])
+    assert "1 edge was not tested: separated-alternative." in wald.summary().notes
 
 
 def test_signs_say_whether_a_feature_raises_a_label():
@@ -283,7 +333,7 @@ def test_adjustment_is_that_of_statsmodels(within):
         expected = sm.stats.multipletests(group["pvalue"], method="holm")[1]
         np.testing.assert_allclose(group["pvalue_adj"], expected)
     assert (edges.to_frame(adjust=None)["pvalue_adj"] == frame["pvalue"]).all()
-    with pytest.raises(im.exceptions.DataError, match="fdr_bh"):
+    with pytest.raises(im.exceptions.DataError, match=r"adjust must be one of.*fdr_bh"):
         edges.to_frame(adjust="magic")
     with pytest.raises(im.exceptions.DataError, match="within must be"):
         edges.to_frame(within="row")
@@ -379,8 +429,9 @@ def test_what_needs_rows_or_features_says_so():
         with pytest.raises(im.exceptions.ModelError, match="needs the rows"):
             work()
     labels, _ = load_data("plain")
-    with pytest.raises(im.exceptions.ModelError, match="no features"):
-        im.IsingModel(labels).fit().score_test()
+    for test in ("score_test", "wald_test", "lr_test"):
+        with pytest.raises(im.exceptions.ModelError, match="no features"):
+            getattr(im.IsingModel(labels).fit(), test)()
 
 
 # p-values of features
@@ -582,6 +633,11 @@ def test_three_tests_of_one_feature_stand_side_by_side():
     assert (joint["df"] == 6).all()
     with pytest.raises(im.exceptions.DataError, match="features must name features"):
         res.compare_tests("weight")
+    assert res.wald_test("bmi").features == ("bmi",)
+    with pytest.raises(im.exceptions.DataError, match="more than once"):
+        res.lr_test(["bmi", "bmi"])
+    with pytest.raises(im.exceptions.DataError, match="features must be a list"):
+        res.lr_test(5)
 
 
 def test_nested_fits_are_compared_label_by_label():

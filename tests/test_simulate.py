@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 from types import SimpleNamespace
 
@@ -241,7 +240,7 @@ def test_a_seed_decides_the_draws_and_the_global_state_stays():
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_auto_draws_exactly_where_that_is_cheap_and_by_gibbs_elsewhere(monkeypatch):
+def test_auto_draws_exactly_up_to_twenty_labels():
     features = np.random.default_rng(0).normal(size=(50, 1))
     distribution = simulate.IsingDistribution([0.1, -0.2], PAIR, effects=[[1.0, 0.5]])
     draws = {
@@ -250,9 +249,6 @@ def test_auto_draws_exactly_where_that_is_cheap_and_by_gibbs_elsewhere(monkeypat
     }
     pd.testing.assert_frame_equal(draws["auto"], draws["exact"])
     assert not draws["auto"].equals(draws["gibbs"])
-    monkeypatch.setattr(simulate, "MAX_EXACT_CELLS", 50 * 4 - 1)
-    auto = distribution.sample(features=features, random_state=0)
-    pd.testing.assert_frame_equal(auto, draws["gibbs"])
 
 
 def test_beyond_twenty_labels_draws_are_gibbs_and_exact_answers_are_refused():
@@ -273,12 +269,10 @@ def test_beyond_twenty_labels_draws_are_gibbs_and_exact_answers_are_refused():
             ask()
 
 
-def test_a_hundred_thousand_gibbs_draws_take_seconds():
+def test_a_hundred_thousand_gibbs_draws_have_the_means():
     thresholds, interactions = random_network(10, seed=17, scale=0.3)
     distribution = simulate.IsingDistribution(thresholds, interactions)
-    start = time.perf_counter()
     drawn = distribution.sample(100_000, method="gibbs", sweeps=30, random_state=0)
-    assert time.perf_counter() - start < 10
     error = 4.5 * np.sqrt(0.25 / 100_000)
     np.testing.assert_allclose(drawn.mean(), distribution.mean(), atol=error)
 

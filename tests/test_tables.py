@@ -145,6 +145,99 @@ def test_options_reach_the_reader_of_pandas(tmp_path):
         datasets.read_table(path, labels="beach", colour="red")
 
 
+@pytest.mark.parametrize("options", [{"chunksize": 100}, {"iterator": True}])
+def test_a_file_is_not_read_in_chunks(table, options):
+    with pytest.raises(
+        DataError,
+        match=rf"{next(iter(options))} must be left out, .*LabelsetStatistics\.from_batches",
+    ):
+        datasets.read_table(table, labels=LABELS, **options)
+
+
+LEFT_OUT = r"a\.csv: column\(s\) {} have no name and count the rows, .* name them in features=\."
+TAKEN = r"a\.csv: column\(s\) {} have no name in the file and are taken as features\."
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("options", [{}, {"dtype": float}, {"dtype_backend": "numpy_nullable"}])
+def test_an_index_that_pandas_wrote_is_no_feature(tmp_path, start, options):
+    path = tmp_path / "a.csv"
+    FRAME.set_axis(range(start, start + len(FRAME))).to_csv(path)
+    with pytest.warns(DataWarning, match=LEFT_OUT.format("'Unnamed: 0'")) as caught:
+        data = datasets.read_table(path, labels=LABELS, **options)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert data.feature_names == ("hue", "size", "sunset")
+
+
+def test_an_index_that_pandas_wrote_twice_is_no_feature(tmp_path):
+    path = tmp_path / "a.csv"
+    FRAME.to_csv(path)
+    pd.read_csv(path).to_csv(path)
+    with pytest.warns(DataWarning, match=LEFT_OUT.format("'Unnamed: 0.1', 'Unnamed: 0'")):
+        data = datasets.read_table(path, labels=LABELS)
+    assert data.feature_names == ("hue", "size", "sunset")
+
+
+@pytest.mark.parametrize("features", [["Unnamed: 0", "hue"], [0, 1], [-6, -5]])
+def test_an_index_is_kept_where_it_is_asked_for(tmp_path, features):
+    FRAME.to_csv(tmp_path / "a.csv")
+    data = datasets.read_table(tmp_path / "a.csv", labels=LABELS, features=features)
+    assert data.feature_names == ("Unnamed: 0", "hue")
+    assert data.features["Unnamed: 0"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_pattern_that_takes_an_index_along_gives_a_warning(tmp_path):
+    FRAME.to_csv(tmp_path / "a.csv")
+    with pytest.warns(DataWarning, match=TAKEN.format("'Unnamed: 0'")):
+        data = datasets.read_table(tmp_path / "a.csv", labels=LABELS, features="[Uh]*")
+    assert data.feature_names == ("Unnamed: 0", "hue")
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "unnamed"),
+    [
+        (",hue,beach", ["5,0.5,1", "3,0.25,0"], "Unnamed: 0"),
+        (",hue,beach", ["1,0.5,1", "0,0.25,0"], "Unnamed: 0"),
+        ("hue,,beach", ["0.5,0,1", "0.25,1,0"], "Unnamed: 1"),
+    ],
+)
+def test_other_columns_without_a_name_are_named_in_a_warning(tmp_path, header, rows, unnamed):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([header, *rows, ""]))
+    with pytest.warns(DataWarning, match=TAKEN.format(f"'{unnamed}'")) as caught:
+        data = datasets.read_table(path, labels="beach")
+    assert len(caught) == 1
+    assert sorted(data.feature_names) == [unnamed, "hue"]
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "hint"),
+    [("x.csv", ";", ";"), ("x.csv", "\t", r"\t"), ("x.tsv", ",", ",")],
+)
+@pytest.mark.parametrize("labels", ["beach", "b*", 1])
+def test_a_file_read_as_one_column_hints_at_its_separator(tmp_path, name, separator, hint, labels):
+    path = tmp_path / name
+    path.write_text(f"beach{separator}hue\n1{separator}5\n0{separator}7\n")
+    with pytest.raises(FileError, match=re.escape(f'There is one column only; try sep="{hint}".')):
+        datasets.read_table(path, labels=labels)
+    assert datasets.read_table(path, labels="beach", sep=separator).feature_names == ("hue",)
+
+
+def test_a_single_column_gives_no_hint_without_cause(tmp_path):
+    path = save(FRAME[["hue"]], tmp_path / "x.csv")
+    with pytest.raises(FileError, match=r"There are 'hue'\.$"):
+        datasets.read_table(path, labels="beach")
+
+
+@pytest.mark.parametrize("given", [FRAME, None, 3])
+def test_what_is_no_path_is_named_by_its_type(given):
+    with pytest.raises(DataError) as caught:
+        datasets.read_table(given, labels=LABELS)
+    kind = type(given).__name__
+    assert str(caught.value) == f"path must be a str or a path, but is of type {kind}."
+
+
 def test_rows_with_missing_values_raise_or_are_dropped_with_a_warning(tmp_path):
     path = save(FRAME.assign(hue=[0.1, np.nan, 0.3, 0.4]), tmp_path / "gaps.csv")
     with pytest.raises(
@@ -174,6 +267,14 @@ def test_rows_with_missing_values_raise_or_are_dropped_with_a_warning(tmp_path):
         (FRAME, {"labels": 5}, "labels asks for column 5, but there are 5, counted from 0"),
         (FRAME, {"labels": -6}, "labels asks for column -6"),
         (FRAME, {"labels": []}, "labels must choose at least one column"),
+        (FRAME, {"labels": None}, "labels must be a name, .* or a list of these, but is None"),
+        (FRAME, {"labels": 3.5}, "labels must be a name, a pattern, a position .*, but is 3.5"),
+        (
+            FRAME,
+            {"labels": slice(0, 3)},
+            r"but is slice\(0, 3, None\)\. Give .*, e\.g\. range\(3\)",
+        ),
+        (FRAME, {"labels": LABELS, "features": 3.5}, "features must be a name, .*, but is 3.5"),
         (FRAME, {"labels": [1.5]}, "labels must hold names, patterns or positions, but holds 1.5"),
         (
             FRAME,

@@ -34,6 +34,39 @@ def file_error(path: Path, problem: str, line: int | None = None) -> exc.FileErr
     return exc.FileError(f"{place}: {problem}")
 
 
+def as_path(argument: str, given: str | PathLike[str]) -> Path:
+    """Give the path that an argument stands for, or raise our error.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : str or path
+        What the user passed; ``~`` is the home folder.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    DataError
+        When `given` is no path.
+
+    Examples
+    --------
+    >>> as_path("path", "photos.csv").name
+    'photos.csv'
+    """
+    try:
+        return Path(fspath(given)).expanduser()
+    except TypeError as error:
+        raise exc.DataError(
+            f"{argument} must be a str or a path, but is of type {type(given).__name__}."
+        ) from error
+
+
 def existing_file(given: str | PathLike[str]) -> Path:
     """Give the path of a file that is there and is not empty, or raise our error.
 

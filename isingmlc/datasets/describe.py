@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from isingmlc.arguments import check_count
 from isingmlc.datasets._base import Dataset
 
 _DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}
+_ONE_OR_MORE = "a Dataset, or a list or a dict of them"
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,10 +94,12 @@ def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Descr
             urban          1   0.25        3.0
     """
     if isinstance(data, Mapping):
-        named = [(str(name), _checked(each)) for name, each in data.items()]
+        named = [(str(name), _checked(each, _ONE_OR_MORE)) for name, each in data.items()]
     else:
-        several = [data] if isinstance(data, Dataset) else data
-        named = [(_checked(each).name, each) for each in several]
+        # A frame or Series of labels would be walked through by its columns or values.
+        is_several = isinstance(data, Iterable) and not isinstance(data, pd.DataFrame | pd.Series)
+        several = cast("Iterable[Dataset]", data if is_several else [data])
+        named = [(_checked(each, _ONE_OR_MORE).name, each) for each in several]
     names = [name for name, _ in named]
     if not names:
         raise exc.DataError("data must hold at least one data set, but is empty.")
@@ -157,11 +161,11 @@ def limit_labels(data: Dataset, n_labels: int = 50) -> Dataset:
     return replace(data, labels=data.labels.iloc[:, kept], DESCR=f"{data.DESCR} {note}".lstrip())
 
 
-def _checked(given: Dataset) -> Dataset:
+def _checked(given: Dataset, wanted: str = "a Dataset") -> Dataset:
     if not isinstance(given, Dataset):
         raise exc.DataError(
-            f"data must be a Dataset, or hold some, but there is a {type(given).__name__}. Make "
-            "one with datasets.Dataset(labels, features, feature_names)."
+            f"data must be {wanted}, but there is a {type(given).__name__}. Make one with "
+            "datasets.Dataset(labels, features, feature_names)."
         )
     return given
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
 from isingmlc.datasets._base import Dataset
-from isingmlc.datasets._files import file_error
+from isingmlc.datasets._files import as_path, file_error
 from isingmlc.datasets.arff import read_arff
 from isingmlc.datasets.label_list import read_label_list, write_label_list
 from isingmlc.datasets.mulan import PARTS, cache_folder, part_files, read_parts
@@ -58,6 +58,8 @@ def fetch_mulan(
     FileError
         When a file can not be downloaded or is not the one that is expected; the message says
         where to put it by hand.
+    DataError
+        When `name` or `part` is not known, or another argument can not be used.
 
     Notes
     -----
@@ -107,7 +109,7 @@ def fetch_mulan(
             f"known_hash names {exc.shorten(sorted(unknown))}, but the files of {name} are "
             f"{exc.shorten(published.files)}."
         )
-    folder = (cache_folder() if cache_dir is None else Path(cache_dir).expanduser()) / name
+    folder = (cache_folder() if cache_dir is None else as_path("cache_dir", cache_dir)) / name
     label_file = f"{name}.xml"
     files = choices[0]
     for file in (*files, label_file):

@@ -18,10 +18,11 @@ from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
 from isingmlc.data import FloatArray, prepare
 from isingmlc.datasets._base import Dataset
-from isingmlc.datasets._files import file_error
+from isingmlc.datasets._files import as_path, file_error
 from isingmlc.datasets.arff import ArffTable, quote, read_arff
 from isingmlc.datasets.coding import columns_of, number_matrix
 from isingmlc.datasets.label_list import read_label_list, write_label_list
+from isingmlc.datasets.registry import PUBLISHED
 
 PARTS = ("train", "test", "all")
 DATA_VARIABLE = "ISINGMLC_DATA"
@@ -129,6 +130,8 @@ def load_mulan(
     FileError
         When the files are not there or are damaged, or when training and test file do not make
         the same columns.
+    DataError
+        When an argument can not be used.
 
     Examples
     --------
@@ -136,9 +139,14 @@ def load_mulan(
     >>> datasets.load_mulan("scene", part="test")  # doctest: +SKIP
     Dataset('scene': 1196 rows, 6 labels, 294 features)
     """
+    if not isinstance(name, str):
+        raise exc.DataError(
+            "name must be the name of a data set, e.g. 'scene', but is of type "
+            f"{type(name).__name__}."
+        )
     check_option("part", part, PARTS)
     if data_dir is not None:
-        roots = [Path(data_dir).expanduser()]
+        roots = [as_path("data_dir", data_dir)]
     else:
         named = os.environ.get(DATA_VARIABLE)
         roots = [Path(named).expanduser()] if named else []
@@ -151,10 +159,14 @@ def load_mulan(
                 return read_parts(folder, name, files)
     wanted = " or ".join(" and ".join(files) for files in choices)
     looked = ", ".join(str(folder) for folder in folders)
+    otherwise = (
+        f", or download them with fetch_mulan({name!r})."
+        if name in PUBLISHED
+        else f". The data sets that fetch_mulan can download are {', '.join(map(repr, PUBLISHED))}."
+    )
     raise exc.FileError(
         f"there is no {wanted} in any of these folders: {looked}. Pass data_dir= or set "
-        f"{DATA_VARIABLE} to the folder that has the files, or download them with "
-        f"fetch_mulan({name!r})."
+        f"{DATA_VARIABLE} to the folder that has the files{otherwise}"
     )
 
 
@@ -167,8 +179,8 @@ def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tupl
         What to write: 0/1 labels, and numeric features that are a frame, an array or sparse. NaN
         is written as missing.
     stem : str or path
-        Where to write, without the ``.arff`` and ``.xml`` that are added. Files that are there are
-        overwritten.
+        Where to write. ``.arff`` and ``.xml`` are added; where it ends in one of these already,
+        that ending is taken off first. Files that are there are overwritten.
 
     Returns
     -------
@@ -205,11 +217,22 @@ def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tupl
     >>> bool(again.labels.equals(labels) and again.features.equals(features))
     True
     """
-    stem = Path(stem).expanduser()
+    stem = as_path("stem", stem)
+    if not stem.name:
+        raise exc.DataError(f"stem must end in the name of a file, but is {str(stem)!r}.")
+    if stem.suffix.lower() in (".arff", ".xml"):
+        stem = stem.with_suffix("")
     if isinstance(data, Dataset):
         labels, features, feature_names = data.labels, data.features, data.feature_names
-    else:
+    elif isinstance(data, tuple | list) and len(data) == 2:
         (labels, features), feature_names = data, None
+    else:
+        raise exc.DataError(
+            "data must be a Dataset or a pair (labels, features), but is of type "
+            f"{type(data).__name__}."
+        )
+    if features is None:
+        raise exc.DataError(exc.NOT_A_TABLE.format(argument="features", given="NoneType"))
     if not (sparse.issparse(features) or isinstance(features, pd.DataFrame)):
         features = np.asarray(features)
     # Missing features may be written, so the door sees zeros in their place.

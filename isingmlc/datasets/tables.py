@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.data import prepare
 from isingmlc.datasets._base import Dataset
-from isingmlc.datasets._files import existing_file, file_error
+from isingmlc.datasets._files import as_path, existing_file, file_error
 
 Selection = str | int | Sequence[str | int]
 
@@ -29,6 +31,8 @@ _KINDS = {
     ".feather": "feather",
     ".arrow": "feather",
 }
+# pandas gives such names to the columns of a text file whose names are blank.
+_UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)?|\s*")
 
 
 def read_table(
@@ -50,7 +54,8 @@ def read_table(
         The label columns: names, patterns like ``"label_*"``, or positions counted from 0, from
         the end where negative.
     features : str, int, or list of these, optional
-        The feature columns, chosen in the same way; all others where left out.
+        The feature columns, chosen in the same way; all others where left out, except for first
+        columns without a name that count the rows, as ``frame.to_csv(path)`` writes them.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     **options
@@ -66,6 +71,13 @@ def read_table(
     FileError
         When the file is absent or can not be read, a column is not there, or its values can not
         be used; the message names the file.
+    DataError
+        When `path` is no path, or the options ask for chunks.
+
+    Warns
+    -----
+    DataWarning
+        When columns without a name are left out or are among the features, or rows are dropped.
 
     Examples
     --------
@@ -78,24 +90,34 @@ def read_table(
     >>> data
     Dataset('photos': 2 rows, 2 labels, 1 features)
     """
-    path = existing_file(path)
+    path = existing_file(as_path("path", path))
+    for option in ("chunksize", "iterator"):
+        if options.get(option):
+            raise exc.DataError(
+                f"{option} must be left out, but is {options[option]!r}: read_table reads a file "
+                "as a whole. For chunks pass what pandas.read_csv(path, chunksize=…) gives to "
+                "LabelsetStatistics.from_batches."
+            )
     frame = _read_frame(path, options)
     frame.columns = frame.columns.map(str)
     columns = list(frame.columns)
     try:
         label_columns = _choose("labels", columns, labels)
         if features is None:
-            chosen = set(label_columns)
+            left_out = [column for column in _row_numbers(frame) if column not in label_columns]
+            chosen = {*label_columns, *left_out}
             feature_columns = [column for column in columns if column not in chosen]
         else:
+            left_out = []
             feature_columns = _choose("features", columns, features)
+        _warn_of_unnamed(path, left_out, _unnamed(columns, feature_columns, features))
         data = prepare(
             frame[label_columns],
             frame[feature_columns] if feature_columns else None,
             missing=missing,
         )
     except exc.DataError as error:
-        raise file_error(path, str(error)) from error
+        raise file_error(path, f"{error}{_separator_hint(columns)}") from error
     values = np.empty((data.n_rows, 0)) if data.features is None else data.features
     return Dataset(
         labels=pd.DataFrame(data.labels.astype(np.int64), columns=list(data.label_names)),
@@ -153,13 +175,24 @@ def _check_header(path: Path, options: dict[str, Any]) -> None:
 
 def _choose(argument: str, columns: list[str], wanted: Selection) -> list[str]:
     """Translate names, patterns and positions into column names, each once."""
-    items = [wanted] if isinstance(wanted, str | int | np.integer) else list(wanted)
     chosen: dict[str, None] = {}
-    for item in items:
+    for item in _items(argument, wanted):
         chosen.update(dict.fromkeys(_matches(argument, columns, item)))
     if not chosen:
         raise exc.DataError(f"{argument} must choose at least one column, but is empty.")
     return list(chosen)
+
+
+def _items(argument: str, wanted: Selection) -> list[str | int]:
+    if isinstance(wanted, str | int | np.integer):
+        return [wanted]
+    try:
+        return list(wanted)
+    except TypeError as error:
+        raise exc.DataError(
+            f"{argument} must be a name, a pattern, a position or a list of these, but is "
+            f"{wanted!r}. Give several positions as a list or a range, e.g. range(3)."
+        ) from error
 
 
 def _matches(argument: str, columns: list[str], item: Any) -> list[str]:
@@ -182,3 +215,53 @@ def _matches(argument: str, columns: list[str], item: Any) -> list[str]:
     raise exc.DataError(
         f"{argument} asks for {item!r}, which no column matches. There are {exc.shorten(near)}."
     )
+
+
+def _row_numbers(frame: pd.DataFrame) -> list[str]:
+    """Find the columns that hold a saved index: the first ones, unnamed, counting the rows."""
+
+    def counts_rows(column: str) -> bool:
+        if not _UNNAMED.fullmatch(column) or not pd.api.types.is_numeric_dtype(frame[column]):
+            return False
+        values = frame[column].to_numpy(np.float64, na_value=np.nan)
+        return any(np.array_equal(values, np.arange(len(values)) + start) for start in (0, 1))
+
+    return list(takewhile(counts_rows, frame.columns))
+
+
+def _unnamed(
+    columns: list[str], feature_columns: list[str], features: Selection | None
+) -> list[str]:
+    """List the features without a name that were not asked for by name or position."""
+    asked = set() if features is None else set(_items("features", features))
+    return [
+        column
+        for at, column in enumerate(columns)
+        if column in feature_columns
+        and _UNNAMED.fullmatch(column)
+        and asked.isdisjoint({column, at, at - len(columns)})
+    ]
+
+
+def _warn_of_unnamed(path: Path, left_out: list[str], kept: list[str]) -> None:
+    if left_out:
+        message = (
+            f"{path}: column(s) {exc.shorten(left_out)} have no name and count the rows, like an "
+            "index that pandas wrote, and were left out. To keep them, name them in features=."
+        )
+        exc.warn(message, exc.DataWarning)
+    if kept:
+        message = (
+            f"{path}: column(s) {exc.shorten(kept)} have no name in the file and are taken as "
+            "features. Choose the columns with features=, or name them in the file."
+        )
+        exc.warn(message, exc.DataWarning)
+
+
+def _separator_hint(columns: list[str]) -> str:
+    """Say which separator to try where a whole line was read as one column."""
+    if len(columns) == 1:
+        for separator, written in {"\t": r"\t", ";": ";", ",": ","}.items():
+            if separator in columns[0]:
+                return f' There is one column only; try sep="{written}".'
+    return ""

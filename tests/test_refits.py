@@ -1,0 +1,520 @@
+"""Likelihood-ratio and Wald statistics against R, statsmodels and hand, and their limits."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from golden import load, load_data
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import expit, log_expit
+
+import isingmlc as im
+from isingmlc import refits as module
+from isingmlc.labelsets import find_labelsets
+from isingmlc.refits import refit_edges
+from isingmlc.separation import settled_rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+
+
+def refit(labels, table, *, intercept=True, freq_weights=None, fit=None, **options):
+    """Fit a network and the larger models of the features in a table."""
+    model = im.IsingModel(labels, table, intercept=intercept, freq_weights=freq_weights)
+    res = model.fit(**(fit or {}))
+    patterns, codes = find_labelsets(model.data.packed_labels, len(model.label_names))
+    reasons = res.diagnostics["reason"]
+    rows = model.data, codes, patterns
+    return res, refit_edges(*rows, res.fits, res.settings, reasons, **options)
+
+
+def entries(table, reference, labels, features):
+    """Pick the entries of a table that rows of reference values are about."""
+    at = features.columns.get_indexer(reference["feature"])
+    return table[at, labels.columns.get_indexer(reference["label"])]
+
+
+def design(labels, label, intercept=True):
+    others = labels.drop(columns=label).astype(float)
+    return sm.add_constant(others, has_constant="add") if intercept else others
+
+
+def block(labels, label, feature):
+    """Give a feature and its products with the other labels."""
+    others = labels.drop(columns=label)
+    return pd.concat([feature, others.mul(feature, axis=0).add_prefix("x:")], axis=1)
+
+
+def glm(outcome, regressors, freq_weights=None):
+    """Fit with statsmodels until nothing moves, standard errors included: they lag by a step."""
+    family = sm.families.Binomial()
+    model = sm.GLM(outcome, regressors, family=family, freq_weights=freq_weights)
+    return model.fit(start_params=model.fit(tol=0, maxiter=15).params, tol=0, maxiter=2)
+
+
+def supremum(regressors, outcome, steps=45):
+    """Climb towards the supremum of the likelihood by many scoring steps.
+
+    Under separation each step comes nearer to it by a factor of e.
+    """
+    signed = np.where(outcome, 1.0, -1.0)[:, None] * regressors
+    coef = np.zeros(regressors.shape[1])
+    value = np.sum(log_expit(signed @ coef))
+    for _ in range(steps):
+        # Square roots of the odds against what happened, and of the weights.
+        odds = np.exp(-signed @ coef / 2)
+        weight = odds * expit(signed @ coef)
+        step = np.linalg.lstsq(weight[:, None] * signed, odds, rcond=1e-9)[0]
+        while (new := np.sum(log_expit(signed @ (coef + step)))) < value - 1e-12:
+            step = step / 2
+        coef, value = coef + step, new
+    return value
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", ["plain", "rare"])
+def test_refits_agree_with_r(name, intercept):
+    labels, features = load_data(name)
+    _, found = refit(labels, features, intercept=intercept)
+    reference = load(name, "edges").query("intercept == @intercept")
+    assert (found.reason == "ok").all()
+    assert (found.df == 1).all()
+    # R takes standard errors from the weights of the last step but one: they lag by up to 8e-8
+    # here, and the Wald statistics by twice as much, as the next test shows.
+    for table, column, tolerance in (
+        (found.lr, "lr", 1e-7),
+        (found.coef, "coef", 1e-7),
+        (found.bse, "se", 1e-7),
+        (found.wald, "wald", 2e-7),
+    ):
+        picked = entries(table, reference, labels, features)
+        np.testing.assert_allclose(picked, reference[column], rtol=tolerance, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", ["plain", "rare"])
+def test_refits_agree_with_statsmodels_on_the_rows(name, intercept):
+    labels, features = load_data(name)
+    _, found = refit(labels, features, intercept=intercept)
+    for k, label in enumerate(labels):
+        regressors = design(labels, label, intercept)
+        null = glm(labels[label], regressors)
+        for j, feature in enumerate(features):
+            # Far from zero statsmodels needs a centred feature; with an intercept that is the same.
+            shift = features[feature].mean() if intercept else 0.0
+            larger = glm(labels[label], regressors.assign(x=features[feature] - shift))
+            assert found.lr[j, k] == pytest.approx(2 * (larger.llf - null.llf), rel=1e-8, abs=1e-9)
+            assert found.coef[j, k] == pytest.approx(larger.params["x"], rel=1e-8)
+            assert found.bse[j, k] == pytest.approx(larger.bse["x"], rel=1e-8)
+            assert found.wald[j, k] == pytest.approx(larger.tvalues["x"] ** 2, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", ["plain", "rare"])
+def test_blocks_agree_with_r(name, intercept):
+    labels, features = load_data(name)
+    _, found = refit(labels, features, intercept=intercept, joint=True)
+    reference = load(name, "joint").query("intercept == @intercept")
+    picked = entries(found.lr, reference, labels, features)
+    np.testing.assert_allclose(picked, reference["lr"], rtol=1e-7)
+    picked = entries(found.df, reference, labels, features)
+    np.testing.assert_array_equal(picked, reference["df"])
+    assert np.isnan(found.coef).all()
+    assert np.isnan(found.bse).all()
+    np.testing.assert_array_equal(np.isnan(found.wald), found.reason == "separated-alternative")
+
+
+def test_likelihood_ratios_agree_with_r_under_separation():
+    labels, features = load_data("separated")
+    _, found = refit(labels, features)
+    reference = load("separated", "edges")
+    picked = entries(found.lr, reference, labels, features)
+    np.testing.assert_allclose(picked, reference["lr"], rtol=1e-7)
+    assert (found.reason == "ok").all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_weighted_refits_agree_with_statsmodels(container):
+    data = im.datasets.load_example()
+    weights = np.random.default_rng(4).integers(1, 5, len(data.labels))
+    features = data.features[["age", "bmi", "smoker"]]
+    _, plain = refit(data.labels, container(features), freq_weights=weights)
+    _, joint = refit(data.labels, container(features), freq_weights=weights, joint=True)
+    for label in ("diabetes", "asthma"):
+        k = data.labels.columns.get_loc(label)
+        regressors, outcome = design(data.labels, label), data.labels[label]
+        null = glm(outcome, regressors, weights)
+        for j, feature in enumerate(features):
+            x = features[feature] - features[feature].mean()
+            larger = glm(outcome, regressors.assign(x=x), weights)
+            assert plain.lr[j, k] == pytest.approx(2 * (larger.llf - null.llf), rel=1e-8)
+            assert plain.coef[j, k] == pytest.approx(larger.params["x"], rel=1e-8)
+            assert plain.bse[j, k] == pytest.approx(larger.bse["x"], rel=1e-8)
+            added = block(data.labels, label, x.rename("x"))
+            larger = glm(outcome, regressors.join(added), weights)
+            assert joint.df[j, k] == 6
+            assert joint.lr[j, k] == pytest.approx(2 * (larger.llf - null.llf), rel=1e-8)
+            restricted = np.eye(12)[6:]
+            wald = larger.wald_test(restricted, use_f=False, scalar=True)
+            assert joint.wald[j, k] == pytest.approx(wald.statistic, rel=1e-7)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_weights_count_rows(joint):
+    labels, features = load_data("separated")
+    weights = np.random.default_rng(1).integers(1, 4, len(labels))
+    repeated = np.repeat(np.arange(len(labels)), weights)
+    for fit in ({}, {"method": "ridge"}):
+        _, weighted = refit(labels, features, freq_weights=weights, joint=joint, fit=fit)
+        _, whole = refit(labels.iloc[repeated], features.iloc[repeated], joint=joint, fit=fit)
+        np.testing.assert_allclose(weighted.lr, whole.lr, rtol=1e-8)
+        np.testing.assert_allclose(weighted.wald, whole.wald, rtol=1e-8)
+
+
+def test_complete_separation_leaves_the_null_deviance():
+    labels, features = load_data("plain")
+    distance = 0.1 + features["x2"].abs()
+    features = features.assign(
+        up=np.where(labels["y1"] == 1, distance, -distance),
+        down=np.where(labels["y1"] == 1, 3 - distance, 3 + distance),
+    )[["x1", "up", "down"]]
+    res, found = refit(labels, features)
+    assert list(found.reason[:, 0]) == ["ok", "separated-alternative", "separated-alternative"]
+    assert found.lr[1:, 0] == pytest.approx(-2 * res.fits[0].llf, rel=1e-12)
+    assert np.isnan(found.wald[1:, 0]).all()
+    assert list(found.coef[1:, 0]) == [np.inf, -np.inf]
+    assert np.isnan(found.bse[1:, 0]).all()
+    assert list(found.df[:, 0]) == [1, 1, 1]
+
+
+def test_quasi_separation_has_the_likelihood_of_the_rows_that_remain():
+    # y1 given y2 is a saturated model of a 2 × 2 table. The feature is one in 4 rows, all with
+    # y1 = y2 = 1: these settle, and the table without them remains.
+    counts = pd.DataFrame({"y1": [0, 0, 1, 1], "y2": [0, 1, 0, 1], "n": [30, 12, 9, 21]})
+    rows = counts.loc[counts.index.repeat(counts["n"]), ["y1", "y2"]].reset_index(drop=True)
+    feature = pd.DataFrame({"x": (rows.index >= len(rows) - 4).astype(int)})
+    _, found = refit(rows, feature)
+
+    def log_likelihood(none, one):
+        return sum(n * np.log(n / (none + one)) for n in (none, one))
+
+    gain = log_likelihood(12, 21 - 4) - log_likelihood(12, 21)
+    assert found.lr[0, 0] == pytest.approx(2 * gain, rel=1e-12)
+    assert found.reason[0, 0] == "separated-alternative"
+    assert found.coef[0, 0] == np.inf
+    # The coefficients of y2 and the feature alone: y1 is not at all certain where x is 0.
+    assert np.isnan(found.wald[0, 0])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=4, max_size=25))
+def test_one_label_is_separated_where_the_feature_does_not_overlap(rows):
+    """Without other labels, ties at the border are what remains."""
+    outcome = np.array([row[0] for row in rows])
+    x = np.array([row[1] for row in rows], dtype=float)
+    if outcome.all() or not outcome.any():
+        return
+    res, found = refit(outcome[:, None].astype(int), x[:, None])
+    if np.ptp(x) == 0:
+        assert found.reason[0, 0] == "collinear-feature"
+        assert np.isnan([found.lr[0, 0], found.wald[0, 0], found.df[0, 0]]).all()
+        return
+    low, high = x[~outcome], x[outcome]
+    border = high.min() if low.max() <= high.min() else low.min()
+    separated = low.max() <= high.min() or high.max() <= low.min()
+    assert (found.reason[0, 0] == "separated-alternative") == separated
+    if separated:
+        ties = np.array([(low == border).sum(), (high == border).sum()])
+        shares = ties[ties > 0] / max(ties.sum(), 1)
+        limit = float(ties[ties > 0] @ np.log(shares))
+        assert found.lr[0, 0] == pytest.approx(2 * (limit - res.fits[0].llf), rel=1e-9, abs=1e-9)
+        assert found.coef[0, 0] == (np.inf if low.max() <= high.min() else -np.inf)
+    else:
+        assert np.isfinite(found.wald[0, 0])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(-2, 2)), min_size=8, max_size=40),
+    st.booleans(),
+    st.booleans(),
+)
+def test_limits_of_small_tables_are_exact(rows, intercept, joint):
+    codes, x = np.array(rows).T
+    labels = pd.DataFrame((codes[:, None] >> np.arange(3)) & 1, columns=["a", "b", "c"])
+    if (labels == labels.iloc[0]).all(axis=None):
+        return
+    features = pd.DataFrame({"x": x})
+    res, found = refit(labels, features, intercept=intercept, joint=joint)
+    for k, label in enumerate(labels):
+        if found.reason[0, k] not in ("ok", "separated-alternative"):
+            continue
+        outcome = labels[label].to_numpy() == 1
+        added = block(labels, label, features["x"]) if joint else features
+        regressors = design(labels, label, intercept).join(added).to_numpy(float)
+        value = supremum(regressors, outcome)
+        assert found.lr[0, k] == pytest.approx(2 * (value - res.fits[k].llf), abs=1e-7)
+        _, of_row = find_labelsets(res.model.data.packed_labels, 3)
+        in_play = res.fits[k].in_play[of_row]
+        settled = settled_rows(regressors[in_play], outcome[in_play]).any()
+        assert (found.reason[0, k] == "separated-alternative") == settled
+
+
+def test_products_with_labels_that_never_occur_in_play_add_no_degrees_of_freedom():
+    """In `separated` y3 and y4 never meet: the model of y3 is one of the rows without y4."""
+    labels, features = load_data("separated")
+    res, found = refit(labels, features, joint=True)
+    assert (found.df[:, [0, 1]] == 4).all()
+    assert (found.df[:, [2, 3]] == 3).all()
+    rest = labels[labels["y4"] == 0].drop(columns="y4")
+    for j, feature in enumerate(features):
+        added = block(rest, "y3", features.loc[rest.index, feature])
+        larger = glm(rest["y3"], design(rest, "y3").join(added))
+        assert found.lr[j, 2] == pytest.approx(2 * (larger.llf - res.fits[2].llf), rel=1e-8)
+        wald = larger.wald_test(np.eye(6)[3:], use_f=False, scalar=True)
+        assert found.wald[j, 2] == pytest.approx(wald.statistic, rel=1e-7)
+
+
+def test_degrees_of_freedom_are_the_rank_of_the_block():
+    labels, features = load_data("plain")
+    features = pd.DataFrame(
+        {
+            "absent": features["x1"].where(labels["y2"] == 0, 0.0),
+            "label": labels["y2"],
+            "sum": labels["y2"] + labels["y3"],
+            "spread": 1e5 + 0.1 * features["x1"],
+        }
+    )
+    _, plain = refit(labels, features)
+    _, joint = refit(labels, features, joint=True)
+    assert list(plain.reason[:, 0]) == ["ok", "collinear-feature", "collinear-feature", "ok"]
+    assert np.isnan(plain.df[[1, 2], 0]).all()
+    # Of y2·(1, y2, y3, y4) the last two are new, of (y2 + y3)·(1, y2, y3, y4) y2·y3 and
+    # (y2 + y3)·y4.
+    assert list(joint.df[:, 0]) == [3, 2, 2, 4]
+    regressors = design(labels, "y1")
+    null = glm(labels["y1"], regressors)
+    products = pd.DataFrame({"23": labels.y2 * labels.y3, "24": labels.y2 * labels.y4})
+    larger = glm(labels["y1"], regressors.join(products))
+    assert joint.lr[1, 0] == pytest.approx(2 * (larger.llf - null.llf), rel=1e-8)
+    wald = larger.wald_test(np.eye(6)[4:], use_f=False, scalar=True)
+    assert joint.wald[1, 0] == pytest.approx(wald.statistic, rel=1e-7)
+
+
+def test_a_feature_that_is_constant_in_play_is_collinear():
+    labels, _ = load_data("separated")
+    # The model of y3 is one of the rows without y4.
+    feature = pd.DataFrame({"x": 0.1 + 0.7 * labels["y4"] * np.arange(len(labels))})
+    for joint in (False, True):
+        _, found = refit(labels, feature, joint=joint)
+        assert found.reason[0, 2] == "collinear-feature"
+        assert np.isnan(found.lr[0, 2])
+        assert found.reason[0, 0] == "ok"
+
+
+def test_labels_that_can_not_be_tested_keep_their_reason():
+    labels, features = load_data("plain")
+    labels = labels.assign(never=0, none=(labels.sum(axis=1) == 0).astype(int))
+    _, found = refit(labels, features)
+    assert (found.reason[:, 4] == "constant-label").all()
+    assert (found.reason[:, 5] == "determined-label").all()
+    for table in (found.lr, found.wald, found.df, found.coef, found.bse):
+        assert np.isnan(table[:, 4:]).all()
+        assert np.isfinite(table[:, :4]).all()
+
+
+def test_constant_features_stand_in_for_the_intercept():
+    labels, _ = load_data("plain")
+    _, found = refit(labels, np.full((len(labels), 1), 0.1), intercept=False)
+    with_constant = im.IsingModel(labels).fit()
+    without = im.IsingModel(labels, intercept=False).fit()
+    for k in range(4):
+        gain = with_constant.fits[k].llf - without.fits[k].llf
+        assert found.lr[0, k] == pytest.approx(2 * gain, rel=1e-9)
+        assert 0.1 * found.coef[0, k] == pytest.approx(with_constant.fits[k].coef[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("fit", [{}, {"method": "ridge"}], ids=["mle", "ridge"])
+@pytest.mark.parametrize("joint", [False, True])
+def test_statistics_do_not_depend_on_scale_or_origin_of_a_feature(fit, joint):
+    labels, features = load_data("plain")
+    _, plain = refit(labels, features, fit=fit, joint=joint)
+    _, moved = refit(labels, -3e-4 * features + 11, fit=fit, joint=joint)
+    np.testing.assert_allclose(moved.lr, plain.lr, rtol=1e-6)
+    np.testing.assert_allclose(moved.wald, plain.wald, rtol=1e-6)
+    np.testing.assert_array_equal(moved.df, plain.df)
+    if not joint:
+        np.testing.assert_allclose(moved.coef, plain.coef / -3e-4, rtol=1e-6)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_ridge_refits_maximise_the_penalised_likelihood(joint):
+    labels, features = load_data("separated")
+    features = features - features.mean()
+    alpha = 2.5
+    res, found = refit(labels, features, fit={"method": "ridge", "alpha": alpha}, joint=joint)
+    for k, label in enumerate(labels):
+        penalty = alpha * (np.arange(4) > 0)
+        null = res.fits[k].llf - 0.5 * penalty @ res.params[label].dropna() ** 2
+        for j, feature in enumerate(features):
+            added = block(labels, label, features[feature]) if joint else features[[feature]]
+            regressors = design(labels, label).join(added).to_numpy()
+            extended = np.concatenate([penalty, np.zeros(added.shape[1])])
+            value, coef, information = ridge_fit(regressors, labels[label].to_numpy(), extended)
+            inverse = np.linalg.inv(information)[4:, 4:]
+            wald = coef[4:] @ np.linalg.solve(inverse, coef[4:])
+            assert found.lr[j, k] == pytest.approx(2 * (value - null), rel=1e-8)
+            assert found.wald[j, k] == pytest.approx(wald, rel=1e-8)
+            assert found.df[j, k] == added.shape[1]
+            if not joint:
+                assert found.coef[j, k] == pytest.approx(coef[4], rel=1e-8)
+                assert found.bse[j, k] == pytest.approx(np.sqrt(inverse[0, 0]), rel=1e-8)
+
+
+def ridge_fit(regressors, outcome, penalty):
+    """Maximise a penalised likelihood by Newton steps from zero."""
+    coef = np.zeros(regressors.shape[1])
+    for _ in range(25):
+        p = expit(regressors @ coef)
+        information = regressors.T @ ((p * (1 - p))[:, None] * regressors) + np.diag(penalty)
+        coef = coef + np.linalg.solve(information, regressors.T @ (outcome - p) - penalty * coef)
+    value = np.sum(log_expit(np.where(outcome, 1, -1) * (regressors @ coef)))
+    return value - 0.5 * penalty @ coef**2, coef, information
+
+
+def test_ridge_leaves_a_separating_feature_its_limit():
+    labels, features = load_data("plain")
+    feature = pd.DataFrame({"x": (labels["y1"] - 0.5) * (0.1 + features["x2"].abs())})
+    res, found = refit(labels, feature, fit={"method": "ridge", "alpha": 3.0})
+    # All rows settle, so the penalised coefficients go to zero.
+    null = res.fits[0].llf - 1.5 * np.sum(res.fits[0].coef[2:] ** 2)
+    assert found.lr[0, 0] == pytest.approx(-2 * null, rel=1e-12)
+    assert found.reason[0, 0] == "separated-alternative"
+    assert found.coef[0, 0] == np.inf
+    # With rows of both kinds where the feature is zero, these remain.
+    kept = np.arange(len(labels)) % 3 > 0
+    feature = feature.where(kept[:, None], 0.0)
+    res, found = refit(labels, feature, fit={"method": "ridge", "alpha": 3.0})
+    rest = labels[~kept]
+    penalty = 3.0 * (np.arange(4) > 0)
+    value, _, _ = ridge_fit(design(rest, "y1").to_numpy(), rest["y1"].to_numpy(), penalty)
+    # The constant can not follow the feature: zero lies inside its range.
+    null = res.fits[0].llf - 1.5 * np.sum(res.fits[0].coef[2:] ** 2)
+    assert found.reason[0, 0] == "separated-alternative"
+    assert found.lr[0, 0] == pytest.approx(2 * (value - null), rel=1e-10)
+
+
+def test_score_wald_and_likelihood_ratio_agree_on_many_rows():
+    rng = np.random.default_rng(8)
+    factor = rng.normal(size=(20_000, 1))
+    labels = (rng.normal(size=(20_000, 4)) + factor > 0.3).astype(int)
+    features = rng.normal(size=(20_000, 12)) + 0.02 * labels[:, :1]
+    for joint in (False, True):
+        res, found = refit(labels, features, joint=joint)
+        score = res.score_test(interactions="joint" if joint else None).statistic.to_numpy()
+        np.testing.assert_allclose(found.lr, score, rtol=0.03, atol=0.01)
+        np.testing.assert_allclose(found.wald, score, rtol=0.03, atol=0.01)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_order_and_choice_of_features_do_not_matter(joint):
+    labels, features = load_data("rare")
+    order = [3, 0, 4]
+    _, all_of_them = refit(labels, features, joint=joint)
+    _, permuted = refit(labels, features.iloc[:, order], joint=joint)
+    _, chosen = refit(labels, features, joint=joint, features=order)
+    for other in (permuted, chosen):
+        for name in ("lr", "wald", "df", "coef", "bse"):
+            expected = getattr(all_of_them, name)[order]
+            np.testing.assert_allclose(getattr(other, name), expected, rtol=1e-9)
+        np.testing.assert_array_equal(other.reason, all_of_them.reason[order])
+    _, none = refit(labels, features, joint=joint, features=[])
+    assert none.lr.shape == (0, 3)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_threads_do_not_change_the_numbers(joint, monkeypatch):
+    labels, features = load_data("rare")
+    # Many small pieces.
+    monkeypatch.setattr(module, "BLOCK_BYTES", 3000)
+    _, one = refit(labels, features, joint=joint)
+    _, two = refit(labels, features, joint=joint, n_jobs=2)
+    for name in ("lr", "wald", "df", "coef", "bse", "reason"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    monkeypatch.undo()
+    _, whole = refit(labels, features, joint=joint)
+    np.testing.assert_allclose(one.lr, whole.lr, rtol=1e-9)
+    np.testing.assert_allclose(one.wald, whole.wald, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64", "int8", "bool"])
+def test_any_numeric_features_will_do(kind):
+    labels, features = load_data("plain")
+    coarse = (2 * features[["x1", "x2", "x3"]]).round()
+    values = (coarse > 0 if kind == "bool" else coarse).to_numpy()
+    _, expected = refit(labels, values.astype(float))
+    for container in (np.asarray, np.asfortranarray, sparse.csr_array):
+        _, found = refit(labels, container(values.astype(kind)))
+        np.testing.assert_allclose(found.lr, expected.lr, rtol=1e-9)
+        np.testing.assert_allclose(found.wald, expected.wald, rtol=1e-9)
+
+
+def test_no_output_where_nobody_watches(capfd):
+    labels, features = load_data("rare")
+    refit(labels, features)
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_firth_has_no_refits():
+    labels, features = load_data("separated")
+    with pytest.raises(im.exceptions.ModelError, match="'mle' or method='ridge'"):
+        refit(labels, features, fit={"method": "firth"})
+
+
+def test_there_must_be_features():
+    labels, _ = load_data("plain")
+    with pytest.raises(im.exceptions.ModelError, match="no features"):
+        refit(labels, None)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2"])
+def test_jobs_are_a_number(n_jobs):
+    labels, features = load_data("plain")
+    with pytest.raises(im.exceptions.DataError, match="n_jobs must be"):
+        refit(labels, features, n_jobs=n_jobs)
+
+
+def test_models_that_do_not_converge_are_counted():
+    labels, features = load_data("plain")
+    model = im.IsingModel(labels, features)
+    res = model.fit()
+    patterns, codes = find_labelsets(model.data.packed_labels, 4)
+    hasty = im.nodewise.FitSettings(max_iter=1)
+    with pytest.warns(im.exceptions.ConvergenceWarning, match="24 of 24 larger models"):
+        found = refit_edges(model.data, codes, patterns, res.fits, hasty, ["ok"] * 4)
+    assert np.isfinite(found.lr).all()
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_real_features_have_the_supremum_of_the_likelihood(data_dir, joint):
+    """In scene no feature separates rows, but some blocks do."""
+    data = im.datasets.load_mulan("scene", part="train", data_dir=data_dir)
+    labels, features = data.labels, pd.DataFrame(np.asarray(data.features))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        res, found = refit(labels, features, joint=joint)
+    assert (found.reason[:, labels.columns.get_loc("Sunset")] == "determined-label").all()
+    ordinary = np.argwhere(found.reason == "ok")
+    separated = np.argwhere(found.reason == "separated-alternative")
+    assert len(separated) > 20 if joint else not len(separated)
+    for j, k in [*ordinary[::200], *separated[::5]]:
+        x = ((features[j] - features[j].mean()) / features[j].std()).rename("x")
+        label = labels.columns[k]
+        added = block(labels, label, x) if joint else x.to_frame()
+        regressors = design(labels, label).join(added).to_numpy()
+        gain = supremum(regressors, labels[label].to_numpy() == 1) - res.fits[k].llf
+        assert found.lr[j, k] == pytest.approx(2 * gain, abs=1e-6)
