@@ -295,6 +295,13 @@ class FeatureMethods:
         -------
         FeatureRanking
             The features, best first.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.IsingModel(data.labels, data.features).fit().rank_features().top(2)
+        ('age', 'bmi')
         """
         from isingmlc.ranking import rank_by_score
 

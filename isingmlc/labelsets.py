@@ -186,6 +186,12 @@ class LabelsetStatistics:
         -------
         LabelsetStatistics
             The statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> im.LabelsetStatistics.from_arrays([[0, 1], [1, 0]], [[0.5], [1.5]])
+        LabelsetStatistics(2 rows, 2 labels, 1 features, 2 labelsets)
         """
         data = prepare(
             labels,
@@ -302,9 +308,16 @@ class LabelsetStatistics:
         -------
         LabelsetStatistics
             The statistics around `shift`.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> stats = im.LabelsetStatistics.from_arrays([[0], [0], [1]], [[2.0], [3.0], [4.0]])
+        >>> stats.recenter(0.0).sums.ravel(), stats.recenter(2.0).sums.ravel()
+        (array([5., 4.]), array([1., 2.]))
         """
-        target = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.shift.shape).copy()
-        moved = self.shift - target
+        shift = _as_shift(shift, len(self.feature_names))
+        moved = self.shift - shift
         if not moved.any():
             return self
         counts, step = self.counts[:, None], moved[None, :]
@@ -322,7 +335,7 @@ class LabelsetStatistics:
             )
             for term, at in self.term_columns.items()
         }
-        return replace(self, sums=sums, squares=squares, shift=target, term_products=products)
+        return replace(self, sums=sums, squares=squares, shift=shift, term_products=products)
 
     def __add__(self, other: object) -> LabelsetStatistics:
         if not isinstance(other, LabelsetStatistics):
@@ -382,6 +395,15 @@ class LabelsetStatistics:
         ----------
         path : path-like
             Where to. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     stats.save(f"{folder}/stats.npz")
+        ...     im.LabelsetStatistics.load(f"{folder}/stats.npz")
+        LabelsetStatistics(2 rows, 2 labels, 0 features, 2 labelsets)
         """
         write_arrays(path, _FILE_KIND, *self.to_parts())
 
@@ -448,6 +470,17 @@ class LabelsetStatistics:
             term_products={term: arrays.pop(f"products{at}") for at, term in enumerate(terms)},
             **arrays,
         )
+
+
+def _as_shift(given: Any, n_features: int) -> FloatArray:
+    """Check an origin: one number, or one a feature."""
+    try:
+        shift = np.asarray(given, dtype=np.float64)
+        return np.broadcast_to(shift, (n_features,)).copy()
+    except (TypeError, ValueError) as error:
+        raise exc.DataError(
+            f"shift must be a number or one number a feature ({n_features}), but is {given!r}."
+        ) from error
 
 
 def dense(matrix: Any) -> FloatArray:

@@ -25,7 +25,8 @@ class table:  # noqa: N801
     ...     def params(self):
     ...         return pd.Series([1.0, 2.0])
     >>> results = Results()
-    >>> results.params[0] = 99.0
+    >>> params = results.params
+    >>> params[0] = 99.0
     >>> results.params[0]
     np.float64(1.0)
     """

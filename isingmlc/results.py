@@ -164,6 +164,13 @@ class IsingResults(FeatureMethods):
         -------
         dict of str to DataFrame
             Frames ``"lower"`` and ``"upper"``, shaped like `params`.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.conf_int()["lower"].loc["hypertension", "diabetes"].round(3)
+        np.float64(0.895)
         """
         alpha = check_number("alpha", alpha, above=0, below=1)
         width = distributions.norm.isf(alpha / 2) * self.bse
@@ -403,6 +410,13 @@ class IsingResults(FeatureMethods):
         -------
         IsingSummary
             A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels[["diabetes", "asthma"]]).fit()
+        >>> print(res.summary().as_text().splitlines()[2])
+        Labels:                  2    No. Observations:                   1500
         """
         from isingmlc.summary import summarize
 
@@ -460,6 +474,15 @@ class IsingResults(FeatureMethods):
         ----------
         path : path-like
             Where to. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.save(f"{folder}/fit.npz")
+        ...     im.IsingResults.load(f"{folder}/fit.npz").llf == res.llf
+        True
         """
         names, statistics = self.model.statistics.to_parts()
         header: dict[str, Any] = {
@@ -516,6 +539,13 @@ class IsingResults(FeatureMethods):
         -------
         IsingResults
             Results that hold labelset statistics only; what needs rows says so.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.remove_data().model.data is None
+        True
         """
         return IsingResults(self.model.without_data(), self.settings, self.fits)
 

@@ -141,3 +141,14 @@ def test_the_script_writes_the_same_bytes_each_time(tmp_path):
     make_example.main([str(first)])
     make_example.main([str(second)])
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_planted_truth_comes_as_data():
+    data = datasets.load_example()
+    acting = {*data.truth["effects"], *data.truth["interaction_effects"]["depression", "asthma"]}
+    assert acting == set(data.relevant)
+    labels = set(data.labels)
+    assert set(data.truth["thresholds"]) == labels
+    assert {label for pair in data.truth["interactions"] for label in pair} == labels
+    assert "simulated" in data.name
+    assert "chosen among thirty" in data.DESCR

@@ -367,6 +367,19 @@ def test_writing_leaves_the_data_as_they_are(tmp_path):
     assert_array_equal(matrix.toarray(), before[1].toarray())
 
 
+def test_writing_leaves_an_untidy_matrix_as_it_is(tmp_path):
+    # Indices out of order, one cell stored twice, and nothing may be written to.
+    parts = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1, 0, 1, 1]), np.array([0, 2, 4])
+    matrix = sparse.csr_array(parts, shape=(2, 2))
+    for array in (matrix.data, matrix.indices):
+        array.flags.writeable = False
+    labels = pd.DataFrame({"y": [0, 1]})
+    datasets.to_mulan(datasets.Dataset(labels, matrix, ("a", "b")), tmp_path / "x")
+    assert_array_equal(matrix.indices, [1, 0, 1, 1])
+    again = datasets.read_mulan(tmp_path / "x.arff")
+    assert_array_equal(again.features.toarray(), [[2.0, 1.0], [0.0, 7.0]])
+
+
 @given(st.text(st.characters(codec="utf-8"), max_size=6))
 @settings(deadline=None)
 def test_any_label_name_survives_the_list_of_labels_or_is_refused(tmp_path_factory, name):

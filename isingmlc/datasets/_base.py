@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ class Dataset:
         Names of the features, in column order, also where `features` is sparse.
     relevant : tuple of str or None
         Names of the features that act on the labels, where the truth is known.
+    truth : mapping or None
+        What the data were drawn from, where they are simulated and that is known.
     name : str
         Short name.
     DESCR : str
@@ -39,6 +42,7 @@ class Dataset:
     features: Any
     feature_names: tuple[str, ...]
     relevant: tuple[str, ...] | None = None
+    truth: Mapping[str, Any] | None = None
     name: str = ""
     DESCR: str = ""
 

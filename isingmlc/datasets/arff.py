@@ -6,7 +6,7 @@ categories alike: ARFF says that an omitted category is the *first* of its list.
 
 liac-arff, the reader that Python has, was measured and is not used: it leaves the backslash in
 ``'Brown Creeper\'s'`` and cuts ``'it\''`` short, so that names do not match the label list; it
-refuses ``{'a' , 'b'}`` and a tab after ``@attribute``; it keeps the last of two values for one
+refuses a tab after ``@attribute``; it keeps the last of two values for one
 column of a sparse row and reads ``1_0`` as ten, both without a word; and its errors do not name the
 attribute. SciPy's reader knows no sparse rows. The tests compare this reader with liac-arff on what
 both can read.

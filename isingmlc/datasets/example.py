@@ -86,6 +86,9 @@ Interactions between the conditions at the reference values (the pairs left out 
 
 {thresholds}
 
+The draw was chosen among thirty, for the sake of the example: at most seeds a characteristic that
+acts on an interaction also shows, more weakly, on the two conditions themselves; here it does not.
+
 The data can be drawn anew with `python -m isingmlc.datasets.make_example`.
 """
 
@@ -95,20 +98,22 @@ def load_example() -> Dataset:
 
     Nobody was asked: the data are simulated, so that the truth is known. They hold 1500 people,
     six conditions as labels, and 30 characteristics as features, of which eight act on single
-    conditions, one on nothing but the interaction of two of them, and 21 do nothing.
+    conditions, one on nothing but the interaction of two of them, and 21 do nothing. The draw was
+    chosen among thirty: at most seeds that one characteristic also shows weakly on the two
+    conditions themselves, here it does not.
 
     Returns
     -------
     Dataset
-        Labels, features, names of the characteristics that matter (`relevant`), and in `DESCR`
-        what each of them acts on.
+        Labels, features, names of the characteristics that matter (`relevant`), and what each of
+        them acts on, as data in `truth` and in words in `DESCR`.
 
     Examples
     --------
     >>> from isingmlc import datasets
     >>> data = datasets.load_example()
     >>> data
-    Dataset('multimorbidity': 1500 rows, 6 labels, 30 features)
+    Dataset('simulated multimorbidity': 1500 rows, 6 labels, 30 features)
     >>> data.relevant[:3]
     ('age', 'female', 'bmi')
     """
@@ -121,7 +126,14 @@ def load_example() -> Dataset:
         features=features,
         feature_names=tuple(features.columns),
         relevant=RELEVANT,
-        name="multimorbidity",
+        truth={
+            "thresholds": THRESHOLDS,
+            "interactions": INTERACTIONS,
+            "effects": EFFECTS,
+            "interaction_effects": INTERACTION_EFFECTS,
+            "reference": REFERENCE,
+        },
+        name="simulated multimorbidity",
         DESCR=_describe(n_idle=features.shape[1] - len(RELEVANT)),
     )
 

@@ -22,7 +22,7 @@ MULAN_PAGE = "https://mulan.sourceforge.net/datasets-mlc.html"
 
 def fetch_mulan(
     name: str,
-    part: str = "train",
+    part: str | None = None,
     cache_dir: str | PathLike[str] | None = None,
     *,
     base_url: str | None = None,
@@ -35,9 +35,9 @@ def fetch_mulan(
     name : {"CAL500", "bibtex", "birds", "emotions", "enron", "flags", "genbase", "medical", \
 "scene", "yeast"}
         Its name.
-    part : {"train", "test", "all"}
+    part : {"train", "test", "all"}, optional
         The training rows, the test rows, or both. CAL500 and genbase come without a split, so
-        only as ``"all"``.
+        only as ``"all"``; left out, it is that for them and ``"train"`` for the others.
     cache_dir : str or path, optional
         Folder in which the files are kept, in a folder `name`. Left out, it is the user's folder
         for caches, where :func:`load_mulan` finds them.
@@ -95,8 +95,11 @@ def fetch_mulan(
     Dataset('scene': 1211 rows, 6 labels, 294 features)
     """
     check_option("name", name, tuple(PUBLISHED))
-    check_option("part", part, PARTS)
     published = PUBLISHED[name]
+    if part is None:
+        split = any(set(names) <= set(published.files) for names in part_files(name, "train"))
+        part = "train" if split else "all"
+    check_option("part", part, PARTS)
     choices = [names for names in part_files(name, part) if set(names) <= set(published.files)]
     if not choices:
         raise exc.DataError(

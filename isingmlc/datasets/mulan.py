@@ -459,6 +459,8 @@ def _dense_rows(features: FloatArray, labels: Any) -> list[str]:
 
 
 def _sparse_rows(features: Any, labels: Any) -> list[str]:
+    # In order and without doubles, on a copy: the matrix may be the user's own.
+    features = sparse.csr_array(features, copy=True)
     features.sum_duplicates()
     n_features = features.shape[1]
     rows = []
