@@ -30,6 +30,7 @@ def check_option(argument: str, given: object, allowed: Sequence[object]) -> Non
     DataError
         When `given` is not in `allowed`.
     """
+    given = given.item() if isinstance(given, np.generic) else given
     if not any(isinstance(given, type(option)) and given == option for option in allowed):
         options = ", ".join(repr(option) for option in allowed)
         raise exc.DataError(exc.BAD_OPTION.format(argument=argument, allowed=options, given=given))

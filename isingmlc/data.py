@@ -501,6 +501,8 @@ def _raise_not_binary(matrix: Any, names: tuple[str, ...]) -> None:
         if np.isin(values, (0, 1)).all():
             continue
         given = ", ".join(f"{value:g}" for value in values[:5]) + (", …" if len(values) > 5 else "")
+        if len(values) > 2:
+            raise exc.DataError(exc.NOT_A_LABEL.format(column=name, values=given))
         # Above this the values count as 1: 0 for −1/1, 1 for 1/2.
         threshold = max(0, values[0])
         raise exc.DataError(exc.NOT_BINARY.format(column=name, values=given, threshold=threshold))

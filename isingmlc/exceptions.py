@@ -95,6 +95,10 @@ NOTHING_LEFT = (
     "every one of the {n_rows} rows has a missing value, so missing='drop' leaves none. Drop or "
     "fill the columns that are mostly missing."
 )
+NOT_A_LABEL = (
+    "labels must be coded 0/1, but column {column!r} holds {values}. If it is a feature, pass it "
+    "as one; otherwise code what is meant by having the label as 1 and the rest as 0."
+)
 NOT_BINARY = (
     "labels must be coded 0/1, but column {column!r} holds {values}. Recode it, e.g. with "
     "labels = (labels > {threshold:g}).astype(int), in a formula I({column} > {threshold:g}), or "

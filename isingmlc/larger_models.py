@@ -119,7 +119,8 @@ class LargerModels:
     coef, bse : ndarray, shape (features,)
         First of the added coefficients and its standard error; ±inf and NaN under separation.
     separated : ndarray of bool, shape (features,)
-        Whether the feature separates rows, so that the gain is that of the limit.
+        Whether the feature separates rows, so that the gain is that of the limit; or comes so
+        near to it that the information is singular in floating-point numbers.
     finished : ndarray of bool, shape (features,)
         Whether the fit converged, or there was nothing to fit.
     step : ndarray, shape (features, q + d)
@@ -212,15 +213,17 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
         gain, direction, solution = _fit_alone(
             null, x[at], models.kept[at], models.step[at], max_steps
         )
-        if direction is None:
+        # A maximum may lie so far out that some rows are certain in floating-point numbers.
+        singular = bool(np.isnan(solution.covariance).any())
+        if direction is None and not singular:
             coef, covariance = solution.coef[null.n_null :], solution.covariance
             covariance = covariance[null.n_null :, null.n_null :]
             models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
         else:
-            models.gain[at] = gain
-            models.coef[at] = np.copysign(np.inf, direction[-1])
-            models.separated[at] = True
-        models.finished[at] = solution.converged
+            models.gain[at], models.separated[at] = gain, True
+            if direction is not None:
+                models.coef[at] = np.copysign(np.inf, direction[-1])
+        models.finished[at] = solution.converged or singular
     models.coef /= size
     models.bse /= size
     return models
@@ -386,7 +389,7 @@ def _fit_alone(
             if len(values) and not penalty.any():
                 values = _standardise(values[None], weights, null.intercept)[0][0]
             rest = _design(null, codes[~settled], values)[:, kept]
-            basis = _independent(np.vstack([rest, np.diag(np.sqrt(penalty))]))
+            basis = _independent(rest, penalty)
             rest = rest[:, basis]
         happened = np.ones(len(rest), dtype=np.bool_)
         solution = _newton(rest, happened, weights, max_steps=max_steps, penalty=penalty[basis])
@@ -436,9 +439,9 @@ def _settling_direction(design: FloatArray, settled: BoolArray) -> FloatArray | 
     return shortest_direction(design[settled], happened, axes[rank:].T)
 
 
-def _independent(design: FloatArray) -> IntArray:
-    """Choose columns that span all of them."""
-    norms = np.sqrt((design**2).sum(axis=0))
-    triangle, order = qr(design / np.where(norms > 0, norms, 1.0), mode="r", pivoting=True)
+def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:
+    """Choose columns that span all of them; those with a penalty can do without others."""
+    triangle, order = qr(np.vstack([design, np.diag(np.sqrt(penalty))]), mode="r", pivoting=True)
     pivots = np.abs(np.diag(triangle))
-    return np.sort(order[: np.sum(pivots > _RANK_TOLERANCE)])
+    longest = np.sqrt((design**2).sum(axis=0).max())
+    return np.sort(order[: np.sum(pivots > _RANK_TOLERANCE * longest)])

@@ -387,7 +387,8 @@ class IsingDistribution:
         if n_labels > MAX_EXACT_LABELS:
             raise exc.ModelError(
                 f"exact probabilities list all 2^K label vectors, up to K = {MAX_EXACT_LABELS}, "
-                f"but there are {n_labels} labels. Draw with sample(method='gibbs') instead."
+                f"but there are {n_labels} labels. Draw instead, with method='gibbs' (from a fit "
+                "with isingmlc.simulate.from_results)."
             )
 
     def _check_unconditional(self, asked: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -383,7 +382,7 @@ def _build(
             f"{table.path}: attribute(s) {exc.shorten(text)} hold text or dates, which can not be "
             "features, and were left out."
         )
-        warnings.warn(message, exc.DataWarning, stacklevel=3)
+        exc.warn(message, exc.DataWarning)
     columns = [
         column
         for at, attribute in enumerate(table.attributes)

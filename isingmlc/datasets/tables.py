@@ -142,7 +142,8 @@ def _read_frame(path: Path, options: dict[str, Any]) -> pd.DataFrame:
             return pd.read_parquet(path, **options)
         if kind == "feather":
             return pd.read_feather(path, **options)
-        options = {"sep": "\t" if kind == "tsv" else ",", **options}
+        if "delimiter" not in options:
+            options = {"sep": "\t" if kind == "tsv" else ",", **options}
         _check_header(path, options)
         return pd.read_csv(path, **options)
     except ImportError as error:
