@@ -13,6 +13,7 @@ import patsy
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_count, check_number, check_option
 from isingmlc.data import BoolArray, ModelData, prepare
+from isingmlc.datasets._base import Dataset
 from isingmlc.diagnostics import RARE
 from isingmlc.formula import read_formula
 from isingmlc.labelsets import LabelsetStatistics
@@ -25,8 +26,8 @@ class IsingModel:
 
     Parameters
     ----------
-    labels : array_like, DataFrame, list of Series or sparse, shape (n, K)
-        The labels, coded 0/1 (or boolean).
+    labels : array_like, DataFrame, list of Series or sparse, shape (n, K), or Dataset
+        The labels, coded 0/1 (or boolean). A `Dataset` brings its features and their names along.
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
         The features, numeric. Sparse features stay sparse.
     intercept : bool
@@ -104,6 +105,14 @@ class IsingModel:
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
     ) -> None:
+        if isinstance(labels, Dataset):
+            if features is not None or feature_names is not None:
+                raise exc.DataError(
+                    "labels is a Dataset, which has features of its own. Pass the Dataset alone, or "
+                    "its .labels with other features."
+                )
+            features, feature_names = labels.features, labels.feature_names
+            labels = labels.labels
         data = prepare(
             labels,
             features,

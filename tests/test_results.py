@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from golden import load_data
-from scipy import stats
+from scipy import sparse, stats
 from threadpoolctl import threadpool_info
 
 import isingmlc as im
@@ -504,3 +504,13 @@ def test_fits_hold_blas_to_one_thread(monkeypatch):
     MODELS["plain"]().fit()
     assert seen
     assert all(threads <= {1} for threads in seen)
+
+
+def test_a_dataset_brings_its_features_and_their_names():
+    data = im.datasets.load_example()
+    model = im.IsingModel(data)
+    assert model.feature_names == data.feature_names
+    thin = im.datasets.Dataset(data.labels, sparse.csr_array(data.features), data.feature_names)
+    assert im.IsingModel(thin).feature_names == data.feature_names
+    with pytest.raises(im.exceptions.DataError, match="features of its own"):
+        im.IsingModel(data, data.features)
