@@ -108,8 +108,8 @@ class IsingModel:
         if isinstance(labels, Dataset):
             if features is not None or feature_names is not None:
                 raise exc.DataError(
-                    "labels is a Dataset, which has features of its own. Pass the Dataset alone, or "
-                    "its .labels with other features."
+                    "labels is a Dataset, which has features of its own. Pass the Dataset alone, "
+                    "or its .labels with other features."
                 )
             features, feature_names = labels.features, labels.feature_names
             labels = labels.labels
