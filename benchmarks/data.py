@@ -8,28 +8,14 @@ the largest of Mulan's sets, beside liac-arff on the same file where it is insta
 
 from __future__ import annotations
 
-import os
+from timing import find_data, seconds  # isort: skip  (first: it sets the number of threads)
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import isingmlc as im
-
-
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
-    """Give the best of several times."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def liac_arff(path: Path) -> float | None:
@@ -57,8 +43,7 @@ def main() -> None:
             ),
         }
     ]
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    data_dir = Path(os.environ.get("ISINGMLC_DATA", beside))
+    data_dir = find_data()
     if (data_dir / "bibtex").is_dir():
         load = seconds(lambda: im.datasets.load_mulan("bibtex", data_dir=data_dir))
         peer = liac_arff(data_dir / "bibtex" / "bibtex-train.arff")

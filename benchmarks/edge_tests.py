@@ -15,9 +15,7 @@ project.
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from timing import find_data, seconds  # isort: skip  (first: it sets the number of threads)
 
 import contextlib
 import shutil
@@ -26,7 +24,6 @@ import tempfile
 import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -39,16 +36,6 @@ import isingmlc as im
 
 SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 SAMPLE = 5
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Give the best of several times."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def all_edges(labels: pd.DataFrame, features: object, interactions: str | None = None) -> object:
@@ -186,8 +173,7 @@ def compare_r(data_dir: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    data_dir = Path(os.environ.get("ISINGMLC_DATA", beside))
+    data_dir = find_data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dense, thin = compare(data_dir)

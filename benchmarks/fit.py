@@ -8,14 +8,10 @@ the folder named by ISINGMLC_DATA, or in ../shared/data beside the project.
 
 from __future__ import annotations
 
-import os
+from timing import find_data, seconds  # isort: skip  (first: it sets the number of threads)
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +21,6 @@ import statsmodels.api as sm
 import isingmlc as im
 
 SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
-
-
-def seconds(work: Callable[[], object], repeats: int) -> float:
-    """Give the best of several times."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def statsmodels_loop(labels: pd.DataFrame) -> None:
@@ -97,8 +83,7 @@ def compare_statistics() -> pd.DataFrame:
 
 
 def main() -> None:
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    data_dir = Path(os.environ.get("ISINGMLC_DATA", beside))
+    data_dir = find_data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for title, table in (

@@ -19,6 +19,7 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
+from isingmlc.batches import read_batch
 from isingmlc.data import (
     BoolArray,
     FloatArray,
@@ -284,7 +285,7 @@ class LabelsetStatistics:
             raise exc.DataError(f"batches must be iterable, but is {type(batches).__name__}.")
         total: LabelsetStatistics | None = None
         for batch in batches:
-            data = _batch_data(batch, labels, features, weights, missing)
+            data = read_batch(batch, labels, features, weights, missing)
             if data is None:
                 continue
             # One shift for all batches: then adding them up loses no digits.
@@ -498,54 +499,6 @@ def dense(matrix: Any) -> FloatArray:
     """
     array: FloatArray = matrix.toarray() if sparse.issparse(matrix) else matrix
     return array
-
-
-def _batch_data(
-    batch: Any,
-    labels: Sequence[str] | None,
-    features: Sequence[str] | None,
-    weights: str | None,
-    missing: str,
-) -> ModelData | None:
-    """Check one batch, a tuple of arrays or a frame with named columns; None if it has no rows."""
-    if labels is None:
-        if not isinstance(batch, tuple) or len(batch) not in (2, 3):
-            raise exc.DataError(
-                "batches must yield (labels, features) or (labels, features, freq_weights), but "
-                f"yielded {type(batch).__name__}. For frames, name the label columns: labels=[…]."
-            )
-        return _prepare_batch(*batch, missing=missing)
-    labels = [labels] if isinstance(labels, str) else list(labels)
-    if not isinstance(batch, pd.DataFrame):
-        raise exc.DataError(
-            f"with labels named, batches must yield frames that hold all columns, but yielded "
-            f"{type(batch).__name__}. Leave labels out for (labels, features) pairs."
-        )
-    named = [*labels, *(features or ()), *([weights] if weights else [])]
-    lacking = [name for name in named if name not in batch.columns]
-    if lacking:
-        raise exc.DataError(
-            f"a batch lacks the column(s) {exc.shorten(lacking)}; it has "
-            f"{exc.shorten(batch.columns, 20)}."
-        )
-    if features is None:
-        features = [name for name in batch.columns if name not in {*labels, weights}]
-    return _prepare_batch(
-        batch[labels],
-        batch[list(features)] if len(features) else None,
-        batch[weights].to_numpy() if weights else None,
-        missing=missing,
-    )
-
-
-def _prepare_batch(
-    labels: Any, features: Any, weights: Any = None, *, missing: str
-) -> ModelData | None:
-    """Check a batch as the door does, but let one pass that has nothing to add."""
-    try:
-        return prepare(labels, features, freq_weights=weights, missing=missing)
-    except exc.NoRowsError:
-        return None
 
 
 def _indicator(codes: IntArray, n_groups: int, weights: FloatArray | None) -> Any:
