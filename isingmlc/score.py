@@ -195,7 +195,11 @@ class Scores:
 
 
 def plain_scores(
-    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any
+    nulls: Sequence[NullModel],
+    patterns: BoolArray,
+    sums: Any,
+    squares: Any,
+    rows: IntArray | None = None,
 ) -> Scores:
     """Scores of all columns for all labels.
 
@@ -205,60 +209,70 @@ def plain_scores(
         The fits of the labels.
     patterns : ndarray of bool, shape (L, K)
         The labelsets.
-    sums, squares : ndarray or csr_array, shape (L, columns)
+    sums, squares : ndarray or csr_array, shape (L, columns) or (len(rows), columns)
         Sums and squares within labelsets.
+    rows : ndarray of int, optional
+        Labelsets outside which all columns are zero, where sums and squares are given for these
+        only.
 
     Returns
     -------
     Scores
         Arrays of labels × columns.
     """
+    if rows is None:
+        rows = np.arange(len(patterns))
     n_columns = sums.shape[1]
-    weights = np.array([null.weight for null in nulls]).reshape(len(nulls), len(patterns))
-    effective = np.array([null.effective for null in nulls]).reshape(weights.shape)
+    weights = np.array([null.weight[rows] for null in nulls]).reshape(len(nulls), len(rows))
+    effective = np.array([null.effective[rows] for null in nulls]).reshape(weights.shape)
     total = np.asarray(weights @ squares)
-    variance = np.empty(total.shape)
-    # The constant is carried by all labelsets.
-    carriers = [np.arange(len(patterns)), *(np.flatnonzero(column) for column in patterns.T)]
-    for part in _parts(n_columns, 8 * len(nulls) * len(carriers)):
+    variance = np.zeros(total.shape)
+    # The constant is carried by all labelsets; regressors that none carries are left out.
+    carriers = [np.arange(len(rows)), *(np.flatnonzero(column) for column in patterns[rows].T)]
+    carried = np.array([len(at) > 0 for at in carriers])
+    place = np.cumsum(carried) - 1
+    concerned = np.flatnonzero(weights.any(axis=1))
+    for part in _parts(n_columns, 8 * len(concerned) * int(carried.sum())):
         whole = part == slice(0, n_columns)
         some, some_squares = (sums, squares) if whole else (sums[:, part], squares[:, part])
         # B for all labels, one regressor at a time: only labelsets that carry it count.
-        crossed = np.array([weights[:, rows] @ some[rows] for rows in carriers])
-        for at, null in enumerate(nulls):
-            leaning = null.factor.T @ crossed[null.basis, at]
-            variance[at, part] = _variance(
-                null, null.rows, some, some_squares, leaning, total[at, part]
-            )
+        crossed = np.array(
+            [weights[np.ix_(concerned, at)] @ some[at] for at in carriers if len(at)]
+        )
+        for order, at in enumerate(concerned.tolist()):
+            null = nulls[at]
+            inside = carried[null.basis]
+            leaning = null.factor[inside].T @ crossed[place[null.basis[inside]], order]
+            variance[at, part] = _variance(null, rows, some, some_squares, leaning, total[at, part])
     return Scores(np.asarray(effective @ sums), variance, total)
 
 
-def product_scores(stats: LabelsetStatistics, null: NullModel) -> Iterator[tuple[int, Scores]]:
-    """Scores of the products of all features with each other label.
+def product_scores(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel]
+) -> Iterator[tuple[int, Scores]]:
+    """Scores of the products of all features with each label.
 
     Parameters
     ----------
     stats : LabelsetStatistics
         The statistics.
-    null : NullModel
-        The label's fit.
+    nulls : sequence of NullModel
+        The fits of the labels.
 
     Yields
     ------
     int
         The label that features are multiplied with.
     Scores
-        One entry a feature.
+        Arrays of labels × features; the row of that label itself means nothing.
     """
-    for other in range(stats.patterns.shape[1]):
-        if other != null.label:
-            # Labelsets without the other label have products of zero.
-            rows = null.rows[stats.patterns[null.rows, other]]
-            sums, squares = stats.sums[rows], stats.squares[rows]
-            leaning = null.lean(sums, rows)
-            total = null.weight[rows] @ squares
-            variance = _variance(null, rows, sums, squares, leaning, total)
-            yield other, Scores(null.effective[rows] @ sums, variance, total)
+    for other, carried in enumerate(stats.patterns.T):
+        # Labelsets without the label have products of zero.
+        rows = np.flatnonzero(carried)
+        yield (
+            other,
+            plain_scores(nulls, stats.patterns, stats.sums[rows], stats.squares[rows], rows),
+        )
 
 
 def _variance(
@@ -273,16 +287,15 @@ def _variance(
     if not null.penalised:
         return np.asarray(total - np.einsum("ij,ij->j", leaning, leaning))
     noise = null.residual**2
-    if len(rows) < sums.shape[0]:
-        sums, squares = sums[rows], squares[rows]
     variance = noise[rows] @ squares
     # What the model explains reaches labelsets where the columns themselves are zero.
-    among = np.searchsorted(null.rows, rows)
+    inside = np.flatnonzero(null.weight[rows] > 0)
+    among = np.searchsorted(null.rows, rows[inside])
     spread = noise[null.rows] * null.counts[null.rows]
     for part in _parts(leaning.shape[1], 8 * len(null.rows)):
         fitted = null.fit_to(leaning[:, part])
-        crossed = fitted[among] * dense(sums[:, part])
-        variance[part] += spread @ fitted**2 - 2 * (noise[rows] @ crossed)
+        crossed = fitted[among] * dense(sums[:, part])[inside]
+        variance[part] += spread @ fitted**2 - 2 * (noise[rows[inside]] @ crossed)
     return np.asarray(variance)
 
 

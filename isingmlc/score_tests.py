@@ -215,9 +215,12 @@ def _plain(
         statistic[tested, label] = values[at, tested]
         sign[tested, label] = np.sign(scores.score[at, tested])
         variance[tested, label] = scores.variance[at, tested]
-        if products is not None:
-            for other, product in product_scores(stats, null):
-                products[varies, label, other] = product.statistic()[varies]
+    if products is not None:
+        for other, scores in product_scores(stats, nulls):
+            values = scores.statistic()
+            for at, null in enumerate(nulls):
+                if null.label != other:
+                    products[varies, null.label, other] = values[at, varies]
     return EdgeTests(
         tuple(results.feature_names),
         results.label_names,
