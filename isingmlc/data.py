@@ -449,8 +449,7 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
     if matrix.dtype.kind != "f":
         return absent
     stored = matrix.data if sparse.issparse(matrix) else matrix
-    # The extremes settle the ordinary case: they are NaN where any value is.
-    if stored.size == 0 or max(-float(stored.min()), float(stored.max())) <= LARGEST:
+    if stored.size == 0 or _all_moderate(stored):
         return absent
     for test, template in ((_is_too_large, exc.INFINITE), (np.isnan, exc.MISSING)):
         rows = np.zeros(n_rows, dtype=np.bool_)
@@ -474,6 +473,16 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
             )
         absent |= rows
     return absent
+
+
+def _all_moderate(values: Any) -> bool:
+    """Tell in one pass whether all values are numbers of moderate size; False if unsure."""
+    if values.flags.c_contiguous or values.flags.f_contiguous:
+        flat = values.ravel(order="K")
+        with np.errstate(over="ignore", invalid="ignore"):
+            # NaN where any value is NaN, and at least the square of the largest.
+            return bool(np.dot(flat, flat) <= LARGEST**2)
+    return max(-float(values.min()), float(values.max())) <= LARGEST
 
 
 def _is_too_large(values: Any) -> Any:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.special import log_expit
+from scipy.special import expit, log_expit
 
 from isingmlc.data import BoolArray, FloatArray, IntArray
 from isingmlc.nodewise import _CONVERGED, _ROUNDING, _newton, _proves_overlap, _Solution
@@ -214,7 +214,7 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
             null, x[at], models.kept[at], models.step[at], max_steps
         )
         # A maximum may lie so far out that some rows are certain in floating-point numbers.
-        singular = bool(np.isnan(solution.covariance).any())
+        singular = _is_singular(solution.covariance)
         if direction is None and not singular:
             coef, covariance = solution.coef[null.n_null :], solution.covariance
             covariance = covariance[null.n_null :, null.n_null :]
@@ -223,7 +223,7 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
             models.gain[at], models.separated[at] = gain, True
             if direction is not None:
                 models.coef[at] = np.copysign(np.inf, direction[-1])
-        models.finished[at] = solution.converged or singular
+        models.finished[at] = solution.converged
     models.coef /= size
     models.bse /= size
     return models
@@ -393,6 +393,8 @@ def _fit_alone(
             rest = rest[:, basis]
         happened = np.ones(len(rest), dtype=np.bool_)
         solution = _newton(rest, happened, weights, max_steps=max_steps, penalty=penalty[basis])
+        if not solution.converged:
+            solution = _climb(rest, weights, penalty[basis], max_steps)
         value = weights @ log_expit(rest @ solution.coef)
         value -= 0.5 * penalty[basis] @ solution.coef**2
         proved = solution.converged and _proves_overlap(rest, solution)
@@ -412,6 +414,49 @@ def _fit_alone(
     direction = _settling_direction(free, settled)
     gain, solution, _ = fit_rest(settled & (direction is not None))
     return gain, direction, solution
+
+
+def _climb(
+    design: FloatArray, counts: FloatArray, penalty: FloatArray, max_steps: int
+) -> _Solution:
+    """Maximise a likelihood that is flat in some directions by steps in the others alone."""
+    coef = np.zeros(design.shape[1])
+    margin = design @ coef
+    ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
+    value, previous, steps = -np.inf, np.inf, 0
+    while True:
+        # Square roots of the odds against what happened and of the weights, so that the squares
+        # of small numbers need not be told from zero.
+        odds = roots * np.exp(-0.5 * np.maximum(margin, _LEAST_MARGIN))
+        scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
+        left, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
+        steep = sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)
+        along = np.concatenate([odds, -ridge @ coef]) @ left[:, steep]
+        step = (along / sizes[steep]) @ axes[steep]
+        decrement = float(along @ along)
+        done = decrement <= _CONVERGED or previous <= decrement <= _ROUNDING
+        if done or steps >= max_steps:
+            covariance = np.full((len(coef), len(coef)), np.nan)
+            if steep.all():
+                covariance = (axes.T / sizes**2) @ axes
+            return _Solution(coef, covariance, step, steps, converged=done)
+        previous, length = decrement, 1.0
+        while True:
+            candidate = coef + length * step
+            margin = design @ candidate
+            new_value = float(counts @ log_expit(margin) - 0.5 * penalty @ candidate**2)
+            if new_value >= value - _SLACK * abs(value) or length < _SHORTEST:
+                break
+            length /= 2
+        coef, value = candidate, new_value
+        steps += 1
+
+
+def _is_singular(covariance: FloatArray) -> bool:
+    """Tell whether a covariance is unknown, or known from rounding alone."""
+    size = np.sqrt(np.diag(covariance))
+    correlation = covariance / (size[:, None] * size)
+    return bool(np.isnan(size).any() or np.linalg.cond(correlation) > _SINGULAR)
 
 
 def _distinct_rows(null: RowsInPlay, x: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
