@@ -214,8 +214,7 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
             null, x[at], models.kept[at], models.step[at], max_steps
         )
         # A maximum may lie so far out that some rows are certain in floating-point numbers.
-        singular = _is_singular(solution.covariance)
-        if direction is None and not singular:
+        if direction is None and not _is_singular(solution.covariance):
             coef, covariance = solution.coef[null.n_null :], solution.covariance
             covariance = covariance[null.n_null :, null.n_null :]
             models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
@@ -423,7 +422,7 @@ def _climb(
     coef = np.zeros(design.shape[1])
     margin = design @ coef
     ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
-    value, previous, steps = -np.inf, np.inf, 0
+    value, previous, steps = float(counts @ log_expit(margin)), np.inf, 0
     while True:
         # Square roots of the odds against what happened and of the weights, so that the squares
         # of small numbers need not be told from zero.
