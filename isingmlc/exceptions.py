@@ -97,7 +97,8 @@ NOTHING_LEFT = (
 )
 NOT_A_LABEL = (
     "labels must be coded 0/1, but column {column!r} holds {values}. If it is a feature, pass it "
-    "as one; otherwise code what is meant by having the label as 1 and the rest as 0."
+    "as one; otherwise code it first, e.g. with labels = (labels > limit).astype(int), in a "
+    "formula I({column} > limit)."
 )
 NOT_BINARY = (
     "labels must be coded 0/1, but column {column!r} holds {values}. Recode it, e.g. with "

@@ -379,7 +379,9 @@ def _fit_alone(
     codes, x, counts = _distinct_rows(null, x)
     design = _design(null, codes, x)[:, kept]
     penalty = null.penalty[kept]
+    # Only directions without a penalty can be separated, and the length of a row is of no matter.
     free = design[:, penalty == 0]
+    free = free / np.maximum(np.abs(free).max(axis=1, keepdims=True), np.finfo(float).tiny)
 
     def fit_rest(settled: BoolArray) -> tuple[float, _Solution, bool]:
         rest, weights, basis = design[~settled], counts[~settled], np.arange(len(penalty))
