@@ -376,6 +376,7 @@ def test_ridge_refits_maximise_the_penalised_likelihood(joint):
 
 def ridge_fit(regressors, outcome, penalty):
     """Maximise a penalised likelihood by Newton steps from zero."""
+    penalty = np.asarray(penalty)
     coef = np.zeros(regressors.shape[1])
     for _ in range(25):
         p = expit(regressors @ coef)
@@ -405,6 +406,38 @@ def test_ridge_leaves_a_separating_feature_its_limit():
     null = res.fits[0].llf - 1.5 * np.sum(res.fits[0].coef[2:] ** 2)
     assert found.reason[0, 0] == "separated-alternative"
     assert found.lr[0, 0] == pytest.approx(2 * (value - null), rel=1e-10)
+
+
+def test_blocks_under_ridge_settle_rows_without_help_of_the_labels():
+    """Around its mean of zero the feature is positive with y1 = 0 and negative with y1 = 1."""
+    rng = np.random.default_rng(3)
+    labels = pd.DataFrame({"y1": np.tile([0, 1], 15), "y2": rng.integers(0, 2, 30)})
+    x = np.zeros(30)
+    x[[4, 7, 9]] = 0.6, -0.4, -0.2
+    labels.loc[[4, 7, 9], "y2"] = 0, 0, 1
+    res, found = refit(labels, x[:, None], fit={"method": "ridge", "alpha": 10.0}, joint=True)
+    rest = labels[x == 0]
+    value, _, _ = ridge_fit(design(rest, "y1").to_numpy(), rest["y1"].to_numpy(), [0.0, 10.0])
+    null = res.fits[0].llf - 5.0 * res.fits[0].coef[2] ** 2
+    assert found.reason[0, 0] == "separated-alternative"
+    assert found.lr[0, 0] == pytest.approx(2 * (value - null), rel=1e-9)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_outliers_leave_the_likelihood_exact(joint):
+    """Far out rows are certain in floating-point numbers although nothing is separated."""
+    rng = np.random.default_rng(12)
+    for _ in range(20):
+        labels = pd.DataFrame(rng.integers(0, 2, (25, 2)), columns=["y1", "y2"])
+        x = rng.normal(size=25) * np.where(np.arange(25) < 2, 2e3, 1.0)
+        features = pd.DataFrame({"x": x})
+        res, found = refit(labels, features, joint=joint)
+        for k, label in enumerate(labels):
+            added = block(labels, label, features["x"]) if joint else features
+            regressors = design(labels, label).join(added).to_numpy()
+            gain = supremum(regressors, labels[label].to_numpy() == 1) - res.fits[k].llf
+            assert found.lr[0, k] == pytest.approx(2 * gain, abs=1e-6)
+            assert np.isfinite(found.wald[0, k]) == (found.reason[0, k] == "ok")
 
 
 def test_score_wald_and_likelihood_ratio_agree_on_many_rows():
