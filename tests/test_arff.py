@@ -342,7 +342,7 @@ def test_a_damaged_file_is_named_with_its_line_and_what_is_wrong(tmp_path, text,
 def test_a_label_that_the_arff_file_lacks_is_named(tmp_path):
     path = write(tmp_path, SMALL, ["beach", "forest", "field"])
     with pytest.raises(
-        FileError, match=r"label\(s\) 'forest', 'field' of small\.xml are not among"
+        FileError, match=r"small\.xml, line \d+: label\(s\) 'forest', 'field' are not among"
     ):
         datasets.read_mulan(path)
 
@@ -370,8 +370,8 @@ PEEK = '<!DOCTYPE l [<!ENTITY a SYSTEM "{}">]><labels><label name="beach"/>&a;</
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (BOMB, r": the file declares XML entities, .* It was not read"),
-        (PEEK.format("secret.txt"), r": the file declares XML entities"),
+        (BOMB, r"line \d+: the file declares XML entities, .* It was not read"),
+        (PEEK.format("secret.txt"), r"line \d+: the file declares XML entities"),
         (PEEK.format("http://127.0.0.1:9/x"), r": the file declares XML entities"),
         (
             "<labels>\n<label name='beach'>\n</labels>",

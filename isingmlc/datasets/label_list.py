@@ -46,7 +46,7 @@ def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
             "the file declares XML entities, which a list of labels has no use for and which may "
             "be harmful. It was not read."
         )
-        raise file_error(path, problem) from error
+        raise file_error(path, problem, line_with(path, "<!")) from error
     except ElementTree.ParseError as error:
         problem = f"the XML is broken here: {str(error).split(':')[0]}."
         raise file_error(path, problem, error.position[0]) from error
@@ -66,6 +66,25 @@ def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
     if repeated:
         raise file_error(path, f"label(s) {exc.shorten(repeated)} are listed more than once.")
     return tuple(names)
+
+
+def line_with(path: Path, text: str) -> int | None:
+    """Find the first line of a file that holds some text.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    text : str
+        What to look for.
+
+    Returns
+    -------
+    int or None
+        The line, counted from 1.
+    """
+    lines = path.read_bytes().splitlines()
+    return next((at for at, line in enumerate(lines, 1) if text.encode() in line), None)
 
 
 def write_label_list(path: Path, names: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from isingmlc.datasets._base import Dataset
 from isingmlc.datasets._files import as_path, file_error
 from isingmlc.datasets.arff import ArffTable, quote, read_arff
 from isingmlc.datasets.coding import columns_of, number_matrix
-from isingmlc.datasets.label_list import read_label_list, write_label_list
+from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
 from isingmlc.datasets.registry import PUBLISHED
 
 PARTS = ("train", "test", "all")
@@ -98,8 +99,17 @@ def read_mulan(
     else:
         names = read_label_list(xml)
         source = Path(xml).name
+        known = {attribute.name for attribute in table.attributes}
+        lacking = [name for name in names if name not in known]
+        if lacking:
+            raise file_error(
+                Path(xml),
+                f"label(s) {exc.shorten(lacking)} are not among the attributes of "
+                f"{table.path.name}.",
+                line_with(Path(xml), escape(lacking[0])),
+            )
     description = f"Read from {table.path.name}; the labels are those of {source}."
-    return _build(table, names, source, table.path.stem, description)
+    return _build(table, names, table.path.stem, description)
 
 
 def load_mulan(
@@ -364,16 +374,9 @@ def _meka_labels(table: ArffTable) -> tuple[str, ...]:
     return names[:count] if count > 0 else names[count:]
 
 
-def _build(
-    table: ArffTable, label_names: Sequence[str], source: str, name: str, description: str
-) -> Dataset:
+def _build(table: ArffTable, label_names: Sequence[str], name: str, description: str) -> Dataset:
     """Turn what was read into labels and features."""
     positions = {attribute.name: at for at, attribute in enumerate(table.attributes)}
-    lacking = [label for label in label_names if label not in positions]
-    if lacking:
-        raise file_error(
-            table.path, f"label(s) {exc.shorten(lacking)} of {source} are not among its attributes."
-        )
     labels = _label_frame(table, [positions[label] for label in label_names])
     chosen = set(label_names)
     text = [attribute.name for attribute in table.attributes if attribute.kind == "text"]
