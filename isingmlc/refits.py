@@ -42,7 +42,8 @@ class Refits:
         blocks; ±inf and NaN where the larger model is separated.
     reason : ndarray of str
         ``ok``, ``collinear-feature`` (nothing is left of the feature given the labels),
-        ``separated-alternative``, or the reason of a label that can not be tested.
+        ``separated-alternative`` (the feature makes rows certain, exactly or to the last digit),
+        or the reason of a label that can not be tested.
     """
 
     lr: FloatArray
