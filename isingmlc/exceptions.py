@@ -170,6 +170,16 @@ UNIDENTIFIED = (
     "of label(s) {names}; it is NaN there. fit(method='ridge') gives a finite answer everywhere."
 )
 
+NO_FEATURES = "the model has no features to test: make it with IsingModel(labels, features)."
+ROWS_NEEDED = (
+    "{purpose} needs the rows of the data, but the model holds only their statistics. Make "
+    "IsingModel(labels, features) from the rows, or from a sample of them."
+)
+ROWS_CHANGED = (
+    "{purpose} needs the rows that the model was made from, but features were changed in place "
+    "since. Make a new IsingModel."
+)
+
 
 def shorten(names: Iterable[object], limit: int = 5) -> str:
     """Write a list of names for a message, at most `limit` of them.

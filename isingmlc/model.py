@@ -384,6 +384,35 @@ class IsingModel:
             )
             exc.warn(message, exc.ConvergenceWarning)
 
+    def rows(self, purpose: str) -> ModelData:
+        """Give the rows of the data, or say that they are needed.
+
+        Parameters
+        ----------
+        purpose : str
+            What needs them, for the message.
+
+        Returns
+        -------
+        ModelData
+            The rows.
+
+        Raises
+        ------
+        ModelError
+            When there are no features, no rows, or features that were changed since.
+        """
+        stats = self.statistics
+        if not self.feature_names:
+            raise exc.ModelError(exc.NO_FEATURES)
+        if self.data is None:
+            raise exc.ModelError(exc.ROWS_NEEDED.format(purpose=purpose))
+        # The model holds the user's own array, not a copy of it: see that it is still the same.
+        now = LabelsetStatistics.from_data(self.data, stats.shift)
+        if (now.sums != stats.sums).sum() or (now.squares != stats.squares).sum():
+            raise exc.ModelError(exc.ROWS_CHANGED.format(purpose=purpose))
+        return self.data
+
     def without_data(self) -> IsingModel:
         """Give the same model with its statistics but without its rows.
 

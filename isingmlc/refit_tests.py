@@ -15,7 +15,7 @@ from isingmlc.labelsets import find_labelsets
 from isingmlc.nodewise import NodeFit
 from isingmlc.pvalues import chi2_sf
 from isingmlc.refits import refit_edges
-from isingmlc.score_tests import edge_reasons, label_reasons, note_on, rows_of
+from isingmlc.score_tests import edge_reasons, label_reasons, note_on
 
 if TYPE_CHECKING:
     from isingmlc.results import IsingResults
@@ -55,7 +55,7 @@ def refit_test(
         The tests.
     """
     check_option("interactions", interactions, (None, "joint"))
-    data = rows_of(results, f"{test}_test")
+    data = results.model.rows(f"{test}_test")
     if features is not None and not isinstance(features, Iterable):
         raise exc.DataError(f"features must be a list of names, but is {features!r}.")
     chosen = [features] if isinstance(features, str) else features

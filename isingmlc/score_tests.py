@@ -9,7 +9,7 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.arguments import RandomState, check_count, check_option
-from isingmlc.data import BLOCK_BYTES, Features, FloatArray, ModelData, StrArray
+from isingmlc.data import BLOCK_BYTES, Features, FloatArray, StrArray
 from isingmlc.diagnostics import why_untestable
 from isingmlc.edge_tests import EdgeArrays, EdgeTests, FeatureNull, GivenPvalues, Products
 from isingmlc.labelsets import LabelsetStatistics, dense, find_labelsets
@@ -34,7 +34,6 @@ INTERACTIONS = (None, "individual", "joint")
 SADDLEPOINT_CUTOFF = 2.0
 # Residuals below this are rounding.
 NOTHING_LEFT = 1e-9
-NO_FEATURES = "the model has no features to test: make it with IsingModel(labels, features)."
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -83,7 +82,7 @@ def score_test(
     if interactions and by == "term":
         raise exc.DataError("by='term' tests terms without interactions: leave interactions out.")
     if not results.feature_names:
-        raise exc.ModelError(NO_FEATURES)
+        raise exc.ModelError(exc.NO_FEATURES)
     labels = label_reasons(results, min_count)
     reason = edge_reasons(results, labels)
     stats = results.model.statistics
@@ -102,7 +101,7 @@ def score_test(
         return _with_saddlepoint(results, nulls, plain)
     if pvalue == "permutation":
         count = check_count("n_permutations", n_permutations, 1)
-        data = rows_of(results, "pvalue='permutation'")
+        data = results.model.rows("pvalue='permutation'")
         return permute(data, results.model.statistics, nulls, plain, count, random_state)
     return plain
 
@@ -310,7 +309,7 @@ def _by_term(results: IsingResults, nulls: list[NullModel], single: EdgeTests) -
 
 def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: EdgeTests) -> EdgeTests:
     """Replace p-values of large statistics by saddlepoint approximations from the rows."""
-    stats, data = results.model.statistics, rows_of(results, "pvalue='saddlepoint'")
+    stats, data = results.model.statistics, results.model.rows("pvalue='saddlepoint'")
     features: Features = data.features
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
     pvalue, log10p = plain.pvalue.to_numpy(copy=True), plain.log10p.to_numpy(copy=True)
@@ -338,36 +337,3 @@ def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: Edge
             )
     given = GivenPvalues(pvalue, log10p)
     return replace(plain, given_pvalue=given, distribution="saddlepoint")
-
-
-def rows_of(results: IsingResults, purpose: str) -> ModelData:
-    """Give the rows of the data, or say that they are needed.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    purpose : str
-        What needs them, for the message.
-
-    Returns
-    -------
-    ModelData
-        The rows.
-    """
-    data, stats = results.model.data, results.model.statistics
-    if not results.feature_names:
-        raise exc.ModelError(NO_FEATURES)
-    if data is None:
-        raise exc.ModelError(
-            f"{purpose} needs the rows of the data, but the model holds only their statistics. "
-            "Fit IsingModel(labels, features) on the rows, or on a sample of them."
-        )
-    # The model holds the user's own array, not a copy of it: see that it is still the same.
-    now = LabelsetStatistics.from_data(data, stats.shift)
-    if (now.sums != stats.sums).sum() or (now.squares != stats.squares).sum():
-        raise exc.ModelError(
-            f"{purpose} needs the rows that the model was made from, but features were changed in "
-            "place since. Make a new IsingModel."
-        )
-    return data

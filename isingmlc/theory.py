@@ -10,7 +10,6 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_number
 from isingmlc.labelsets import dense
-from isingmlc.score_tests import rows_of
 
 if TYPE_CHECKING:
     from isingmlc.results import IsingResults
@@ -80,7 +79,7 @@ def theorem_bound(
     limit = abs(a) if coefficient_range is None else coefficient_range
     if not limit >= abs(a):
         raise exc.DataError(f"coefficient_range must be at least |a| = {abs(a):g}, but is {limit}.")
-    data = rows_of(results, "theorem_bound")
+    data = results.model.rows("theorem_bound")
     at = results.label_names.index(label)
     column = results.feature_names.index(feature)
     assert data.features is not None
