@@ -115,6 +115,40 @@ def check_number(
     return number
 
 
+def check_jobs(given: Any) -> int:
+    """Give the number of threads or processes to use, or raise our error.
+
+    Parameters
+    ----------
+    given : object
+        What the user passed as ``n_jobs``.
+
+    Returns
+    -------
+    int
+        The number; negative ones count from the number of cores.
+
+    Raises
+    ------
+    DataError
+        When `given` is not a whole number, or 0.
+
+    Examples
+    --------
+    >>> check_jobs(-1)
+    -1
+    """
+    try:
+        number = as_whole_number(given)
+    except TypeError:
+        number = 0
+    if number == 0 or isinstance(given, bool):
+        raise exc.DataError(
+            f"n_jobs must be a whole number other than 0 (-1 for all cores), but is {given!r}."
+        ) from None
+    return number
+
+
 def make_generator(random_state: RandomState) -> np.random.Generator:
     """Give the generator that `random_state` stands for, or raise our error.
 

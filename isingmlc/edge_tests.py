@@ -18,7 +18,7 @@ from isingmlc.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, wei
 from isingmlc.readonly import table
 
 if TYPE_CHECKING:
-    from isingmlc.summary import IsingSummary
+    from isingmlc.printing import IsingSummary
 
 NULLS = {
     None: "the feature has no effect on the label given the other labels",

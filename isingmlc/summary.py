@@ -2,174 +2,32 @@
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import textwrap
-from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Sized
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from statsmodels.iolib.summary import Summary, summary_return
-from statsmodels.iolib.table import SimpleTable
-from statsmodels.iolib.tableformatting import fmt_params
 
 from isingmlc.arguments import check_count
 from isingmlc.data import BoolArray
 from isingmlc.diagnostics import RARE
+from isingmlc.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
 
 if TYPE_CHECKING:
     from isingmlc.edge_tests import EdgeTests
+    from isingmlc.ranking import FeatureRanking
     from isingmlc.results import IsingResults
 
 # Up to so many labels every label has a table of its own; beyond, the strongest pairs share one.
 MAX_BLOCKS = 8
 N_STRONGEST = 20
-_WIDTH = 78
-_COLUMN = 10
-# What LaTeX would take for commands in the notes.
-_LATEX = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "−": "$-$",
-    }
-)
 # More names or pairs than this are counted instead of listed.
 _MAX_LISTED = 4
 # From this share of determined labels on, or this share of rows with information down, the
 # summary recommends a penalty.
 _MUCH_DETERMINED = 0.25
 _FEW_ROWS = 0.5
-
-
-@dataclass(frozen=True)
-class Table:
-    """Cells of one table of a summary, as text.
-
-    Attributes
-    ----------
-    rows : list of list of str
-        The cells; the first one of a row names it.
-    header : list of str or None
-        Column heads.
-    title : str or None
-        Title.
-    aligns : str
-        ``l`` or ``r`` for each column.
-    widths : list of int
-        Characters for each column in text.
-    """
-
-    rows: list[list[str]]
-    header: list[str] | None
-    title: str | None
-    aligns: str
-    widths: list[int]
-
-    def render(self, escape: Callable[[str], str]) -> SimpleTable:
-        """Make statsmodels' table, with user-supplied text escaped."""
-        form = {
-            **fmt_params,
-            "data_fmts": ["%s"] * len(self.aligns),
-            "data_aligns": self.aligns,
-            "colwidths": self.widths,
-        }
-        return SimpleTable(
-            [[escape(cell) for cell in row] for row in self.rows],
-            headers=None if self.header is None else [escape(cell) for cell in self.header],
-            title=self.title,
-            txt_fmt=form,
-        )
-
-
-class IsingSummary(Summary):  # type: ignore[misc]
-    """A statsmodels summary of an Ising fit.
-
-    Has `as_text`, `as_html`, `as_latex` and `as_csv`; the text holds neither dates nor times, so
-    the same fit prints the same. Names are escaped in HTML and LaTeX.
-
-    Parameters
-    ----------
-    contents : list of Table
-        The tables.
-    notes : list of str
-        Sentences about what needs attention.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> text = im.IsingModel(data.labels, data.features).fit().summary().as_text()
-    >>> print(text.splitlines()[0].strip())
-    Ising Model Results
-    """
-
-    def __init__(self, contents: list[Table], notes: list[str]) -> None:
-        super().__init__()
-        self._contents = contents
-        self.notes = tuple(notes)
-        self.tables = [table.render(_shorten) for table in contents]
-        if notes:
-            lines = ["Notes:"]
-            for number, note in enumerate(notes, 1):
-                mark = f"[{number}] "
-                lines += textwrap.wrap(
-                    note, _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark)
-                )
-            self.add_extra_txt(lines)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def as_latex(self) -> str:
-        """Render as LaTeX, every name escaped.
-
-        Returns
-        -------
-        str
-            The tables and notes.
-        """
-        full = [table.render(_latex_name) for table in self._contents]
-        tables: str = summary_return(full, return_fmt="latex")
-        notes = [note.translate(_LATEX) for note in self.notes]
-        listed = "".join(f"\\item {note}\n" for note in notes)
-        return tables + (f"\n\\begin{{enumerate}}\n{listed}\\end{{enumerate}}" if notes else "")
-
-    def as_csv(self) -> str:
-        """Render as comma-separated values, names quoted where they need it.
-
-        Returns
-        -------
-        str
-            The tables one after the other, then the notes, one a line.
-        """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        for table in self._contents:
-            if table.title:
-                writer.writerow([table.title])
-            rows = [*([table.header] if table.header else []), *table.rows]
-            writer.writerows([cell.strip() for cell in row] for row in rows)
-        writer.writerows([note] for note in self.notes)
-        return text.getvalue()
-
-    def as_html(self) -> str:
-        """Render as HTML, every name escaped.
-
-        Returns
-        -------
-        str
-            The tables and notes.
-        """
-        tables = [table.render(html.escape).as_html() for table in self._contents]
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return "\n".join(tables) + (f"\n<p>Notes:</p>\n<ol>{notes}</ol>" if notes else "")
 
 
 def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
@@ -189,11 +47,11 @@ def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
     """
     frame = results.summary_frame(alpha)
     if len(results.label_names) <= MAX_BLOCKS:
-        width = max(len(_shorten(name)) for name in ("const", *results.label_names))
+        width = max(len(shorten_name(name)) for name in ("const", *results.label_names))
         tables = [_block(label, frame.loc[label], width) for label in results.label_names]
     else:
         tables = [_strongest(frame)]
-    head = _head(results, sum(tables[0].widths) + len(tables[0].widths) - 1)
+    head = _head(results, tables[0].width)
     return IsingSummary([head, *tables], attention(results))
 
 
@@ -217,28 +75,10 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
     frame = edges.to_frame(adjust)
     tested = frame[frame["statistic"].notna()]
     listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
-    columns = ["statistic", "df", "pvalue", "pvalue_adj"]
     names = ["feature", "label", *(["with"] if "with" in frame else [])]
     digits = {"statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}", "pvalue_adj": "{:.3g}"}
-    rows = [
-        [
-            *(row[name] for name in names),
-            *(digits[column].format(row[column]) for column in columns),
-        ]
-        for _, row in listed.iterrows()
-    ]
-    widths = [
-        max(len(_shorten(cell)) for cell in [name, *(row[at] for row in rows)])
-        for at, name in enumerate(names)
-    ]
-    header = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
-    table = Table(
-        rows,
-        [*header, *columns],
-        f"The {len(rows)} strongest of {len(tested)} edges",
-        "l" * len(names) + "r" * len(columns),
-        widths + [_COLUMN] * len(columns),
-    )
+    title = f"The {len(listed)} strongest of {len(tested)} edges"
+    table = list_rows(listed, names, digits, title)
     kind = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}[edges.test]
     left = [
         ("Features:", f"{len(edges.features)}"),
@@ -250,8 +90,7 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
         ("Distribution:", edges.distribution),
         ("Adjusted p-values:", adjust),
     ]
-    width = sum(table.widths) + len(table.widths) - 1
-    head = _two_columns(f"{kind} Tests of Feature-Label Edges", left, right, width)
+    head = two_columns(f"{kind} Tests of Feature-Label Edges", left, right, table.width)
     notes = [f"Null: {edges.null}."]
     for reason, count in frame.loc[frame["statistic"].isna(), "reason"].value_counts().items():
         edges_were = "1 edge was" if count == 1 else f"{count} edges were"
@@ -261,19 +100,48 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
     return IsingSummary([head, table], notes)
 
 
-def _two_columns(
-    title: str, left: list[tuple[str, str]], right: list[tuple[str, str]], width: int
-) -> Table:
-    """Put two lists of names and values side by side."""
-    gap = 3
-    names = [max(len(name) for name, _ in part) for part in (left, right)]
-    room = max(width - sum(names) - gap - 3, 12)
-    widths = [names[0], room // 2, gap + names[1], room - room // 2]
-    rows = [
-        [name, value, " " * gap + other, number]
-        for (name, value), (other, number) in zip(left, right, strict=True)
+def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
+    """Summarise the best features of a ranking.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+        The ranking.
+    top : int
+        How many features to list.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the best features, notes.
+    """
+    frame = ranking.table().reset_index()
+    listed = frame.head(check_count("top", top, 1))
+    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
+    words = [name for name in ("strongest", "strongest_pair") if name in frame]
+    table = list_rows(
+        listed,
+        ["feature", *words],
+        {name: form for name, form in digits.items() if name in frame},
+        f"The {len(listed)} best of {len(frame)} features",
+    )
+    used = ranking.label_reason == "ok"
+    left = [("Method:", ranking.method), ("Features:", f"{len(frame)}")]
+    right = [
+        ("Labels:", f"{used.sum()} of {len(used)}"),
+        ("p-values:", "no" if ranking.pvalue is None else "yes"),
     ]
-    return Table(rows, None, title, "lrlr", widths)
+    head = two_columns("Feature Ranking", left, right, table.width)
+    options = ", ".join(f"{name}={value!r}" for name, value in ranking.settings.items())
+    notes = [f"Options: {options}."] if options else []
+    for what, reasons in (("label", ranking.label_reason), ("feature", ranking.reason)):
+        for reason in reasons[reasons != "ok"].unique():
+            names = reasons.index[reasons == reason]
+            notes.append(
+                f"{len(names)} {what}{'s' if len(names) > 1 else ''} not used ({reason}): "
+                f"{_list(names, what)}."
+            )
+    return IsingSummary([head, table], [*notes, *ranking.notes])
 
 
 def _head(results: IsingResults, width: int) -> Table:
@@ -293,7 +161,7 @@ def _head(results: IsingResults, width: int) -> Table:
         ("BIC:", f"{results.bic:.4f}"),
         ("Converged:", "yes" if results.converged else "NO"),
     ]
-    return _two_columns("Ising Model Results", left, right, width)
+    return two_columns("Ising Model Results", left, right, width)
 
 
 def _number(value: float, digits: int) -> str:
@@ -314,8 +182,8 @@ def _coefficients(
     corner: str, names: list[str], frame: pd.DataFrame, width: int, title: str | None = None
 ) -> Table:
     """Tabulate coefficients, the corner above their names."""
-    header = [_shorten(corner).ljust(width) if len(corner) <= width else corner, *frame.columns]
-    return Table(_cells(names, frame), header, title, "lrrrrrr", [width] + [_COLUMN] * 6)
+    header = [shorten_name(corner).ljust(width) if len(corner) <= width else corner, *frame.columns]
+    return Table(_cells(names, frame), header, title, "lrrrrrr", [width] + [COLUMN] * 6)
 
 
 def _block(label: str, frame: pd.DataFrame, width: int) -> Table:
@@ -330,19 +198,9 @@ def _strongest(frame: pd.DataFrame) -> Table:
     chosen = pairs.loc[order.index[:N_STRONGEST]]
     names = [f"{label} ~ {term}" for label, term in chosen.index]
     corner = "label ~ other"
-    width = max(len(_shorten(name)) for name in [corner, *names])
+    width = max(len(shorten_name(name)) for name in [corner, *names])
     title = f"The {len(chosen)} strongest of {len(pairs)} label-label coefficients"
     return _coefficients(corner, names, chosen, width, title)
-
-
-def _shorten(name: str, width: int = 28) -> str:
-    """Cut a long name in the middle: where names are long they often begin alike."""
-    return name if len(name) <= width else f"{name[: width // 2]}…{name[1 - width // 2 :]}"
-
-
-def _latex_name(name: str) -> str:
-    # statsmodels escapes the rest.
-    return name.replace("\\", "/")
 
 
 def attention(results: IsingResults) -> list[str]:
@@ -468,10 +326,10 @@ def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float) -> list[str]:
     return notes
 
 
-def _list(names: Iterable[object]) -> str:
+def _list(names: Iterable[object], what: str = "label") -> str:
     listed = [str(name) for name in names]
     if len(listed) > _MAX_LISTED + 1:
-        return f"{', '.join(listed[:_MAX_LISTED])} and {len(listed) - _MAX_LISTED} other labels"
+        return f"{', '.join(listed[:_MAX_LISTED])} and {len(listed) - _MAX_LISTED} other {what}s"
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
 
 

@@ -1,0 +1,253 @@
+"""Tables of a summary as text, HTML, LaTeX and comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+from statsmodels.iolib.summary import Summary, summary_return
+from statsmodels.iolib.table import SimpleTable
+from statsmodels.iolib.tableformatting import fmt_params
+
+_WIDTH = 78
+# Characters for a number.
+COLUMN = 10
+# What LaTeX would take for commands in the notes.
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "−": "$-$",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of one table of a summary, as text.
+
+    Attributes
+    ----------
+    rows : list of list of str
+        The cells; the first one of a row names it.
+    header : list of str or None
+        Column heads.
+    title : str or None
+        Title.
+    aligns : str
+        ``l`` or ``r`` for each column.
+    widths : list of int
+        Characters for each column in text.
+    """
+
+    rows: list[list[str]]
+    header: list[str] | None
+    title: str | None
+    aligns: str
+    widths: list[int]
+
+    @property
+    def width(self) -> int:
+        """Characters of a row in text."""
+        return sum(self.widths) + len(self.widths) - 1
+
+    def render(self, escape: Callable[[str], str]) -> SimpleTable:
+        """Make statsmodels' table, with user-supplied text escaped."""
+        form = {
+            **fmt_params,
+            "data_fmts": ["%s"] * len(self.aligns),
+            "data_aligns": self.aligns,
+            "colwidths": self.widths,
+        }
+        return SimpleTable(
+            [[escape(cell) for cell in row] for row in self.rows],
+            headers=None if self.header is None else [escape(cell) for cell in self.header],
+            title=self.title,
+            txt_fmt=form,
+        )
+
+
+class IsingSummary(Summary):  # type: ignore[misc]
+    """A statsmodels summary of an Ising fit.
+
+    Has `as_text`, `as_html`, `as_latex` and `as_csv`; the text holds neither dates nor times, so
+    the same fit prints the same. Names are escaped in HTML and LaTeX.
+
+    Parameters
+    ----------
+    contents : list of Table
+        The tables.
+    notes : list of str
+        Sentences about what needs attention.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> text = im.IsingModel(data.labels, data.features).fit().summary().as_text()
+    >>> print(text.splitlines()[0].strip())
+    Ising Model Results
+    """
+
+    def __init__(self, contents: list[Table], notes: list[str]) -> None:
+        super().__init__()
+        self._contents = contents
+        self.notes = tuple(notes)
+        self.tables = [table.render(shorten_name) for table in contents]
+        if notes:
+            lines = ["Notes:"]
+            for number, note in enumerate(notes, 1):
+                mark = f"[{number}] "
+                lines += textwrap.wrap(
+                    note, _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark)
+                )
+            self.add_extra_txt(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def as_latex(self) -> str:
+        """Render as LaTeX, every name escaped.
+
+        Returns
+        -------
+        str
+            The tables and notes.
+        """
+        full = [table.render(_latex_name) for table in self._contents]
+        tables: str = summary_return(full, return_fmt="latex")
+        notes = [note.translate(_LATEX) for note in self.notes]
+        listed = "".join(f"\\item {note}\n" for note in notes)
+        return tables + (f"\n\\begin{{enumerate}}\n{listed}\\end{{enumerate}}" if notes else "")
+
+    def as_csv(self) -> str:
+        """Render as comma-separated values, names quoted where they need it.
+
+        Returns
+        -------
+        str
+            The tables one after the other, then the notes, one a line.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for table in self._contents:
+            if table.title:
+                writer.writerow([table.title])
+            rows = [*([table.header] if table.header else []), *table.rows]
+            writer.writerows([cell.strip() for cell in row] for row in rows)
+        writer.writerows([note] for note in self.notes)
+        return text.getvalue()
+
+    def as_html(self) -> str:
+        """Render as HTML, every name escaped.
+
+        Returns
+        -------
+        str
+            The tables and notes.
+        """
+        tables = [table.render(html.escape).as_html() for table in self._contents]
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return "\n".join(tables) + (f"\n<p>Notes:</p>\n<ol>{notes}</ol>" if notes else "")
+
+
+def list_rows(frame: pd.DataFrame, names: list[str], digits: dict[str, str], title: str) -> Table:
+    """Tabulate the rows of a frame, names first, then numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    names : list of str
+        Columns that hold text.
+    digits : dict of str to str
+        Columns that hold numbers, and how to write them.
+    title : str
+        Title.
+
+    Returns
+    -------
+    Table
+        The rows as text.
+    """
+    cells = [
+        *(frame[name].astype(str).tolist() for name in names),
+        *([form.format(value) for value in frame[name]] for name, form in digits.items()),
+    ]
+    widths = [
+        max(len(shorten_name(cell)) for cell in [name, *column])
+        for name, column in zip(names, cells, strict=False)
+    ]
+    header = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
+    return Table(
+        [list(row) for row in zip(*cells, strict=True)],
+        [*header, *digits],
+        title,
+        "l" * len(names) + "r" * len(digits),
+        widths + [max(COLUMN, len(name)) for name in digits],
+    )
+
+
+def two_columns(
+    title: str, left: list[tuple[str, str]], right: list[tuple[str, str]], width: int
+) -> Table:
+    """Put two lists of names and values side by side.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    left, right : list of (name, value)
+        The lists, of one length.
+    width : int
+        Characters of a row.
+
+    Returns
+    -------
+    Table
+        The head of a summary.
+    """
+    gap = 3
+    names = [max(len(name) for name, _ in part) for part in (left, right)]
+    room = max(width - sum(names) - gap - 3, 12)
+    widths = [names[0], room // 2, gap + names[1], room - room // 2]
+    rows = [
+        [name, value, " " * gap + other, number]
+        for (name, value), (other, number) in zip(left, right, strict=True)
+    ]
+    return Table(rows, None, title, "lrlr", widths)
+
+
+def shorten_name(name: str, width: int = 28) -> str:
+    """Cut a long name in the middle: where names are long they often begin alike.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    width : int
+        The most characters it may have.
+
+    Returns
+    -------
+    str
+        The name, or its beginning and end.
+
+    Examples
+    --------
+    >>> shorten_name("questionnaire_item_17_severity", 20)
+    'questionna…_severity'
+    """
+    return name if len(name) <= width else f"{name[: width // 2]}…{name[1 - width // 2 :]}"
+
+
+def _latex_name(name: str) -> str:
+    # statsmodels escapes the rest.
+    return name.replace("\\", "/")

@@ -1,0 +1,524 @@
+"""Conventional filters against scipy, scikit-learn and plain implementations."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import chi2_contingency
+from sklearn.feature_selection import chi2, mutual_info_classif
+from sklearn.metrics import mutual_info_score
+from test_discretize import plain_cut_points
+
+import isingmlc as im
+from isingmlc import baselines, contingency, discretize
+from isingmlc.baselines import br_filter, lp_filter, one_rule
+from isingmlc.data import prepare
+from isingmlc.exceptions import DataError
+
+FILTERS = {
+    "br-chi2": br_filter,
+    "br-ig": lambda data, **options: br_filter(data, "ig", **options),
+    "br-chi2, quantile": lambda data: br_filter(data, discretize="quantile", n_bins=4),
+    "lp-chi2": lp_filter,
+    "lp-ig": lambda data, **options: lp_filter(data, "ig", **options),
+    "lp-ig, quantile": lambda data: lp_filter(data, "ig", discretize="quantile", n_bins=4),
+    "oner": one_rule,
+}
+KINDS = ["binary", "codes", "negative", "halves", "wide", "mixed"]
+
+
+def make_labels(generator, n, n_labels=4):
+    hidden = generator.normal(size=(n, 1))
+    return (hidden + generator.normal(size=(n, n_labels)) > [0.0, 0.5, 1.0, -0.5][:n_labels]) * 1
+
+
+def make_discrete(generator, labels, kind):
+    """Features of at most ten values that lean on the labels."""
+    lean = labels @ generator.normal(size=(labels.shape[1], 5))
+    noisy = lean + generator.normal(size=lean.shape)
+    if kind == "binary":
+        return (noisy > 0.5).astype(int)
+    codes = np.clip(np.round(1.5 * noisy), -3, 4)
+    if kind == "codes":
+        return codes + 3
+    if kind == "negative":
+        return codes.astype(np.int8)
+    if kind == "halves":
+        return codes / 2
+    if kind == "wide":
+        return np.sign(codes) * 1e12 + 7
+    return np.column_stack([noisy[:, 0] > 0.5, codes[:, 1], codes[:, 2] / 2, codes[:, 3:]])
+
+
+def make_continuous(generator, labels, n_features=6):
+    lean = labels @ generator.normal(size=(labels.shape[1], n_features))
+    noisy = lean + generator.normal(scale=1.5, size=lean.shape)
+    # Some columns have ties.
+    noisy[:, ::2] = np.round(8 * noisy[:, ::2])
+    return noisy
+
+
+def table_of(feature, target):
+    rows, columns = (np.unique(part, return_inverse=True)[1] for part in (feature, target))
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    np.add.at(table, (rows, columns), 1)
+    return table
+
+
+def chi_square(feature, target):
+    table = table_of(feature, target)
+    return chi2_contingency(table, correction=False).statistic if min(table.shape) > 1 else 0.0
+
+
+def information_gain(feature, target):
+    return mutual_info_score(None, None, contingency=table_of(feature, target))
+
+
+REFERENCE = {"chi2": chi_square, "ig": information_gain}
+
+
+def powerset(labels):
+    return labels @ (1 << np.arange(labels.shape[1]))
+
+
+# Contingency tables
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("criterion", ["chi2", "ig"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_of_discrete_features_are_those_of_scipy_and_scikit_learn(
+    kind, criterion, is_sparse
+):
+    generator = np.random.default_rng(1)
+    labels = make_labels(generator, 200)
+    features = make_discrete(generator, labels, kind)
+    data = prepare(labels, sparse.csr_array(features) if is_sparse else features)
+    measure = REFERENCE[criterion]
+    expected = [[measure(x, y) for y in labels.T] for x in features.T]
+    for option in ("mdl", "quantile", "none"):
+        scores = br_filter(data, criterion, discretize=option)
+        np.testing.assert_allclose(scores.contributions, expected, rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(scores.importance, np.sum(expected, axis=1), rtol=1e-10)
+        scores = lp_filter(data, criterion, discretize=option)
+        classes = [[measure(x, powerset(labels))] for x in features.T]
+        np.testing.assert_allclose(scores.contributions, classes, rtol=1e-10)
+        np.testing.assert_allclose(scores.importance, np.ravel(classes), rtol=1e-10)
+        assert scores.notes == ()
+
+
+def test_chi_square_is_scikit_learns_on_indicators():
+    generator = np.random.default_rng(2)
+    labels = make_labels(generator, 150)
+    features = make_discrete(generator, labels, "codes")
+    found = br_filter(prepare(labels, features)).contributions
+    for at, feature in enumerate(features.T):
+        indicators = feature[:, None] == np.unique(feature)
+        expected = [chi2(indicators, label)[0].sum() for label in labels.T]
+        np.testing.assert_allclose(found[at], expected, rtol=1e-10)
+
+
+def test_one_label_has_the_same_scores_alone_and_as_labelset():
+    generator = np.random.default_rng(3)
+    labels = make_labels(generator, 250, 1)
+    data = prepare(labels, make_continuous(generator, labels))
+    for criterion in ("chi2", "ig"):
+        for option in ("mdl", "quantile", "none"):
+            alone = br_filter(data, criterion, discretize=option).importance
+            whole = lp_filter(data, criterion, discretize=option).importance
+            np.testing.assert_allclose(alone, whole, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("combine", ["sum", "max", "mean"])
+def test_scores_are_combined_over_the_labels_that_vary(combine):
+    generator = np.random.default_rng(4)
+    labels = np.column_stack([make_labels(generator, 80, 3), np.ones(80, dtype=int)])
+    data = prepare(labels, make_discrete(generator, labels, "binary"))
+    for scores in (br_filter(data, combine=combine), one_rule(data, combine=combine)):
+        assert list(scores.label_reason) == ["ok", "ok", "ok", "constant-label"]
+        assert np.isnan(scores.contributions[:, 3]).all()
+        expected = getattr(np, f"nan{combine}")(scores.contributions, axis=1)
+        np.testing.assert_array_equal(scores.importance, expected)
+
+
+# Features with many values
+
+
+@pytest.mark.parametrize("criterion", ["chi2", "ig"])
+def test_intervals_are_those_of_a_plain_recursion(criterion):
+    generator = np.random.default_rng(5)
+    labels = make_labels(generator, 150)
+    features = make_continuous(generator, labels, 8)
+    data = prepare(labels, features)
+    measure = REFERENCE[criterion]
+
+    def expected(feature, target):
+        return measure(np.searchsorted(plain_cut_points(feature, target), feature), target)
+
+    found = br_filter(data, criterion).contributions
+    plain = [[expected(x, y) for y in labels.T] for x in features.T]
+    np.testing.assert_allclose(found, plain, rtol=1e-9, atol=1e-13)
+    assert 0 < np.count_nonzero(found) < found.size
+    found = lp_filter(data, criterion, min_count=5).importance
+    classes = powerset(labels)
+    counts = np.bincount(classes)
+    kept = counts[classes] >= 5
+    plain = [expected(x, classes[kept]) for x in features[kept].T]
+    np.testing.assert_allclose(found, plain, rtol=1e-9, atol=1e-13)
+    assert found.any()
+
+
+def test_intervals_of_real_features_are_those_of_a_plain_recursion(data_dir):
+    data = im.datasets.load_mulan("emotions", part="train", data_dir=data_dir)
+    found = br_filter(prepare(data.labels, data.features)).contributions
+    features, labels = data.features.to_numpy(), data.labels.to_numpy()
+    for j in (1, 30, 46, 71):
+        for k in range(labels.shape[1]):
+            cuts = plain_cut_points(features[:, j], labels[:, k])
+            if len(np.unique(features[:, j])) > 10:
+                expected = chi_square(np.searchsorted(cuts, features[:, j]), labels[:, k])
+                assert found[j, k] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_features_without_cuts_score_nothing_and_notes_say_so():
+    generator = np.random.default_rng(6)
+    labels = make_labels(generator, 100, 2)
+    features = np.column_stack([labels[:, 0] + generator.normal(scale=0.3, size=100), range(100)])
+    scores = br_filter(prepare(labels, generator.permutation(features[:, 1:])))
+    np.testing.assert_array_equal(scores.importance, 0.0)
+    assert list(scores.feature_reason) == ["ok"]
+    assert scores.notes == (
+        "1 of 1 features have more than 10 values and are cut by minimum description length for "
+        "each label; no cut is worth its description in 1 of them, which have importance 0.",
+        "No feature has a cut, so the ranking is the order of the columns: use "
+        "discretize='quantile'.",
+    )
+    scores = br_filter(prepare(labels, features))
+    assert scores.importance[0] > 50
+    assert len(scores.notes) == 1
+    notes = br_filter(prepare(labels, features), discretize="quantile").notes
+    assert notes == (
+        "2 of 2 features have more than 10 values and are cut into 5 intervals of equally many "
+        "rows.",
+    )
+
+
+def test_what_acts_through_an_exclusive_or_is_invisible_label_by_label():
+    generator = np.random.default_rng(7)
+    labels = generator.integers(0, 2, size=(400, 2))
+    labels = np.vstack([labels, labels ^ [0, 1], labels ^ [1, 0], labels ^ 1])
+    features = (labels[:, 0] ^ labels[:, 1])[:, None]
+    data = prepare(labels, features)
+    assert br_filter(data).importance == pytest.approx(0, abs=1e-20)
+    assert br_filter(data, "ig").importance == pytest.approx(0, abs=1e-15)
+    assert one_rule(data).importance == pytest.approx(0, abs=1e-15)
+    assert lp_filter(data, "ig").importance == pytest.approx(np.log(2))
+
+
+# What changes nothing
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Labels and features of all kinds."""
+    generator = np.random.default_rng(8)
+    labels = make_labels(generator, 250)
+    parts = [make_discrete(generator, labels, "binary"), make_discrete(generator, labels, "halves")]
+    thin = make_continuous(generator, labels, 4) * (generator.random((250, 4)) < 0.4)
+    features = np.column_stack([*parts, make_continuous(generator, labels), thin, np.full(250, 2)])
+    return labels, features.astype(float)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_order_of_rows_and_columns_does_not_matter(name, mixed):
+    labels, features = mixed
+    generator = np.random.default_rng(9)
+    rows, j, k = (generator.permutation(size) for size in (250, features.shape[1], 4))
+    expected = FILTERS[name](prepare(labels, features))
+    found = FILTERS[name](prepare(labels[rows], features[rows]))
+    np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-11)
+    found = FILTERS[name](prepare(labels, features[:, j]))
+    np.testing.assert_allclose(found.contributions, expected.contributions[j], atol=1e-11)
+    found = FILTERS[name](prepare(labels[:, k], features))
+    np.testing.assert_allclose(found.importance, expected.importance, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_weights_count_rows_as_often_as_they_say(name, mixed):
+    labels, features = mixed
+    weights = np.random.default_rng(10).integers(0, 4, 250)
+    expected = FILTERS[name](
+        prepare(np.repeat(labels, weights, axis=0), np.repeat(features, weights, axis=0))
+    )
+    for matrix in (features, sparse.csr_array(features)):
+        found = FILTERS[name](prepare(labels, matrix, freq_weights=weights))
+        np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-10)
+        assert list(found.feature_reason) == list(expected.feature_reason)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_fractional_weights_leave_what_is_worth_nothing_at_zero(name, mixed):
+    labels, features = mixed
+    weights = np.random.default_rng(11).random(250) / 3
+    noise = np.random.default_rng(12).normal(size=250)
+    features = np.column_stack([features, noise, np.zeros(250), np.ones(250)])
+    for matrix in (features, sparse.csr_array(features)):
+        found = FILTERS[name](prepare(labels, matrix, freq_weights=weights))
+        assert np.isfinite(found.contributions).all()
+        assert (found.contributions >= 0).all()
+        assert list(found.feature_reason[-4:]) == ["constant-feature", "ok"] + 2 * [
+            "constant-feature"
+        ]
+        np.testing.assert_array_equal(found.importance[[-4, -2, -1]], 0.0)
+        if "quantile" not in name and name != "oner":
+            # No cut is worth its description.
+            assert found.importance[-3] == 0.0
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_sparse_features_have_the_same_scores(name, mixed):
+    labels, features = mixed
+    matrix = sparse.csr_array(features)
+    # A stored zero is a zero.
+    matrix.data[::50] = 0.0
+    before = matrix.copy()
+    expected = FILTERS[name](prepare(labels, matrix.toarray()))
+    found = FILTERS[name](prepare(labels, matrix))
+    np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-11)
+    assert list(found.feature_reason) == list(expected.feature_reason)
+    assert (matrix != before).nnz == 0
+    assert matrix.nnz == before.nnz
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_monotone_transformations_do_not_matter(name, mixed):
+    labels, features = mixed
+    expected = FILTERS[name](prepare(labels, features)).contributions
+    found = FILTERS[name](prepare(labels, np.exp(features / 20) - 3)).contributions
+    np.testing.assert_allclose(found, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_work_in_small_pieces_and_in_threads_gives_the_same(name, mixed, monkeypatch):
+    labels, features = mixed
+    data = [prepare(labels, part) for part in (features, sparse.csr_array(features))]
+    expected = [FILTERS[name](part).contributions for part in data]
+    monkeypatch.setattr(contingency, "_TABLE_CELLS", 300)
+    monkeypatch.setattr(discretize, "_PLACES", 50)
+    for part, scores in zip(data, expected, strict=True):
+        np.testing.assert_allclose(FILTERS[name](part).contributions, scores, atol=1e-11)
+    for filter_ in (br_filter, lp_filter, one_rule):
+        alone, together = (filter_(data[0], n_jobs=jobs).importance for jobs in (1, 2))
+        np.testing.assert_array_equal(alone, together)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32])
+def test_the_type_of_features_does_not_matter(dtype):
+    generator = np.random.default_rng(12)
+    labels = make_labels(generator, 300)
+    kind = "binary" if dtype is bool else "codes"
+    features = make_discrete(generator, labels, kind).astype(dtype)
+    expected = br_filter(prepare(labels, features.astype(float))).importance
+    for matrix in (features, np.asfortranarray(features), sparse.csr_array(features)):
+        np.testing.assert_allclose(br_filter(prepare(labels, matrix)).importance, expected)
+
+
+# Labelsets
+
+
+def test_rare_labelsets_are_left_out_and_notes_say_how_many():
+    generator = np.random.default_rng(13)
+    labels = make_labels(generator, 120)
+    features = make_discrete(generator, labels, "codes")
+    classes = powerset(labels)
+    counts = np.bincount(classes)
+    kept = counts[classes] >= 6
+    n_rare = int(((counts > 0) & (counts < 6)).sum())
+    assert n_rare > 0
+    scores = lp_filter(prepare(labels, features), min_count=6)
+    expected = [chi_square(x, classes[kept]) for x in features[kept].T]
+    np.testing.assert_allclose(scores.importance, expected)
+    assert scores.notes == (
+        f"{(~kept).sum()} of 120 rows are left out: their labelsets, {n_rare} of "
+        f"{(counts > 0).sum()}, have fewer than 6 rows.",
+    )
+    # Weights count: doubled rows are twice as common.
+    doubled = prepare(labels, features, freq_weights=np.full(120, 2))
+    np.testing.assert_allclose(lp_filter(doubled, min_count=12).importance, 2 * scores.importance)
+
+
+def test_leaving_out_rows_may_leave_a_feature_constant():
+    labels = [[0, 0]] * 5 + [[1, 0]] * 5 + [[1, 1]]
+    features = [[0, at % 2] for at in range(10)] + [[1, 1]]
+    scores = lp_filter(prepare(labels, features), min_count=2)
+    assert list(scores.feature_reason) == ["constant-feature", "ok"]
+    assert scores.importance[0] == 0
+    assert scores.contributions.shape == (2, 1)
+    assert list(scores.label_reason) == ["ok"]
+
+
+def test_at_least_two_labelsets_must_be_left():
+    data = prepare([[0, 0]] * 5 + [[1, 0]] * 3 + [[1, 1]], np.arange(9)[:, None])
+    with pytest.raises(DataError, match=r"min_count=4 leaves 1 of 3 labelsets.* at most 3"):
+        lp_filter(data, min_count=4)
+    assert lp_filter(data, min_count=3).importance.shape == (1,)
+
+
+# One rule
+
+
+def plain_one_rule(feature, label, min_bucket):
+    """Accuracy of Holte's rule beyond guessing, a value at a time."""
+    values = np.unique(feature)
+    right, at = 0, 0
+    while at < len(values):
+        bucket = label[feature == values[at]].tolist()
+        at += 1
+        if len(values) > 10:
+            while max(sum(bucket), len(bucket) - sum(bucket)) < min_bucket and at < len(values):
+                bucket += label[feature == values[at]].tolist()
+                at += 1
+            common = int(sum(bucket) > len(bucket) - sum(bucket))
+            while at < len(values) and (label[feature == values[at]] == common).all():
+                bucket += label[feature == values[at]].tolist()
+                at += 1
+        right += max(sum(bucket), len(bucket) - sum(bucket))
+    return (right - max(label.sum(), len(label) - label.sum())) / len(label)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**31), st.integers(1, 8), st.integers(3, 120))
+def test_one_rule_is_a_plain_one(seed, min_bucket, n_values):
+    generator = np.random.default_rng(seed)
+    labels = make_labels(generator, 100, 3)
+    labels[0], labels[1] = 0, 1
+    features = generator.integers(0, n_values, (100, 2)) + n_values / 4 * labels[:, :2]
+    found = one_rule(prepare(labels, features), min_bucket=min_bucket).contributions
+    expected = [[plain_one_rule(x, y, min_bucket) for y in labels.T] for x in features.T]
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+# Nearest neighbours
+
+
+def test_neighbours_are_scikit_learns():
+    generator = np.random.default_rng(14)
+    labels = make_labels(generator, 120, 2)
+    features = np.column_stack(
+        [make_discrete(generator, labels, "binary"), generator.normal(size=(120, 2)) + labels]
+    )
+    discrete = np.array([True] * 5 + [False] * 2)
+
+    def expected(target):
+        return mutual_info_classif(
+            features, target, discrete_features=discrete, n_neighbors=5, random_state=0
+        )
+
+    options = {"estimator": "knn", "n_neighbors": 5, "random_state": 1}
+    for matrix in (features, sparse.csr_array(features)):
+        scores = br_filter(prepare(labels, matrix), "ig", **options)
+        # Ties are broken by noise of relative size 1e-10.
+        np.testing.assert_allclose(scores.contributions.T, [*map(expected, labels.T)], atol=1e-6)
+        whole = lp_filter(prepare(labels, matrix), "ig", **options)
+        np.testing.assert_allclose(whole.importance, expected(powerset(labels)), atol=1e-6)
+    assert scores.notes == (
+        "2 of 7 features have more than 10 values; their information gain is estimated by nearest "
+        "neighbours.",
+    )
+
+
+def test_neighbours_do_not_depend_on_jobs_and_depend_on_the_seed_alone():
+    generator = np.random.default_rng(15)
+    labels = make_labels(generator, 80, 2)
+    data = prepare(labels, np.round(generator.normal(size=(80, 3)), 1))
+    first, second, other = (
+        br_filter(data, "ig", estimator="knn", random_state=seed, n_jobs=jobs).contributions
+        for seed, jobs in ((0, 1), (0, 2), (1, 1))
+    )
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).any()
+
+
+def test_neighbours_bear_labels_with_a_single_row():
+    generator = np.random.default_rng(18)
+    labels = make_labels(generator, 60, 2)
+    labels[:, 1] = np.arange(60) == 7
+    features = generator.normal(size=(60, 2))
+    scores = br_filter(prepare(labels, features), "ig", estimator="knn", discretize="none")
+    assert np.isfinite(scores.contributions).all()
+    assert len(scores.notes) == 1
+
+
+# Bad input
+
+
+@pytest.fixture(scope="module")
+def small():
+    generator = np.random.default_rng(16)
+    labels = make_labels(generator, 400, 2)
+    return prepare(labels, generator.normal(size=(400, 2)), feature_names=["length", "width"])
+
+
+@pytest.mark.parametrize("filter_", [br_filter, lp_filter])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "gini"}, "criterion must be one of 'chi2', 'ig', but is 'gini'"),
+        ({"discretize": "mdlp"}, "discretize must be one of 'mdl', 'quantile', 'none'"),
+        ({"discretize": None}, "discretize must be one of"),
+        ({"estimator": "kde"}, "estimator must be one of 'plugin', 'knn'"),
+        ({"n_bins": 1}, "n_bins must be a whole number of at least 2"),
+        ({"n_bins": 2.5}, "n_bins must be"),
+        ({"n_neighbors": 0}, "n_neighbors must be"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+        ({"n_jobs": "all"}, "n_jobs must be"),
+        ({"random_state": "x"}, "random_state must be"),
+        ({"estimator": "knn"}, "criterion is 'chi2'. Use criterion 'ig'"),
+        ({"discretize": "none"}, "'length', 'width' have more than 256"),
+    ],
+)
+def test_bad_options_are_named(small, filter_, options, message):
+    with pytest.raises(DataError, match=message):
+        filter_(small, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda data: br_filter(data, combine="min"), "combine must be one of 'sum', 'max'"),
+        (lambda data: one_rule(data, combine="all"), "combine must be one of"),
+        (lambda data: one_rule(data, min_bucket=0), "min_bucket must be"),
+        (lambda data: one_rule(data, n_jobs=1.5), "n_jobs must be"),
+        (lambda data: lp_filter(data, min_count=0), "min_count must be"),
+        (lambda data: lp_filter(data, min_count=True), "min_count must be"),
+    ],
+)
+def test_bad_options_of_single_filters_are_named(small, call, message):
+    with pytest.raises(DataError, match=message):
+        call(small)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_labels_that_do_not_vary_and_lacking_features_are_refused(name):
+    with pytest.raises(DataError, match="no label varies"):
+        FILTERS[name](prepare([[0, 1], [0, 1]], [[1.0], [2.0]]))
+    with pytest.raises(DataError, match="no features to rank"):
+        FILTERS[name](prepare([[0, 1], [1, 1]]))
+
+
+@pytest.mark.parametrize("filter_", [br_filter, lp_filter])
+def test_neighbours_refuse_weights(filter_):
+    labels, features = [[0, 1], [1, 0], [1, 1]], [[1.0], [2.0], [3.0]]
+    data = prepare(labels, features, freq_weights=[1, 2, 1])
+    with pytest.raises(DataError, match=r"freq_weights differ from 1\. Repeat the rows"):
+        filter_(data, "ig", estimator="knn")
+
+
+def test_many_values_are_categories_only_up_to_a_limit():
+    generator = np.random.default_rng(17)
+    labels = generator.integers(0, 2, (600, 2))
+    features = generator.integers(0, baselines.MOST_CATEGORIES, (600, 1))
+    scores = br_filter(prepare(labels, features), discretize="none")
+    expected = [chi_square(features[:, 0], label) for label in labels.T]
+    np.testing.assert_allclose(scores.contributions[0], expected)

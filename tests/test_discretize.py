@@ -1,0 +1,180 @@
+"""Cuts of features against Weka, a worked example, and a plain recursion."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from isingmlc import discretize
+from isingmlc.contingency import Tables
+from isingmlc.discretize import LabelRuns, bucket_intervals, mdl_cut_points, quantile_bins
+from isingmlc.exceptions import DataError
+
+
+def entropy(classes):
+    shares = np.unique(classes, return_counts=True)[1] / len(classes)
+    return -float(np.sum(shares * np.log2(shares)))
+
+
+def plain_cut_points(values, classes):
+    """Fayyad and Irani's recursion, an interval and a cut at a time."""
+    values, classes = np.asarray(values), np.asarray(classes)
+    order = np.argsort(values, kind="stable")
+    values, classes = values[order], classes[order]
+    n, k, whole = len(values), len(np.unique(classes)), entropy(classes)
+    best = None
+    for at in range(1, n):
+        if values[at] != values[at - 1]:
+            left, right = entropy(classes[:at]), entropy(classes[at:])
+            cost = (at * left + (n - at) * right) / n
+            if best is None or cost < best[0] - 1e-9:
+                best = cost, at, left, right
+    if best is None:
+        return []
+    cost, at, left, right = best
+    k_left, k_right = len(np.unique(classes[:at])), len(np.unique(classes[at:]))
+    delta = math.log2(3**k - 2) - (k * whole - k_left * left - k_right * right)
+    if whole - cost <= 1e-9 or whole - cost <= (math.log2(n - 1) + delta) / n:
+        return []
+    return [
+        *plain_cut_points(values[:at], classes[:at]),
+        float(values[at - 1] + values[at]) / 2,
+        *plain_cut_points(values[at:], classes[at:]),
+    ]
+
+
+def test_cuts_of_iris_are_those_of_weka():
+    iris = load_iris()
+    # As weka.filters.supervised.attribute.Discretize prints them.
+    expected = [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75]]
+    for feature, cuts in zip(iris.data.T, expected, strict=True):
+        np.testing.assert_allclose(mdl_cut_points(feature, iris.target), cuts)
+
+
+@pytest.mark.parametrize(
+    ("classes", "cuts"),
+    [
+        # Gain 8 · 1 bits; description log2(7) + log2(7) − 2 = 3.61 bits.
+        ("aaaabbbb", [4.5]),
+        # At 3.5: gain 4 · 0.811 = 3.25; description log2(3) + log2(7) − 2 · 0.811 = 2.77.
+        ("aaab", [3.5]),
+        # At 2.5: gain 6 − 4 · 0.811 = 2.75; description log2(5) + log2(7) − 2 + 2 · 0.811 = 4.75.
+        ("aababb", []),
+        # Three classes, at 4.5: gain 12 · (1.585 − 2/3) = 11.02; description
+        # log2(11) + log2(25) − 3 · 1.585 + 2 · 1 = 5.35. Then at 8.5, 8 against 3.61.
+        ("aaaabbbbcccc", [4.5, 8.5]),
+        ("aaaaaaaa", []),
+        ("a", []),
+    ],
+)
+def test_examples_worked_by_hand(classes, cuts):
+    values = np.arange(1, len(classes) + 1)
+    assert mdl_cut_points(values, list(classes)).tolist() == cuts
+    assert plain_cut_points(values, list(classes)) == cuts
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**31), st.integers(2, 90), st.integers(2, 6), st.integers(2, 60))
+def test_cuts_are_those_of_a_plain_recursion(seed, n, n_classes, n_values):
+    generator = np.random.default_rng(seed)
+    values = generator.integers(0, n_values, n) / 4
+    shifted = values + generator.normal(scale=n_values / 12, size=n)
+    classes = np.floor(shifted * n_classes * 4 / n_values)
+    found = mdl_cut_points(values, classes)
+    np.testing.assert_allclose(found, plain_cut_points(values, classes))
+
+
+def test_many_intervals_are_found():
+    values = np.arange(400)
+    classes = values // 50 % 2
+    np.testing.assert_array_equal(mdl_cut_points(values, classes), np.arange(50, 400, 50) - 0.5)
+
+
+def test_hundreds_of_classes_do_not_overflow():
+    values = np.arange(2000)
+    found = mdl_cut_points(values, np.arange(2000) // 2)
+    assert np.isfinite(found).all()
+
+
+def test_names_of_classes_and_order_of_rows_do_not_matter():
+    iris = load_iris()
+    shuffled = np.random.default_rng(0).permutation(150)
+    names = iris.target_names[iris.target][shuffled]
+    for feature in iris.data.T:
+        expected = mdl_cut_points(feature, iris.target)
+        np.testing.assert_array_equal(mdl_cut_points(feature[shuffled], names), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "classes", "message"),
+    [
+        (["a", "b"], [0, 1], "must be numbers"),
+        ([1.0, 2.0], [0, 1, 1], "same length"),
+        ([], [], "same length"),
+        ([[1.0], [2.0]], [[0], [1]], "same length"),
+        ([1.0, np.nan], [0, 1], "finite"),
+    ],
+)
+def test_bad_values_are_refused(values, classes, message):
+    with pytest.raises(DataError, match=message):
+        mdl_cut_points(values, classes)
+
+
+def tables_of(*row_counts):
+    rows = np.concatenate(row_counts).astype(float)
+    starts = np.cumsum([0, *map(len, row_counts)])
+    return Tables(np.zeros((len(rows), 1)), rows, starts)
+
+
+def test_quantile_bins_hold_equally_many_rows():
+    first = quantile_bins(tables_of(np.ones(20), np.ones(7)), 5)
+    np.testing.assert_array_equal(first[:5], [0, 4, 8, 12, 16])
+    sizes = np.diff(np.append(first[5:], 27))
+    assert sizes.sum() == 7
+    assert set(sizes) <= {1, 2}
+
+
+def test_quantile_bins_keep_equal_values_together():
+    # 90 zeros hold the middle; the others are above all of the first four fifths.
+    np.testing.assert_array_equal(quantile_bins(tables_of([90, 4, 3, 3]), 5), [0, 1])
+    np.testing.assert_array_equal(quantile_bins(tables_of([100]), 5), [0])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=2), st.integers(2, 12))
+def test_quantile_bins_never_merge_the_two_values_of_a_feature(counts, n_bins):
+    np.testing.assert_array_equal(quantile_bins(tables_of(counts), n_bins), [0, 1])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(2, 12))
+def test_quantile_bins_are_at_most_as_many_as_asked_for(counts, n_bins):
+    assert len(quantile_bins(tables_of(counts), n_bins)) <= n_bins
+
+
+def buckets_of(labels, min_bucket):
+    """Buckets of rows with distinct values, as strings."""
+    counts = np.array([[label == "1"] for label in labels], dtype=float)
+    runs = LabelRuns.of(Tables(counts, np.ones(len(labels)), np.array([0, len(labels)])))
+    first, last = bucket_intervals(runs, min_bucket)
+    return [labels[start:stop] for start, stop in sorted(zip(first, last, strict=True))]
+
+
+def test_buckets_grow_until_one_kind_is_enough_and_while_only_that_follows():
+    assert buckets_of("0010011110101", 3) == ["00100", "1111", "0101"]
+    assert buckets_of("0101", 3) == ["0101"]
+    assert buckets_of("000000", 3) == ["000000"]
+    assert buckets_of("0110", 1) == ["0", "11", "0"]
+
+
+def test_small_batches_find_the_same_cuts(monkeypatch):
+    generator = np.random.default_rng(3)
+    values = generator.normal(size=300)
+    classes = np.floor(3 * (values + generator.normal(scale=0.2, size=300)))
+    expected = mdl_cut_points(values, classes)
+    assert len(expected) > 2
+    monkeypatch.setattr(discretize, "_PLACES", 7)
+    np.testing.assert_array_equal(mdl_cut_points(values, classes), expected)
