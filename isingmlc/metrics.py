@@ -1,0 +1,278 @@
+"""Measures of how well predicted label sets agree with the true ones; higher is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_number, check_option
+from isingmlc.data import (
+    BoolArray,
+    FloatArray,
+    _as_array,
+    _as_table,
+    _check_same_rows,
+    _is_unnamed,
+    _names,
+)
+
+
+def subset_accuracy(labels: Any, predicted: Any, sample_weight: Any = None) -> float:
+    """Give the share of rows whose label set is predicted exactly.
+
+    Parameters
+    ----------
+    labels : array_like, DataFrame or sparse, shape (n, K)
+        The true 0/1 labels.
+    predicted : array_like, DataFrame or sparse, shape (n, K)
+        The predicted 0/1 labels. Columns of two frames are matched by name, whatever their order;
+        otherwise by position.
+    sample_weight : array_like, shape (n,), optional
+        How much each row counts.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    DataError
+        When the two do not describe the same rows and labels, or are not coded 0/1.
+
+    Examples
+    --------
+    >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [0, 1]])
+    0.5
+    """
+    return _subset(*_check(labels, predicted, sample_weight))
+
+
+def hamming_score(labels: Any, predicted: Any, sample_weight: Any = None) -> float:
+    """Give the share of single labels that are predicted correctly.
+
+    Parameters
+    ----------
+    labels, predicted : array_like, DataFrame or sparse, shape (n, K)
+        True and predicted 0/1 labels; see `subset_accuracy`.
+    sample_weight : array_like, shape (n,), optional
+        How much each row counts.
+
+    Returns
+    -------
+    float
+        Between 0 and 1: one minus the Hamming loss.
+
+    Raises
+    ------
+    DataError
+        When the two do not describe the same rows and labels, or are not coded 0/1.
+
+    Examples
+    --------
+    >>> hamming_score([[1, 0], [1, 1]], [[1, 0], [0, 1]])
+    0.75
+    """
+    return _hamming(*_check(labels, predicted, sample_weight))
+
+
+def jaccard_score(
+    labels: Any, predicted: Any, empty: float = 0.0, sample_weight: Any = None
+) -> float:
+    """Give how much true and predicted label sets overlap, on average over rows.
+
+    The overlap of a row is the number of labels in both sets by the number in either.
+
+    Parameters
+    ----------
+    labels, predicted : array_like, DataFrame or sparse, shape (n, K)
+        True and predicted 0/1 labels; see `subset_accuracy`.
+    empty : {0.0, 1.0}
+        The overlap of two empty sets, which is 0/0. With 0, as in the paper's tables, rows
+        without labels gain nothing from being predicted so, and the measure may fall below
+        subset accuracy.
+    sample_weight : array_like, shape (n,), optional
+        How much each row counts.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    DataError
+        When the two do not describe the same rows and labels, or are not coded 0/1, or `empty`
+        is neither 0 nor 1.
+
+    Examples
+    --------
+    >>> jaccard_score([[1, 0], [1, 1], [0, 0]], [[1, 0], [0, 1], [0, 0]])
+    0.5
+    >>> round(jaccard_score([[1, 0], [1, 1], [0, 0]], [[1, 0], [0, 1], [0, 0]], empty=1), 3)
+    0.833
+    """
+    return _jaccard(*_check(labels, predicted, sample_weight), _check_empty(empty))
+
+
+def evaluate(
+    labels: Any, predicted: Any, empty: float = 0.0, sample_weight: Any = None
+) -> pd.Series:
+    """Give all measures at once.
+
+    Parameters
+    ----------
+    labels, predicted : array_like, DataFrame or sparse, shape (n, K)
+        True and predicted 0/1 labels; see `subset_accuracy`.
+    empty : {0.0, 1.0}
+        The Jaccard measure of two empty sets; see `jaccard_score`.
+    sample_weight : array_like, shape (n,), optional
+        How much each row counts.
+
+    Returns
+    -------
+    Series
+        ``subset``, ``hamming`` and ``jaccard``.
+
+    Raises
+    ------
+    DataError
+        When the two do not describe the same rows and labels, or are not coded 0/1.
+
+    Examples
+    --------
+    >>> evaluate([[1, 0], [1, 1]], [[1, 0], [0, 1]])
+    subset     0.50
+    hamming    0.75
+    jaccard    0.75
+    Name: score, dtype: float64
+    """
+    overlap = _check_empty(empty)
+    pair = _check(labels, predicted, sample_weight)
+    scores = {
+        "subset": _subset(*pair),
+        "hamming": _hamming(*pair),
+        "jaccard": _jaccard(*pair, overlap),
+    }
+    return pd.Series(scores, name="score")
+
+
+METRICS: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {"subset": subset_accuracy, "hamming": hamming_score, "jaccard": jaccard_score}
+)
+"""The measures by the names that `evaluate` and ``metric=`` use."""
+
+
+def _subset(truth: BoolArray, guess: BoolArray, weights: FloatArray | None) -> float:
+    from sklearn.metrics import accuracy_score
+
+    return float(accuracy_score(truth, guess, sample_weight=weights))
+
+
+def _hamming(truth: BoolArray, guess: BoolArray, weights: FloatArray | None) -> float:
+    from sklearn.metrics import hamming_loss
+
+    return 1.0 - float(hamming_loss(truth, guess, sample_weight=weights))
+
+
+def _jaccard(truth: BoolArray, guess: BoolArray, weights: FloatArray | None, empty: float) -> float:
+    from sklearn.metrics import jaccard_score
+
+    # A label that no set has changes nothing; without it a single label were no set to sklearn.
+    truth, guess = (np.pad(sets, ((0, 0), (0, 1))) for sets in (truth, guess))
+    score = jaccard_score(
+        truth, guess, average="samples", sample_weight=weights, zero_division=empty
+    )
+    return float(score)
+
+
+def _check_empty(empty: Any) -> float:
+    number = check_number("empty", empty)
+    check_option("empty", number, (0.0, 1.0))
+    return number
+
+
+def _check(
+    labels: Any, predicted: Any, sample_weight: Any
+) -> tuple[BoolArray, BoolArray, FloatArray | None]:
+    """Bring true and predicted labels to two matrices with the same rows and columns."""
+    ours = _as_table(labels, "labels")
+    theirs = _match_columns(ours, _as_table(predicted, "predicted"))
+    _check_same_rows("labels", ours, "predicted", theirs)
+    weights = None if sample_weight is None else _check_weights(sample_weight, ours)
+    return _as_sets(ours, "labels"), _as_sets(theirs, "predicted"), weights
+
+
+def _match_columns(ours: Any, theirs: Any) -> Any:
+    """Put predicted columns into the order of the labels, by name where both have names."""
+    known, found = _names(ours, "labels", None), _names(theirs, "predicted", None)
+    if _has_names(ours) and _has_names(theirs) and known != found:
+        if set(known) != set(found):
+            lacking = [name for name in known if name not in found]
+            other = [name for name in found if name not in known]
+            problems = [f"lacks {exc.shorten(lacking)}"] if lacking else []
+            problems += [f"has {exc.shorten(other)} besides"] if other else []
+            raise exc.DataError(
+                f"predicted must have the columns of labels, but {' and '.join(problems)}. Take "
+                "the columns that both have, or rename them."
+            )
+        return theirs.set_axis(list(found), axis=1)[list(known)]
+    if len(known) != len(found):
+        raise exc.DataError(
+            f"predicted must have the {len(known)} column(s) of labels, but has {len(found)}. "
+            "Predict all of the labels."
+        )
+    return theirs
+
+
+def _has_names(table: Any) -> bool:
+    return isinstance(table, pd.DataFrame) and not _is_unnamed(table.columns)
+
+
+def _as_sets(table: Any, argument: str) -> BoolArray:
+    """Give a matrix of 0/1 values as booleans; anything else, NaN too, is an error."""
+    if isinstance(table, pd.DataFrame):
+        cells = table.to_numpy()
+    else:
+        cells = table.toarray() if sparse.issparse(table) else table
+    if cells.dtype.kind == "O":
+        # pandas' NA is neither equal to a number nor not.
+        cells = np.where(pd.isna(cells), np.nan, cells)
+    ones: BoolArray = cells == 1
+    usable = ones | (cells == 0)
+    if not usable.all():
+        row, column = np.argwhere(~usable)[0].tolist()
+        name = _names(table, argument, None)[column] if _has_names(table) else column
+        value = cells[row, column]
+        value = value.item() if isinstance(value, np.generic) else value
+        raise exc.DataError(
+            f"{argument} must be coded 0/1, but column {name!r} holds {value!r} in row {row}. Code "
+            f"it first, e.g. {argument} = ({argument} > 0.5).astype(int) for probabilities, and "
+            "leave out rows with missing values."
+        )
+    return ones.astype(np.bool_, copy=False)
+
+
+def _check_weights(given: Any, rows: Any) -> FloatArray:
+    cells = given if isinstance(given, pd.Series) else _as_array(given, "sample_weight")
+    if cells.ndim != 1:
+        raise exc.DataError(
+            f"sample_weight must hold one number a row, but its shape is {cells.shape}."
+        )
+    _check_same_rows("labels", rows, "sample_weight", cells)
+    try:
+        weights = np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.full(len(cells), np.nan)
+    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
+        raise exc.DataError(
+            "sample_weight must be finite and not negative, and not all zero, but is "
+            f"{exc.shorten(cells)}. 0 leaves a row out."
+        )
+    return weights

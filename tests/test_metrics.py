@@ -1,0 +1,206 @@
+"""Measures of predicted label sets: the paper's definitions, ties to each other, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from isingmlc.exceptions import DataError
+from isingmlc.metrics import METRICS, evaluate, hamming_score, jaccard_score, subset_accuracy
+
+TRUE = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 0]])
+GUESS = np.array([[1, 0, 0], [0, 0, 0], [1, 1, 0], [1, 0, 1]])
+LABELS = pd.DataFrame(TRUE, columns=["beach", "sunset", "urban"])
+PREDICTED = pd.DataFrame(GUESS, columns=LABELS.columns)
+
+pairs = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
+    lambda shape: st.tuples(*[hnp.arrays(np.bool_, shape)] * 2)
+)
+many = settings(deadline=None, max_examples=50)
+
+
+def by_definition(truth, guess, empty):
+    """Give the measures row by row, as the paper writes them."""
+    rows = []
+    for true, predicted in zip(truth, guess, strict=True):
+        both = sum(bool(a) and bool(b) for a, b in zip(true, predicted, strict=True))
+        either = sum(bool(a) or bool(b) for a, b in zip(true, predicted, strict=True))
+        equal = [a == b for a, b in zip(true, predicted, strict=True)]
+        overlap = both / either if either else empty
+        rows.append((all(equal), sum(equal) / len(equal), overlap))
+    return np.mean(rows, axis=0)
+
+
+def test_measures_of_a_small_example_are_those_counted_by_hand():
+    scores = evaluate(TRUE, GUESS)
+    assert scores.index.tolist() == ["subset", "hamming", "jaccard"]
+    # Rows: one of two labels found; both sets empty; exact; three labels wrong.
+    np.testing.assert_allclose(scores, [2 / 4, 8 / 12, (1 / 2 + 0 + 1 + 0) / 4])
+
+
+def test_two_empty_sets_overlap_by_what_the_argument_says():
+    assert jaccard_score(TRUE, GUESS) == pytest.approx(1.5 / 4)
+    assert jaccard_score(TRUE, GUESS, empty=1) == pytest.approx(2.5 / 4)
+    assert evaluate(TRUE, GUESS, empty=1.0)["jaccard"] == pytest.approx(2.5 / 4)
+    none = np.zeros((3, 2))
+    assert evaluate(none, none).tolist() == [1, 1, 0]
+    assert evaluate(none, none, empty=1).tolist() == [1, 1, 1]
+
+
+@many
+@given(pairs, st.sampled_from([0.0, 1.0]))
+def test_measures_are_the_paper_s_definitions(pair, empty):
+    expected = by_definition(*pair, empty)
+    np.testing.assert_allclose(evaluate(*pair, empty), expected, rtol=1e-12, atol=1e-15)
+
+
+@many
+@given(pairs)
+def test_measures_keep_their_order(pair):
+    with_empty, without = evaluate(*pair, empty=1), evaluate(*pair)
+    assert ((with_empty >= 0) & (with_empty <= 1)).all()
+    assert with_empty["subset"] <= with_empty["jaccard"] + 1e-12
+    assert with_empty["jaccard"] <= with_empty["hamming"] + 1e-12
+    assert without["jaccard"] <= with_empty["jaccard"]
+
+
+@many
+@given(pairs, st.randoms(use_true_random=False))
+def test_a_weight_counts_a_row_that_often(pair, random):
+    times = [random.randint(0, 3) for _ in pair[0]]
+    times[0] += 1
+    weighted = evaluate(*pair, sample_weight=times)
+    repeated = evaluate(*(np.repeat(part, times, axis=0) for part in pair))
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_registry_holds_the_measures_that_evaluate_gives(name):
+    assert METRICS[name](TRUE, GUESS) == pytest.approx(evaluate(TRUE, GUESS)[name])
+    weights = [1, 2, 3, 4]
+    weighted = METRICS[name](TRUE, GUESS, sample_weight=weights)
+    assert weighted == pytest.approx(evaluate(TRUE, GUESS, sample_weight=weights)[name])
+
+
+def test_the_registry_can_not_be_changed():
+    with pytest.raises(TypeError):
+        METRICS["other"] = subset_accuracy
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.asarray,
+        np.ndarray.tolist,
+        lambda cells: cells.astype(bool),
+        lambda cells: cells.astype(float),
+        lambda cells: cells.astype(object),
+        sparse.csr_array,
+        sparse.csc_matrix,
+        sparse.lil_array,
+        pd.DataFrame,
+        lambda cells: pd.DataFrame(cells).astype("boolean"),
+        lambda cells: pd.DataFrame(cells).astype("Int8"),
+        lambda cells: pd.DataFrame(cells).astype(pd.SparseDtype(int, 0)),
+        lambda cells: [pd.Series(column) for column in cells.T],
+    ],
+)
+def test_all_kinds_of_tables_give_the_same(convert):
+    expected = evaluate(TRUE, GUESS)
+    pd.testing.assert_series_equal(evaluate(convert(TRUE), convert(GUESS)), expected)
+    pd.testing.assert_series_equal(evaluate(TRUE, convert(GUESS)), expected)
+
+
+def test_a_single_label_is_a_set_too():
+    truth, guess = np.array([[1], [1], [0], [0]]), np.array([[1], [0], [0], [1]])
+    assert evaluate(truth, guess).tolist() == [0.5, 0.5, 0.25]
+
+
+def test_columns_of_frames_are_matched_by_name():
+    shuffled = PREDICTED[["urban", "beach", "sunset"]]
+    pd.testing.assert_series_equal(evaluate(LABELS, shuffled), evaluate(LABELS, PREDICTED))
+    # By position the measures would be others.
+    assert not evaluate(TRUE, shuffled.to_numpy()).equals(evaluate(LABELS, shuffled))
+    assert shuffled.columns.tolist() == ["urban", "beach", "sunset"]
+
+
+def test_arrays_are_matched_by_position():
+    expected = evaluate(TRUE, GUESS)
+    pd.testing.assert_series_equal(evaluate(LABELS, GUESS), expected)
+    pd.testing.assert_series_equal(evaluate(LABELS, pd.DataFrame(GUESS)), expected)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "words"),
+    [
+        (PREDICTED.rename(columns={"urban": "city"}), ("lacks 'urban'", "has 'city' besides")),
+        (PREDICTED.drop(columns="urban"), ("lacks 'urban'",)),
+        (PREDICTED.assign(field=0), ("has 'field' besides",)),
+        (GUESS[:, :2], ("3 column(s)", "has 2")),
+        (GUESS[:3], ("labels has 4 rows and predicted has 3",)),
+        (PREDICTED.set_axis(list("abcd")), ("labels and predicted", "indexes differ")),
+        (PREDICTED * 0.4, ("predicted", "'beach'", "holds 0.4 in row 0", "(predicted > 0.5)")),
+        (PREDICTED * 2, ("predicted", "holds 2 ")),
+        (PREDICTED.astype(float).replace(0, np.nan), ("predicted", "holds nan", "missing values")),
+        (PREDICTED.astype("Int8").replace(0, pd.NA), ("predicted", "holds nan")),
+        (PREDICTED.astype(object).replace(0, pd.NA), ("predicted", "holds nan")),
+        (PREDICTED.astype(object).replace(0, None).to_numpy(), ("predicted", "holds nan")),
+        (PREDICTED.astype(str), ("predicted", "holds '1'")),
+        (GUESS * 1j, ("predicted", "column 0")),
+        (np.ma.masked_equal(GUESS, 1), ("predicted", "holds nan")),
+        (sparse.csr_array(3 * GUESS), ("predicted", "holds 3")),
+        (GUESS[:, 0], ("predicted must be two-dimensional",)),
+        ([[1, 0, 0], [0, 1]], ("predicted must be rectangular",)),
+        (None, ("predicted must be a table", "NoneType")),
+        (np.empty((0, 3)), ("predicted must have at least one row",)),
+        (PREDICTED.set_axis(["a", "a", "b"], axis=1), ("predicted", "'a' more than once")),
+    ],
+)
+@pytest.mark.parametrize("measure", [evaluate, *METRICS.values()])
+def test_predictions_that_do_not_fit_are_refused_with_what_is_wrong(measure, predicted, words):
+    with pytest.raises(DataError) as caught:
+        measure(LABELS, predicted)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_labels_that_are_not_binary_are_refused_by_name():
+    with pytest.raises(DataError, match="labels must be coded 0/1, but column 'sunset' holds -1"):
+        hamming_score(2 * LABELS - 1, PREDICTED)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([1, 2, 3], "sample_weight has 3"),
+        (np.ones((4, 1)), r"one number a row, but its shape is \(4, 1\)"),
+        ([1, -1, 1, 1], "not negative"),
+        ([1, np.nan, 1, 1], "finite"),
+        ([1, np.inf, 1, 1], "finite"),
+        ([0, 0, 0, 0], "not all zero"),
+        (list("abcd"), "finite"),
+        (pd.Series(1.0, list("abcd")), "labels and sample_weight are pandas objects"),
+        (1.0, "one number a row"),
+    ],
+)
+def test_weights_that_can_not_be_used_are_refused(weights, words):
+    with pytest.raises(DataError, match=words):
+        evaluate(LABELS, PREDICTED, sample_weight=weights)
+
+
+@pytest.mark.parametrize("empty", [0.5, 2, -1, np.nan, "1", None])
+def test_two_empty_sets_overlap_fully_or_not_at_all(empty):
+    for measure in (evaluate, jaccard_score):
+        with pytest.raises(DataError, match="empty must be"):
+            measure(TRUE, GUESS, empty=empty)
+
+
+def test_nothing_handed_in_is_changed():
+    labels, predicted, weights = LABELS.copy(), PREDICTED.copy(), np.ones(4)
+    evaluate(labels, predicted[["urban", "beach", "sunset"]], sample_weight=weights)
+    pd.testing.assert_frame_equal(labels, LABELS)
+    pd.testing.assert_frame_equal(predicted, PREDICTED)
+    assert (weights == 1).all()
