@@ -14,6 +14,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
 from isingmlc.data import FloatArray, StrArray
+from isingmlc.plot_methods import EdgePlots
 from isingmlc.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, weighted_chi2_sf
 from isingmlc.readonly import table
 
@@ -187,7 +188,7 @@ class GivenPvalues:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EdgeTests:
+class EdgeTests(EdgePlots):
     """Tests of all feature–label edges.
 
     Attributes

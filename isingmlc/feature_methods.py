@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from isingmlc.arguments import RandomState, check_option
+from isingmlc.arguments import RandomState
 
 if TYPE_CHECKING:
     from isingmlc.edge_tests import EdgeTests
@@ -283,27 +283,38 @@ class FeatureMethods:
 
         return theorem_bound(self._fit, feature, label, a, coefficient_range)
 
-    def rank_features(self, method: str = "score") -> FeatureRanking:
+    def rank_features(self, method: str = "score", **options: Any) -> FeatureRanking:
         """Rank the features by how much they matter to the labels.
 
         Parameters
         ----------
-        method : {"score"}
-            The sum over labels of the score statistics.
+        method : str
+            How importance is measured; `isingmlc.rank_features` lists the methods. Those that
+            need label models use this fit.
+        **options
+            Options of the method.
 
         Returns
         -------
         FeatureRanking
             The features, best first.
 
+        See Also
+        --------
+        isingmlc.rank_features : the same from labels and features.
+
         Examples
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> im.IsingModel(data.labels, data.features).fit().rank_features().top(2)
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.rank_features().top(2)
         ('age', 'bmi')
+        >>> interacting = res.rank_features(method="interaction")
+        >>> interacting.table().loc["deprivation_decile", "strongest_pair"]
+        'depression × asthma'
         """
-        from isingmlc.ranking import rank_by_score
+        from isingmlc.ranking_methods import find_method
 
-        check_option("method", method, ("score",))
-        return rank_by_score(self.score_test())
+        found = find_method(method, options)
+        return found.rank(self._fit if found.needs_fit else self._fit.model, **options)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from isingmlc import exceptions as exc
 from isingmlc import readonly
 from isingmlc.arguments import check_count, check_number, check_option
 from isingmlc.data import FloatArray, StrArray
+from isingmlc.plot_methods import RankingPlots, RocPlots
 from isingmlc.pvalues import METHODS
 from isingmlc.pvalues import adjust as adjust_pvalues
 
@@ -39,6 +39,8 @@ class FeatureScores:
         p-values of the features, where the method has any.
     pairs : ndarray, shape (p, K(K−1)/2), or None
         What each pair of labels adds, pairs in the order of ``itertools.combinations``.
+    notes : tuple of str
+        What to keep in mind, in sentences.
     """
 
     importance: FloatArray
@@ -47,10 +49,11 @@ class FeatureScores:
     label_reason: StrArray
     pvalue: FloatArray | None = None
     pairs: FloatArray | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureRanking:
+class FeatureRanking(RankingPlots):
     """Features in order of importance.
 
     Attributes
@@ -65,8 +68,6 @@ class FeatureRanking:
         `label_reason` give them with names.
     settings : mapping
         The options of the method.
-    notes : tuple of str
-        What to keep in mind, in sentences.
 
     See Also
     --------
@@ -90,8 +91,7 @@ class FeatureRanking:
     features: tuple[str, ...]
     labels: tuple[str, ...]
     scores: FeatureScores
-    settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    notes: tuple[str, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         names = exc.shorten(self.order)
@@ -228,11 +228,11 @@ class FeatureRanking:
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> print(im.rank_features(data.labels, data.features).summary(top=2))
-                              Feature Ranking                     
+                              Feature Ranking
         =====================================================
         Method:            score    Labels:            6 of 6
         Features:             30    p-values:             yes
-                      The 2 best of 30 features             
+                      The 2 best of 30 features
         =====================================================
         feature strongest          rank importance     pvalue
         -----------------------------------------------------
@@ -392,7 +392,7 @@ class FeatureRanking:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingRoc:
+class RankingRoc(RocPlots):
     """How well a ranking puts relevant features first.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,9 @@ from isingmlc.printing import COLUMN, IsingSummary, Table, list_rows, shorten_na
 if TYPE_CHECKING:
     from isingmlc.edge_tests import EdgeTests
     from isingmlc.ranking import FeatureRanking
+    from isingmlc.regularized_results import RegularizedIsingResults
     from isingmlc.results import IsingResults
+    from isingmlc.selection import SelectionResult
 
 # Up to so many labels every label has a table of its own; beyond, the strongest pairs share one.
 MAX_BLOCKS = 8
@@ -141,7 +144,126 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
                 f"{len(names)} {what}{'s' if len(names) > 1 else ''} not used ({reason}): "
                 f"{_list(names, what)}."
             )
-    return IsingSummary([head, table], [*notes, *ranking.notes])
+    return IsingSummary([head, table], [*notes, *ranking.scores.notes])
+
+
+def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
+    """Summarise a sparse network of labels.
+
+    Parameters
+    ----------
+    results : RegularizedIsingResults
+        The network.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the strongest edges, the labels where they are few, notes.
+    """
+    edges = results.to_frame()
+    listed = edges.head(N_STRONGEST)
+    diagnostics = results.diagnostics.assign(threshold=results.thresholds)
+    fitted = diagnostics[diagnostics["reason"] == "ok"]
+    tables = []
+    if len(edges):
+        weights = dict.fromkeys(("weight", "first_model", "second_model"), "{:.4f}")
+        title = f"The {len(listed)} strongest of {len(edges)} edges"
+        title = title if len(listed) < len(edges) else "Edges"
+        tables.append(list_rows(listed, ["first", "second"], weights, title))
+    if 0 < len(fitted) <= N_STRONGEST:
+        numbers = {"threshold": "{:.4f}", "lam": "{:.4g}", "n_nonzero": "{:d}", "edges": "{:d}"}
+        frame = fitted.rename_axis("label").reset_index()
+        tables.append(list_rows(frame, ["label"], numbers, "Labels"))
+    n_labels = len(results.label_names)
+    left = [
+        ("Labels:", f"{len(fitted)} of {n_labels}"),
+        ("Features:", f"{len(results.feature_names)}"),
+        ("Criterion:", results.criterion),
+        ("Gamma:", f"{results.gamma:g}" if results.criterion == "ebic" else "--"),
+        ("Rule:", results.rule),
+    ]
+    right = [
+        ("No. Observations:", f"{results.nobs:g}"),
+        ("Edges:", f"{results.n_edges} of {n_labels * (n_labels - 1) // 2}"),
+        ("Density:", f"{results.density:.3f}"),
+        ("Largest violation:", f"{fitted['kkt'].max():.1e}" if len(fitted) else "--"),
+        ("Converged:", "yes" if results.converged else "NO"),
+    ]
+    width = max([table.width for table in tables], default=0)
+    head = two_columns("Sparse Ising Network", left, right, width)
+    tables = [_widen(table, head.width) for table in tables]
+    return IsingSummary([head, *tables], _about_network(results, diagnostics))
+
+
+def _widen(table: Table, width: int) -> Table:
+    """Give the first column of a table with a header what it lacks to a width."""
+    assert table.header is not None
+    first = table.widths[0] + width - table.width
+    header = [table.header[0].ljust(first), *table.header[1:]]
+    return replace(table, header=header, widths=[first, *table.widths[1:]])
+
+
+def _about_network(results: RegularizedIsingResults, diagnostics: pd.DataFrame) -> list[str]:
+    """Say how to read the network, and which labels need attention."""
+    needed = "both coefficients" if results.rule == "and" else "one of the two coefficients"
+    notes = [f"An edge needs {needed} of a pair to differ from zero; its weight is their mean."]
+    for reason, names in diagnostics.groupby("reason", sort=False).groups.items():
+        if reason != "ok":
+            notes.append(f"{_list(names)} {_be(names)} left out: {reason}.")
+    failed = diagnostics.index[~diagnostics["converged"]]
+    if len(failed):
+        notes.append(f"The fit of {_list(failed)} did not converge.")
+    return notes
+
+
+def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
+    """Summarise a choice of features.
+
+    Parameters
+    ----------
+    selection : SelectionResult
+        The choice.
+    top : int
+        How many of the chosen features to list.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the chosen features, the best size of each ranking that was tried, notes.
+    """
+    chosen = list(selection.features)
+    frame = selection.ranking.table().loc[chosen].reset_index()
+    listed = frame.head(check_count("top", top, 1))
+    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
+    title = f"The {len(listed)} best of {len(chosen)} chosen features"
+    tables = [
+        list_rows(
+            listed,
+            ["feature", "strongest"],
+            {name: form for name, form in digits.items() if name in frame},
+            title,
+        )
+    ]
+    validated = selection.n_validation > 0
+    left = [
+        ("Method:", selection.method),
+        ("Chosen:", f"{len(chosen)} of {len(selection.feature_names)}"),
+        ("Chosen by:", "validation" if validated else "p-values"),
+    ]
+    right = [
+        ("Rows to rank on:", f"{selection.n_train}"),
+        ("Rows to validate on:", f"{selection.n_validation}"),
+        (f"Score ({selection.metric}):", f"{selection.score:.4f}" if validated else "--"),
+    ]
+    path = selection.path
+    if len(path["method"].unique()) > 1:
+        best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable")
+        best = best.drop_duplicates("method")
+        measures = [name for name in best.columns if name not in ("method", "size", "score")]
+        forms = {"size": "{:d}", **dict.fromkeys(measures, "{:.4f}")}
+        tables.append(list_rows(best, ["method"], forms, "The best size of each ranking"))
+    head = two_columns("Feature Selection", left, right, tables[0].width)
+    return IsingSummary([head, *tables], list(selection.ranking.scores.notes))
 
 
 def _head(results: IsingResults, width: int) -> Table:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from isingmlc import exceptions as exc
+
 
 @dataclass(frozen=True, repr=False)
 class Dataset:
@@ -53,3 +55,33 @@ class Dataset:
             f"Dataset({self.name!r}: {n_rows} rows, {n_labels} labels, "
             f"{len(self.feature_names)} {kind}features)"
         )
+
+
+def open_dataset(labels: Any, features: Any, feature_names: Any) -> tuple[Any, Any, Any]:
+    """Take labels, features and their names out of a `Dataset`; leave anything else as it is.
+
+    Parameters
+    ----------
+    labels : Dataset or anything
+        What was passed as labels.
+    features, feature_names : anything
+        What was passed beside it; nothing may be, beside a `Dataset`.
+
+    Returns
+    -------
+    labels, features, feature_names
+        The three, as `IsingModel` takes them.
+
+    Raises
+    ------
+    DataError
+        When features were passed beside a `Dataset`.
+    """
+    if not isinstance(labels, Dataset):
+        return labels, features, feature_names
+    if features is not None or feature_names is not None:
+        raise exc.DataError(
+            "labels is a Dataset, which has features of its own. Pass the Dataset alone, or its "
+            ".labels with other features."
+        )
+    return labels.labels, labels.features, labels.feature_names

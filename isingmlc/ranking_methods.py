@@ -1,0 +1,527 @@
+"""The methods of ranking, by name, and `rank_features`, which runs one of them.
+
+A method is one function: it takes a fit (or a model, if it needs no fit) and its options by
+keyword, and gives a `FeatureRanking`. Put it into `RANKING_METHODS`, and every place that ranks
+features knows it and its options.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_number, check_option
+from isingmlc.baselines import br_filter, lp_filter, one_rule
+from isingmlc.data import FloatArray, StrArray
+from isingmlc.model import IsingModel
+from isingmlc.nodewise import METHODS as NULLS
+from isingmlc.pvalues import adjust
+from isingmlc.ranking import FeatureRanking, FeatureScores
+
+if TYPE_CHECKING:
+    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.results import IsingResults
+
+
+@dataclass(frozen=True)
+class RankingMethod:
+    """A method of ranking.
+
+    Attributes
+    ----------
+    rank : callable
+        Takes an `IsingResults` (or an `IsingModel`, if `needs_fit` is False) and options by
+        keyword; gives a `FeatureRanking`.
+    defaults : mapping
+        The options that the method takes, and their defaults.
+    needs_fit : bool
+        Whether the method looks at the fitted label models.
+    """
+
+    rank: Callable[..., FeatureRanking]
+    defaults: Mapping[str, object]
+    needs_fit: bool
+
+    @classmethod
+    def of(cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True) -> RankingMethod:
+        """Describe a function whose options are its arguments by keyword."""
+        return cls(rank, keyword_defaults(rank), needs_fit)
+
+
+def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
+    """Give the arguments that a function takes by keyword only, with their defaults.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    dict
+        Names and defaults.
+
+    Examples
+    --------
+    >>> keyword_defaults(rank_by_l1)
+    {'lam_ratio': 0.0001, 'min_count': 2, 'n_jobs': 1}
+    """
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+
+
+# Methods that the null model and the score tests carry
+
+
+def rank_by_score(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+    """Sum the score statistics of each feature over the labels (the paper's Algorithm 1)."""
+    edges = results.score_test(min_count=min_count)
+    pvalue = edges.feature_pvalue
+    return _from_edges(
+        "score",
+        results,
+        edges,
+        edges.arrays.statistic,
+        pvalue=None if pvalue is None else pvalue.to_numpy(),
+        min_count=min_count,
+    )
+
+
+def rank_by_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+    """Add the statistics of the products of features and labels (Algorithm 2)."""
+    edges = results.score_test(interactions="individual", min_count=min_count)
+    assert edges.products is not None
+    products = np.nan_to_num(edges.products.statistic)
+    # An edge whose feature is collinear may still have products that can be tested.
+    untested = np.isnan(edges.arrays.statistic) & np.isnan(edges.products.statistic).all(axis=2)
+    contributions = np.nan_to_num(edges.arrays.statistic) + products.sum(axis=2)
+    first, second = np.triu_indices(len(edges.labels), 1)
+    return _from_edges(
+        "interaction",
+        results,
+        edges,
+        np.where(untested, np.nan, contributions),
+        pairs=products[:, first, second] + products[:, second, first],
+        min_count=min_count,
+    )
+
+
+def rank_by_joint_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+    """Sum the joint statistics of each feature with all its products."""
+    edges = results.score_test(interactions="joint", min_count=min_count)
+    return _from_edges(
+        "interaction-joint", results, edges, edges.arrays.statistic, min_count=min_count
+    )
+
+
+def _from_edges(
+    method: str,
+    results: IsingResults,
+    edges: EdgeTests,
+    contributions: FloatArray,
+    *,
+    pvalue: FloatArray | None = None,
+    pairs: FloatArray | None = None,
+    **settings: object,
+) -> FeatureRanking:
+    """Make a ranking from tests of edges."""
+    null: dict[str, object] = {"null": results.method}
+    if results.method == "ridge":
+        null["alpha"] = results.settings.alpha
+    feature_reason, label_reason = _reasons(edges.arrays.reason, contributions)
+    unused = feature_reason != "ok"
+    if pvalue is not None:
+        # Nothing was tested: there is no p-value, not one of 1.
+        pvalue = np.where(unused, np.nan, pvalue)
+    return FeatureRanking(
+        method,
+        edges.features,
+        edges.labels,
+        FeatureScores(
+            np.nansum(contributions, axis=1),
+            contributions,
+            feature_reason,
+            label_reason,
+            pvalue,
+            pairs,
+            (f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
+        ),
+        {**null, **settings},
+    )
+
+
+def _reasons(reason: StrArray, contributions: FloatArray) -> tuple[StrArray, StrArray]:
+    """Say of each feature and of each label why it adds nothing, from the reasons of edges."""
+    used = ~np.isnan(contributions)
+    about_labels = ("constant-label", "determined-label", "too-rare")
+    label_reason = np.where(np.isin(reason[0], about_labels), reason[0], "ok").astype(object)
+    tested = np.flatnonzero(label_reason == "ok")
+    feature_reason = np.full(len(reason), "no-testable-label", dtype=object)
+    if len(tested):
+        feature_reason[:] = reason[:, tested[0]]
+    feature_reason[used.any(axis=1)] = "ok"
+    return feature_reason, label_reason
+
+
+# l1-penalised regressions on all features at once
+
+
+def rank_by_l1(
+    model: IsingModel, *, lam_ratio: float = 1e-4, min_count: int = 2, n_jobs: int = 1
+) -> FeatureRanking:
+    """Sum the absolute coefficients of l1-penalised label models with all features."""
+    from isingmlc.l1 import fit_l1
+
+    rows = model.rows("method='l1'")
+    fits = fit_l1(rows, lam_ratio, min_count=min_count, n_jobs=n_jobs)
+    contributions = np.abs(fits.coefficients)
+    scores = FeatureScores(
+        np.nansum(contributions, axis=1),
+        contributions,
+        fits.feature_reason,
+        fits.label_reason,
+        notes=fits.notes,
+    )
+    settings = {"lam_ratio": lam_ratio, "min_count": min_count}
+    return FeatureRanking("l1", model.feature_names, model.label_names, scores, settings)
+
+
+def rank_by_score_and_l1(
+    results: IsingResults,
+    *,
+    keep: float = 0.2,
+    keep_pvalue: float | None = None,
+    lam_ratio: float = 1e-4,
+    min_count: int = 2,
+    n_jobs: int = 1,
+) -> FeatureRanking:
+    """Rank by l1 the features that the score keeps; the others follow in the score's order."""
+    from isingmlc.l1 import fit_l1
+
+    screening = rank_by_score(results, min_count=min_count)
+    kept = _kept(screening, keep, keep_pvalue)
+    rows = results.model.rows("method='score+l1'")
+    fits = fit_l1(rows, lam_ratio, kept, min_count=min_count, n_jobs=n_jobs)
+    contributions = np.full(screening.scores.contributions.shape, np.nan)
+    contributions[kept] = np.abs(fits.coefficients)
+    # Kept features have 1 plus their coefficients, the others a share of 1 that grows with their
+    # score: one scale, on which every kept feature precedes every other.
+    score = screening.scores.importance
+    importance = score / (1 + score)
+    importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
+    feature_reason = np.where(
+        screening.scores.feature_reason == "ok", "screened-out", screening.scores.feature_reason
+    ).astype(object)
+    feature_reason[kept] = fits.feature_reason
+    note = (
+        f"Score tests kept {len(kept)} of {len(score)} features, which l1-penalised models ranked; "
+        "the others follow in the order of their scores. The importance of a kept feature is 1 "
+        "plus the sum of its absolute coefficients, that of another with score s is s/(1 + s)."
+    )
+    settings = {"keep": keep} if keep_pvalue is None else {"keep_pvalue": keep_pvalue}
+    return FeatureRanking(
+        "score+l1",
+        screening.features,
+        screening.labels,
+        FeatureScores(
+            importance,
+            contributions,
+            feature_reason,
+            fits.label_reason,
+            notes=(*screening.scores.notes, *fits.notes, note),
+        ),
+        {**screening.settings, **settings, "lam_ratio": lam_ratio},
+    )
+
+
+def _kept(screening: FeatureRanking, keep: float, keep_pvalue: float | None) -> Any:
+    """Find the positions of the features that a screening keeps, in the user's order."""
+    scores = screening.scores
+    if keep_pvalue is None:
+        share = check_number("keep", keep, above=0, below=np.nextafter(1, 2))
+        size = max(1, round(share * len(scores.importance)))
+        best_first = np.argsort(-scores.importance, kind="stable")
+        return np.sort(best_first[:size])
+    level = check_number("keep_pvalue", keep_pvalue, above=0, below=1)
+    assert scores.pvalue is not None
+    kept = np.flatnonzero(adjust(scores.pvalue, "fdr_bh", alpha=level) <= level)
+    if not len(kept):
+        raise exc.ModelError(
+            f"keep_pvalue={level:g} keeps no feature: the smallest adjusted p-value is larger. "
+            "Raise it, or keep a share of the features with keep=0.2."
+        )
+    return kept
+
+
+# Filters that know nothing of a network
+
+
+def by_filter(
+    name: str, score: Callable[..., FeatureScores], *criterion: str, per_label: bool = True
+) -> RankingMethod:
+    """Make a method of a filter.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    score : callable
+        Takes rows, the criterion if there is one, and options by keyword; gives `FeatureScores`.
+    *criterion : str
+        What the filter computes, where it can compute several things.
+    per_label : bool
+        Whether it scores features for each label, or for the labelset.
+
+    Returns
+    -------
+    RankingMethod
+        The method.
+    """
+    defaults = keyword_defaults(score)
+
+    def rank(model: IsingModel, **options: Any) -> FeatureRanking:
+        settings = {**defaults, **options}
+        scores = score(model.rows(f"method={name!r}"), *criterion, **settings)
+        for how_not_what in ("n_jobs", "random_state"):
+            settings.pop(how_not_what, None)
+        labels = model.label_names if per_label else ("labelset",)
+        return FeatureRanking(name, model.feature_names, labels, scores, settings)
+
+    return RankingMethod(rank, defaults, needs_fit=False)
+
+
+RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
+    {
+        "score": RankingMethod.of(rank_by_score),
+        "interaction": RankingMethod.of(rank_by_interaction),
+        "interaction-joint": RankingMethod.of(rank_by_joint_interaction),
+        "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
+        "score+l1": RankingMethod.of(rank_by_score_and_l1),
+        "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
+        "br-ig": by_filter("br-ig", br_filter, "ig"),
+        "lp-chi2": by_filter("lp-chi2", lp_filter, "chi2", per_label=False),
+        "lp-ig": by_filter("lp-ig", lp_filter, "ig", per_label=False),
+        "oner": by_filter("oner", one_rule),
+    }
+)
+
+
+def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
+    """Find a method by its name and see that it has the options.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    options : mapping
+        Options for it.
+
+    Returns
+    -------
+    RankingMethod
+        The method.
+
+    Raises
+    ------
+    DataError
+        When there is no such method, or it has no such option.
+
+    Examples
+    --------
+    >>> find_method("score", {}).defaults
+    {'min_count': 2}
+    """
+    check_option("method", method, tuple(RANKING_METHODS))
+    found = RANKING_METHODS[method]
+    unknown = [name for name in options if name not in found.defaults]
+    if unknown:
+        raise exc.DataError(
+            f"method {method!r} has no option {exc.shorten(unknown)}: its options are "
+            f"{exc.shorten(found.defaults, limit=20)}."
+        )
+    return found
+
+
+def check_request(
+    method: str, null: str, alpha: float | None, options: Mapping[str, object]
+) -> RankingMethod:
+    """Find a method and see that it has the options and the null model.
+
+    Parameters
+    ----------
+    method, null, alpha, options
+        As `rank_features` takes them.
+
+    Returns
+    -------
+    RankingMethod
+        The method.
+
+    Raises
+    ------
+    DataError
+        When one of them does not exist or does not belong to the method.
+    """
+    found = find_method(method, options)
+    check_option("null", null, NULLS)
+    if not found.needs_fit and (null != "mle" or alpha is not None):
+        users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
+        raise exc.DataError(
+            f"null and alpha are for methods with label models ({exc.shorten(users)}), but method "
+            f"is {method!r}. Leave them out."
+        )
+    return found
+
+
+class Ranker:
+    """Ranks the features of one model by several methods; a label model is fitted once.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Labels and features.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> ranker = Ranker(im.IsingModel(im.datasets.load_example()))
+    >>> ranker.rank("score").top(2), ranker.rank("interaction-joint").top(2)
+    (('age', 'bmi'), ('age', 'bmi'))
+    """
+
+    def __init__(self, model: IsingModel) -> None:
+        self.model = model
+        self._fits: dict[tuple[str, float | None], IsingResults] = {}
+
+    def rank(
+        self, method: str, *, null: str = "mle", alpha: float | None = None, **options: Any
+    ) -> FeatureRanking:
+        """Rank the features by one method.
+
+        Parameters
+        ----------
+        method, null, alpha, **options
+            As `rank_features` takes them.
+
+        Returns
+        -------
+        FeatureRanking
+            The ranking.
+        """
+        found = check_request(method, null, alpha, options)
+        if not found.needs_fit:
+            return found.rank(self.model, **options)
+        if (null, alpha) not in self._fits:
+            self._fits[null, alpha] = self.model.fit(method=null, alpha=alpha)
+        return found.rank(self._fits[null, alpha], **options)
+
+
+def rank_features(
+    labels: Any,
+    features: Any = None,
+    method: str = "score",
+    *,
+    null: str = "mle",
+    alpha: float | None = None,
+    intercept: bool = True,
+    freq_weights: Any = None,
+    missing: str = "raise",
+    label_names: Sequence[object] | None = None,
+    feature_names: Sequence[object] | None = None,
+    **options: Any,
+) -> FeatureRanking:
+    r"""Rank features by how much they matter to the labels.
+
+    Parameters
+    ----------
+    labels, features, intercept, freq_weights, missing, label_names, feature_names
+        As `IsingModel` takes them.
+    method : str
+        How importance is measured.
+
+        - ``"score"``: the sum over labels of score statistics [1]_; has p-values.
+        - ``"interaction"``: the same, with the statistics of the products of the feature with
+          every other label added.
+        - ``"interaction-joint"``: the sum over labels of the joint statistics of the feature and
+          its products.
+        - ``"l1"``: the sum of absolute coefficients of l1-penalised regressions of each label on
+          the other labels and all features.
+        - ``"score+l1"``: ``score`` keeps some features, ``l1`` ranks those.
+        - ``"br-chi2"``, ``"br-ig"``: chi-square or information gain of the feature for each
+          label by itself.
+        - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
+        - ``"oner"``: accuracy of Holte's one-feature rules.
+    null : {"mle", "ridge", "firth"}
+        How the label models of ``score``, ``interaction``, ``interaction-joint`` and ``score+l1``
+        are fitted. Where labels nearly determine each other, ``"ridge"`` keeps them testable.
+    alpha : float, optional
+        The penalty of ``null="ridge"``; 1 where not given.
+    **options
+        Options of the method:
+
+        - ``min_count`` (score, interaction, interaction-joint, l1, score+l1): labels with fewer
+          rows of one kind in play are not used. For ``lp-chi2`` and ``lp-ig`` rows whose labelset
+          is rarer than this are left out.
+        - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
+          coefficients vanish; 0.0001.
+        - ``keep`` (score+l1): share of the features that is kept, 0.2; or ``keep_pvalue``: keep
+          those whose p-value, adjusted for the false-discovery rate, is at most this.
+        - ``combine`` (br-chi2, br-ig, oner): ``"sum"``, ``"max"`` or ``"mean"`` over labels.
+        - ``discretize`` (br-chi2, br-ig, lp-chi2, lp-ig): how features with many values become
+          categories, ``"mdl"`` (minimum description length), ``"quantile"`` (``n_bins`` intervals)
+          or ``"none"``.
+        - ``estimator`` (br-ig, lp-ig): ``"plugin"``, or ``"knn"`` for nearest neighbours, with
+          ``n_neighbors`` and ``random_state``.
+        - ``min_bucket`` (oner): rows of one kind that an interval of a feature wants.
+        - ``n_jobs`` (l1, score+l1 and the filters): processes or threads; −1 for one a core.
+
+    Returns
+    -------
+    FeatureRanking
+        The features, best first.
+
+    Raises
+    ------
+    DataError
+        When there is no such method or option.
+
+    See Also
+    --------
+    IsingResults.rank_features : rank by a fit that is at hand.
+
+    References
+    ----------
+    .. [1] Teisseyre, P. (2016). Feature ranking for multi-label classification using Markov
+       networks. *Neurocomputing*. arXiv:1602.07464.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> im.rank_features(data.labels, data.features, method="score").top(3)
+    ('age', 'bmi', 'female')
+    >>> im.rank_features(data.labels, data.features, method="score", null="ridge").top(3)
+    ('age', 'bmi', 'female')
+    """
+    # A method or option that does not exist is said before the data are looked at.
+    check_request(method, null, alpha, options)
+    model = IsingModel(
+        labels,
+        features,
+        intercept=intercept,
+        freq_weights=freq_weights,
+        missing=missing,
+        label_names=label_names,
+        feature_names=feature_names,
+    )
+    return Ranker(model).rank(method, null=null, alpha=alpha, **options)

@@ -1,0 +1,551 @@
+"""From a ranking to a subset of features: chosen on a validation set, or by p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import RandomState, check_count, check_number, check_option, make_generator
+from isingmlc.classifiers import VaryingLabels, logistic_chain
+from isingmlc.data import BoolArray, Features, IntArray, ModelData, prepare, prepare_labels
+from isingmlc.datasets._base import open_dataset
+from isingmlc.labelsets import dense
+from isingmlc.metrics import METRICS, evaluate
+from isingmlc.model import IsingModel
+from isingmlc.plot_methods import SelectionPlots
+from isingmlc.pvalues import adjust as adjust_pvalues
+from isingmlc.ranking import FeatureRanking
+from isingmlc.ranking_methods import Ranker, check_request
+from isingmlc.readonly import table
+
+if TYPE_CHECKING:
+    from isingmlc.printing import IsingSummary
+
+# Conditional and marginal relevance differ from one data set to the next: these four rankings
+# cover both, and the validation set chooses among them.
+AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("score", {}),
+    ("score", {"null": "ridge"}),
+    ("interaction", {}),
+    ("score+l1", {}),
+)
+# Chosen columns up to this many bytes are made dense: chains work much faster on them.
+_DENSE_BYTES = 2**28
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionResult(SelectionPlots):
+    """A chosen subset of features and the classifier that uses it.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The chosen features, best first.
+    method : str
+        The ranking that they are the first of.
+    classifier : estimator
+        Fitted to all rows, on the chosen columns in the order of `features`.
+    ranking : FeatureRanking
+        The ranking; of the training part, where a validation set chose.
+    metric : str
+        What was maximised on the validation set.
+    n_train, n_validation : int
+        Rows of the two parts; no row for validation where p-values chose.
+    label_names, feature_names : tuple of str
+        Names of all labels and features.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> sel = im.select_features(data.labels, data.features, random_state=0)
+    >>> sel.features[:2]
+    ('age', 'bmi')
+    >>> sel.evaluate(data.labels, data.features).index.tolist()
+    ['subset', 'hamming', 'jaccard']
+    """
+
+    features: tuple[str, ...]
+    method: str
+    classifier: VaryingLabels
+    ranking: FeatureRanking
+    metric: str
+    scores: pd.DataFrame
+    n_train: int
+    n_validation: int
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"SelectionResult({len(self.features)} of {len(self.feature_names)} features by "
+            f"{self.method}: {exc.shorten(self.features)})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    @table
+    def path(self) -> pd.DataFrame:
+        """What was tried on the validation set, a row a ranking and size.
+
+        Columns method, size, score (the measure that was maximised) and all measures. Empty where
+        p-values chose.
+        """
+        return self.scores
+
+    @property
+    def score(self) -> float:
+        """Score of the chosen subset on the validation set; NaN where p-values chose."""
+        chosen = self.scores[
+            (self.scores["method"] == self.method) & (self.scores["size"] == len(self.features))
+        ]
+        return float(chosen["score"].iloc[0]) if len(chosen) else float("nan")
+
+    def predict(self, features: Any) -> pd.DataFrame:
+        """Predict the labels of other rows.
+
+        Parameters
+        ----------
+        features : array_like, DataFrame or sparse
+            A frame with the chosen features among its columns, or all features in the order of
+            the data that the choice was made on.
+
+        Returns
+        -------
+        DataFrame, rows × labels
+            Labels, 0 or 1.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> sel.predict(data.features.head(2)).shape
+        (2, 6)
+        """
+        columns = list(self.features)
+        if isinstance(features, pd.DataFrame):
+            known = features.rename(columns=str)
+            absent = [name for name in columns if name not in known.columns]
+            if absent:
+                raise exc.DataError(
+                    f"features must have the chosen columns, but {exc.shorten(absent)} are not "
+                    "there. Pass a frame with the names that the choice was made on."
+                )
+            values, index = known[columns].to_numpy(dtype=float), features.index
+        else:
+            rows = features if hasattr(features, "shape") else np.asarray(features)
+            if rows.ndim != 2 or rows.shape[1] != len(self.feature_names):
+                raise exc.DataError(
+                    f"features must have all {len(self.feature_names)} columns of the data that "
+                    f"the choice was made on, but its shape is {rows.shape}. Pass a DataFrame to "
+                    "have columns taken by name."
+                )
+            places = _places(self.features, self.feature_names)
+            values, index = _columns(rows, places), pd.RangeIndex(rows.shape[0])
+        predicted = self.classifier.predict(values)
+        return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
+
+    def evaluate(self, labels: Any, features: Any = None, *, empty: float = 0.0) -> pd.Series:
+        """Measure the predictions on other rows.
+
+        Parameters
+        ----------
+        labels : array_like, DataFrame or sparse, or Dataset
+            The true labels. A `Dataset` brings its features along.
+        features : array_like, DataFrame or sparse
+            As `predict` takes them.
+        empty : float
+            Jaccard score of a row with no label, truly and by prediction.
+
+        Returns
+        -------
+        Series
+            Entries subset, hamming and jaccard.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> sel.evaluate(data)["hamming"] > 0.7
+        np.True_
+        """
+        labels, features, _ = open_dataset(labels, features, None)
+        truth = prepare_labels(labels, self.label_names)
+        return evaluate(truth, self.predict(features).to_numpy(), empty=empty)
+
+    def summary(self, top: int = 20) -> IsingSummary:
+        """Summarise the choice.
+
+        Parameters
+        ----------
+        top : int
+            How many of the chosen features to list.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> print(sel.summary().as_text().splitlines()[0].strip())
+        Feature Selection
+        """
+        from isingmlc.summary import summarize_selection
+
+        return summarize_selection(self, top)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A ranking to be tried: its name in the tables, its method and options."""
+
+    name: str
+    method: str
+    options: Mapping[str, Any]
+
+
+def select_features(
+    labels: Any,
+    features: Any = None,
+    method: str | Sequence[Any] = "score",
+    *,
+    ranking: FeatureRanking | None = None,
+    alpha: float | None = None,
+    adjust: str = "fdr_bh",
+    max_features: int | float = 0.2,
+    grid: int | Sequence[int] | None = None,
+    validation: float = 0.3,
+    metric: str = "subset",
+    classifier: Any = None,
+    missing: str = "raise",
+    label_names: Sequence[object] | None = None,
+    feature_names: Sequence[object] | None = None,
+    random_state: RandomState = None,
+    n_jobs: int = 1,
+) -> SelectionResult:
+    """Choose a subset of features and fit a multi-label classifier on it.
+
+    Rows are split into two parts. Features are ranked on the first, a classifier is trained there
+    on the first 1, 2, … features of the ranking, and the number of features with the best score
+    on the second part is kept (the smaller, where two are equal). The classifier is then fitted
+    again on these features with all rows. With `alpha` there is no split: features are chosen by
+    the p-values of a ranking of all rows.
+
+    Parameters
+    ----------
+    labels, features, missing, label_names, feature_names
+        As `IsingModel` takes them.
+    method : str, list or "auto"
+        The ranking; see `rank_features`. A list tries several and lets the validation set choose
+        among them too; an entry may be a pair of a method and its options, such as
+        ``("score", {"null": "ridge"})``. ``"auto"`` tries ``score``, ``score`` with a ridge null,
+        ``interaction`` and ``score+l1``.
+    ranking : FeatureRanking, optional
+        A ranking to use instead of making one. It should not know the validation rows.
+    alpha : float, optional
+        Choose features whose adjusted p-value is at most this.
+    adjust : str
+        How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
+        `alpha` the false-discovery rate.
+    max_features : int or float
+        The most features to try: a number, or a share in (0, 1] of them all.
+    grid : int or sequence of int, optional
+        Which numbers of features to try: so many of them, spread evenly on a logarithmic scale, or
+        the given ones. All up to `max_features` where not given.
+    validation : float
+        Share of the rows that is kept for validation, in (0, 1).
+    metric : {"subset", "hamming", "jaccard"}
+        What is maximised on the validation rows.
+    classifier : estimator, optional
+        Any multi-label classifier of scikit-learn's kind; a chain of logistic regressions where
+        not given. A label that is constant in the training rows is predicted as its constant.
+    random_state : int, Generator or None
+        Source of the split.
+    n_jobs : int
+        Processes to use; −1 for one a core.
+
+    Returns
+    -------
+    SelectionResult
+        The features, what was tried, and the classifier.
+
+    Raises
+    ------
+    DataError
+        When an argument is out of range or the classifier takes no multi-label data.
+    ModelError
+        When no feature has a p-value up to `alpha`.
+
+    References
+    ----------
+    .. [1] Teisseyre, P. (2016). Feature ranking for multi-label classification using Markov
+       networks. *Neurocomputing*. arXiv:1602.07464.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> sel = im.select_features(data.labels, data.features, random_state=0)
+    >>> len(sel.features) <= 6
+    True
+    >>> sel.path.columns.tolist()
+    ['method', 'size', 'score', 'subset', 'hamming', 'jaccard']
+    """
+    check_option("metric", metric, tuple(METRICS))
+    share = check_number("validation", validation, above=0, below=1)
+    candidates = _candidates(method, ranking, alpha)
+    estimator = VaryingLabels(_check_classifier(classifier))
+    labels, features, feature_names = open_dataset(labels, features, feature_names)
+    data = prepare(
+        labels,
+        features,
+        missing=missing,
+        label_names=label_names,
+        feature_names=feature_names,
+    )
+    if data.features is None:
+        raise exc.ModelError(exc.NO_FEATURES)
+    if ranking is not None and ranking.features != data.feature_names:
+        raise exc.DataError(
+            "ranking must be of the features that are passed, in their order, but it has "
+            f"{len(ranking.features)} features ({exc.shorten(ranking.features)}) and there are "
+            f"{len(data.feature_names)} ({exc.shorten(data.feature_names)})."
+        )
+    sizes = _sizes(len(data.feature_names), max_features, grid)
+    all_rows = np.arange(data.n_rows)
+    if alpha is not None:
+        found = ranking or _rank(data, all_rows, candidates)[0]
+        path = pd.DataFrame(columns=["method", "size", "score", *METRICS])
+        chosen = found.select(alpha, adjust)
+        if not chosen:
+            raise exc.ModelError(
+                f"no feature has an adjusted p-value up to alpha={alpha:g}; the smallest is "
+                f"{_smallest(found, adjust):.3g}. Raise alpha, or leave it out to choose on a "
+                "validation set."
+            )
+        name, parts = candidates[0].name, (all_rows, all_rows[:0])
+    else:
+        parts = _split(data, share, random_state)
+        rankings = [ranking] if ranking is not None else _rank(data, parts[0], candidates)
+        path = _try_sizes(data, parts, candidates, rankings, sizes, estimator, metric, n_jobs)
+        # Rows are in the order of methods and sizes, but among equal scores the smaller size wins.
+        best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable").iloc[0]
+        name = str(best["method"])
+        found = rankings[[candidate.name for candidate in candidates].index(name)]
+        chosen = found.order[: int(best["size"])]
+    places = _places(chosen, data.feature_names)
+    estimator.fit(_columns(data.features, places), data.labels)
+    return SelectionResult(
+        tuple(chosen),
+        name,
+        estimator,
+        found,
+        metric,
+        path,
+        len(parts[0]),
+        len(parts[1]),
+        data.label_names,
+        data.feature_names,
+    )
+
+
+def _candidates(
+    method: str | Sequence[Any], ranking: FeatureRanking | None, alpha: float | None
+) -> list[_Candidate]:
+    """Read which rankings are to be tried, and see that each of them exists."""
+    if ranking is not None:
+        if not isinstance(ranking, FeatureRanking):
+            raise exc.DataError(
+                f"ranking must be a FeatureRanking, but is of type {type(ranking).__name__}. Make "
+                "one with isingmlc.rank_features."
+            )
+        return [_Candidate(ranking.method, ranking.method, {})]
+    if isinstance(method, str):
+        entries: list[Any] = list(AUTO) if method == "auto" else [method]
+    else:
+        entries = list(method)
+    candidates = []
+    for entry in entries:
+        name, options = (entry, {}) if isinstance(entry, str) else _read_pair(entry)
+        asked = {"null": "mle", "alpha": None, **options}
+        check_request(name, asked.pop("null"), asked.pop("alpha"), asked)
+        given = ", ".join(f"{option}={value}" for option, value in options.items())
+        candidates.append(_Candidate(f"{name} ({given})" if given else name, name, options))
+    if not candidates:
+        raise exc.DataError("method must name at least one ranking, but is an empty list.")
+    if len({candidate.name for candidate in candidates}) < len(candidates):
+        raise exc.DataError("method must not hold the same ranking twice with the same options.")
+    if alpha is not None and len(candidates) > 1:
+        raise exc.DataError(
+            "alpha chooses features by the p-values of one ranking, but method names "
+            f"{len(candidates)}. Name one, or leave alpha out to let a validation set choose."
+        )
+    return candidates
+
+
+def _read_pair(entry: Any) -> tuple[str, Mapping[str, Any]]:
+    """Read a method with options."""
+    if not (isinstance(entry, Sequence) and len(entry) == 2 and isinstance(entry[1], Mapping)):
+        raise exc.DataError(
+            "method must hold names of rankings or pairs such as ('score', {'null': 'ridge'}), but "
+            f"one entry is {entry!r}."
+        )
+    return entry[0], entry[1]
+
+
+def _check_classifier(classifier: Any) -> Any:
+    """Give the classifier to use, or say that it is none."""
+    if classifier is None:
+        return logistic_chain()
+    if isinstance(classifier, type) or not all(
+        hasattr(classifier, name) for name in ("fit", "predict", "get_params")
+    ):
+        raise exc.DataError(
+            "classifier must be a multi-label estimator of scikit-learn's kind, not fitted yet, "
+            f"but is {classifier!r}. Pass e.g. ClassifierChain(LogisticRegression())."
+        )
+    return classifier
+
+
+def _sizes(available: int, max_features: int | float, grid: int | Sequence[int] | None) -> IntArray:
+    """Give the numbers of features to try."""
+    if isinstance(max_features, float | np.floating):
+        share = check_number("max_features", max_features, above=0, below=np.nextafter(1, 2))
+        most = max(1, int(share * available))
+    else:
+        most = check_count("max_features", max_features, 1)
+    if most > available:
+        raise exc.DataError(
+            f"max_features must be at most the number of features, {available}, but is {most}. "
+            "Give fewer, or a share such as 0.2."
+        )
+    if grid is None:
+        return np.arange(1, most + 1)
+    if isinstance(grid, Sequence | np.ndarray):
+        sizes = np.unique([check_count("grid", size, 1) for size in grid])
+        if not len(sizes) or sizes[-1] > most:
+            raise exc.DataError(
+                f"grid must hold numbers of features from 1 to max_features, here {most}, but is "
+                f"{list(grid)}."
+            )
+        return sizes
+    count = check_count("grid", grid, 1)
+    return (
+        np.unique(np.geomspace(1, most, count).round().astype(np.intp))
+        if count > 1
+        else (np.array([most]))
+    )
+
+
+def _split(data: ModelData, share: float, random_state: RandomState) -> tuple[IntArray, IntArray]:
+    """Split the rows for training and validation."""
+    n_validation = round(share * data.n_rows)
+    if not 0 < n_validation < data.n_rows - 1:
+        raise exc.DataError(
+            f"validation={share:g} leaves {data.n_rows - n_validation} of {data.n_rows} rows to "
+            f"train and {n_validation} to validate: both parts need some. Change validation, or "
+            "give more rows."
+        )
+    order = make_generator(random_state).permutation(data.n_rows)
+    training = np.sort(order[n_validation:])
+    labels = data.labels[training]
+    if (labels == labels[0]).all():
+        raise exc.DataError(
+            f"no label varies among the {len(training)} rows for training, so there is nothing to "
+            "learn. Give more rows, another random_state or a smaller share for validation."
+        )
+    return training, np.sort(order[:n_validation])
+
+
+def _rank(
+    data: ModelData, rows: IntArray, candidates: Sequence[_Candidate]
+) -> list[FeatureRanking]:
+    """Rank the features on some of the rows, by each candidate."""
+    assert data.features is not None
+    model = IsingModel(
+        data.labels[rows],
+        data.features[rows],
+        label_names=data.label_names,
+        feature_names=data.feature_names,
+    )
+    ranker = Ranker(model)
+    return [ranker.rank(candidate.method, **candidate.options) for candidate in candidates]
+
+
+def _try_sizes(
+    data: ModelData,
+    parts: tuple[IntArray, IntArray],
+    candidates: Sequence[_Candidate],
+    rankings: Sequence[FeatureRanking],
+    sizes: IntArray,
+    estimator: VaryingLabels,
+    metric: str,
+    n_jobs: int,
+) -> pd.DataFrame:
+    """Train on the first features of each ranking and measure on the validation rows."""
+    assert data.features is not None
+    rows = [data.features[part] for part in parts]
+    truth = [data.labels[part] for part in parts]
+    tasks = [
+        (candidate.name, int(size), _places(ranking.order[:size], data.feature_names))
+        for candidate, ranking in zip(candidates, rankings, strict=True)
+        for size in sizes
+    ]
+    jobs = (
+        joblib.delayed(_measure)(estimator, *(_columns(part, places) for part in rows), *truth)
+        for _, _, places in tasks
+    )
+    measured = tqdm(
+        joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
+        desc="selecting features",
+        total=len(tasks),
+        disable=None,
+    )
+    path = pd.DataFrame(list(measured)).reset_index(drop=True)
+    path.insert(0, "method", [name for name, _, _ in tasks])
+    path.insert(1, "size", [size for _, size, _ in tasks])
+    path.insert(2, "score", path[metric])
+    return path
+
+
+def _measure(
+    estimator: VaryingLabels,
+    training: Features,
+    validation: Features,
+    labels: BoolArray,
+    truth: BoolArray,
+) -> pd.Series:
+    # The problems are small: threads would wait for each other most of the time.
+    with threadpool_limits(limits=1):
+        return evaluate(truth, estimator.fit(training, labels).predict(validation))
+
+
+def _places(chosen: Sequence[str], names: tuple[str, ...]) -> IntArray:
+    place = {name: at for at, name in enumerate(names)}
+    return np.array([place[name] for name in chosen], dtype=np.intp)
+
+
+def _columns(features: Features, places: IntArray) -> Any:
+    """Take some columns, dense where that is not too large."""
+    taken = features[:, places]
+    return dense(taken) if taken.shape[0] * taken.shape[1] * 8 <= _DENSE_BYTES else taken
+
+
+def _smallest(ranking: FeatureRanking, adjust: str) -> float:
+    assert ranking.scores.pvalue is not None
+    return float(np.nanmin(adjust_pvalues(ranking.scores.pvalue, adjust)))

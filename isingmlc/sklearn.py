@@ -1,0 +1,203 @@
+"""`IsingSelector`: feature selection by rankings as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_count, check_number, check_option
+from isingmlc.data import BoolArray, FloatArray
+from isingmlc.pvalues import METHODS
+from isingmlc.ranking import FeatureRanking
+from isingmlc.ranking_methods import find_method, rank_features
+
+# How many features are kept where nothing is said.
+DEFAULT_SIZE = 10
+
+
+class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Keep the features that matter most to several binary labels.
+
+    scikit-learn's own univariate filters do not take several labels: ``f_classif`` and
+    ``mutual_info_classif`` refuse them, and ``chi2`` takes them with p-values that are wrong.
+
+    Parameters
+    ----------
+    method : str
+        How features are ranked; see `isingmlc.rank_features`.
+    n_features : int, float, "auto" or None
+        How many of the best features are kept: a number, a share in (0, 1], or 10 (fewer where
+        there are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
+    alpha : float, optional
+        Keep features whose adjusted p-value is at most this. For methods with p-values.
+    adjust : str
+        How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
+        `alpha` the false-discovery rate.
+    options : dict, optional
+        Further arguments of `isingmlc.rank_features`, such as ``{"null": "ridge"}``.
+
+    Attributes
+    ----------
+    scores_ : ndarray, shape (p,)
+        Importances of the features.
+    pvalues_ : ndarray, shape (p,), or None
+        p-values of the features, where the method has any.
+    ranking_ : ndarray of int, shape (p,)
+        Places in the ranking, 1 for the best.
+    support_ : ndarray of bool, shape (p,)
+        Marks of the features that are kept.
+    feature_ranking_ : FeatureRanking
+        The ranking itself, with its tables and pictures.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    ``y`` has a column a label, with two values in each (the larger counts as 1); one column is
+    one label. Constant columns are allowed and add nothing.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> from isingmlc.sklearn import IsingSelector
+    >>> data = im.datasets.load_example()
+    >>> selector = IsingSelector(alpha=0.05).set_output(transform="pandas")
+    >>> selector.fit_transform(data.features, data.labels).columns.tolist()[:3]
+    ['age', 'female', 'bmi']
+    """
+
+    scores_: FloatArray
+    pvalues_: FloatArray | None
+    ranking_: npt.NDArray[np.intp]
+    support_: BoolArray
+    feature_ranking_: FeatureRanking
+
+    def __init__(
+        self,
+        method: str = "score",
+        n_features: int | float | str | None = "auto",
+        *,
+        alpha: float | None = None,
+        adjust: str = "fdr_bh",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.n_features = n_features
+        self.alpha = alpha
+        self.adjust = adjust
+        self.options = options
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsingSelector:
+        """Rank the features.
+
+        Parameters
+        ----------
+        X : array_like, DataFrame or sparse, shape (n, p)
+            Features.
+        y : array_like, DataFrame or sparse, shape (n, K)
+            Labels.
+        sample_weight : array_like, shape (n,), optional
+            How many observations each row stands for.
+
+        Returns
+        -------
+        IsingSelector
+            This selector.
+        """
+        label_names = list(y.columns) if hasattr(y, "columns") else None
+        if sparse.issparse(y):
+            y = y.toarray()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=("csr", "csc"),
+            dtype="numeric",
+            multi_output=True,
+            ensure_min_samples=2,
+        )
+        # What can not be met is said before anything is computed.
+        find_method(self.method, {})
+        check_option("adjust", self.adjust, METHODS)
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, above=0, below=1)
+        size = self._size(X.shape[1])
+        ranking = rank_features(
+            _code(y),
+            X,
+            method=self.method,
+            freq_weights=sample_weight,
+            label_names=label_names,
+            feature_names=getattr(self, "feature_names_in_", None),
+            **(self.options or {}),
+        )
+        self.feature_ranking_ = ranking
+        self.scores_ = ranking.importance.to_numpy()
+        self.pvalues_ = None if ranking.pvalue is None else ranking.pvalue.to_numpy()
+        best_first = [ranking.features.index(name) for name in ranking.order]
+        self.ranking_ = np.empty(len(best_first), dtype=np.intp)
+        self.ranking_[best_first] = np.arange(1, len(best_first) + 1)
+        self.support_ = self.ranking_ <= size
+        if self.alpha is not None:
+            chosen = ranking.select(self.alpha, self.adjust)
+            self.support_ &= np.isin(np.array(ranking.features, dtype=object), chosen)
+        return self
+
+    def _size(self, available: int) -> int:
+        """Give the most features that may be kept."""
+        wanted = self.n_features
+        if wanted is None or (wanted == "auto" and self.alpha is not None):
+            return available
+        if isinstance(wanted, str):
+            check_option("n_features", wanted, ("auto",))
+            return min(DEFAULT_SIZE, available)
+        if isinstance(wanted, float | np.floating):
+            share = check_number("n_features", wanted, above=0, below=np.nextafter(1, 2))
+            return max(1, round(share * available))
+        size = check_count("n_features", wanted, 1)
+        if size > available:
+            raise exc.DataError(
+                f"n_features must be at most the number of features, {available}, but is {size}. "
+                "Give fewer, a share such as 0.2, or None for no limit."
+            )
+        return size
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        return tags
+
+
+def _code(y: npt.NDArray[Any]) -> BoolArray:
+    """Code two-valued columns as false and true; a column of other values is an error."""
+    columns = y[:, None] if y.ndim == 1 else y
+    if not (np.issubdtype(columns.dtype, np.number) or columns.dtype == np.bool_):
+        columns = np.column_stack(
+            [np.unique(column, return_inverse=True)[1] for column in columns.T]
+        )
+    lowest, highest = columns.min(axis=0), columns.max(axis=0)
+    other = ((columns != lowest) & (columns != highest)).any(axis=0)
+    if other.any():
+        raise exc.DataError(
+            f"y must have two values in each column, but column(s) "
+            f"{exc.shorten(np.flatnonzero(other))} have more. Code each label as a column of its "
+            "own, e.g. with sklearn.preprocessing.MultiLabelBinarizer."
+        )
+    # A column of ones is a label that every row carries, one of zeros a label that none does.
+    return np.asarray(np.where(lowest == highest, columns != 0, columns == highest))

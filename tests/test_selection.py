@@ -1,0 +1,309 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.multioutput import ClassifierChain
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import isingmlc as im
+from isingmlc.classifiers import VaryingLabels, logistic_chain
+from isingmlc.exceptions import DataError, DataWarning, ModelError
+from isingmlc.selection import AUTO, select_features
+
+pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Draw three labels that two of ten features move."""
+    rng = np.random.default_rng(3)
+    features = pd.DataFrame(rng.normal(size=(400, 10)), columns=[f"x{j}" for j in range(10)])
+    odds = np.column_stack([3 * features["x7"], -3 * features["x2"], 0 * features["x0"]])
+    labels = pd.DataFrame(rng.random(odds.shape) < 1 / (1 + np.exp(-odds)), columns=list("abc"))
+    return labels.astype(int), features
+
+
+def test_the_procedure_is_that_of_the_paper(data):
+    """Step by step with scikit-learn alone, on the split that the seed gives."""
+    labels, features = data
+    chosen = select_features(labels, features, max_features=6, validation=0.25, random_state=5)
+    order = np.random.default_rng(5).permutation(400)
+    held, kept = np.sort(order[:100]), np.sort(order[100:])
+    ranking = im.rank_features(labels.iloc[kept], features.iloc[kept])
+    scores = []
+    for size in range(1, 7):
+        columns = list(ranking.order[:size])
+        chain = make_pipeline(
+            StandardScaler(with_mean=False),
+            ClassifierChain(
+                LogisticRegression(solver="liblinear", intercept_scaling=10, max_iter=1000)
+            ),
+        )
+        chain.fit(features[columns].iloc[kept].to_numpy(), labels.iloc[kept].to_numpy())
+        predicted = chain.predict(features[columns].iloc[held].to_numpy())
+        scores.append(accuracy_score(labels.iloc[held], predicted))
+    np.testing.assert_allclose(chosen.path["subset"], scores)
+    best = int(np.argmax(scores)) + 1
+    assert chosen.features == ranking.order[:best]
+    assert chosen.score == max(scores)
+    assert (chosen.n_train, chosen.n_validation) == (300, 100)
+    columns = list(chosen.features)
+    chain.fit(features[columns].to_numpy(), labels.to_numpy())
+    np.testing.assert_array_equal(
+        chosen.predict(features), chain.predict(features[columns].to_numpy())
+    )
+
+
+def test_the_features_that_act_are_chosen(data):
+    chosen = select_features(*data, max_features=1.0, random_state=0)
+    assert set(chosen.features[:2]) == {"x7", "x2"}
+    assert chosen.path["size"].tolist() == list(range(1, 11))
+    assert chosen.evaluate(*data)["subset"] > 0.3
+
+
+def test_of_equal_scores_the_smaller_subset_is_kept(data):
+    labels, features = data
+
+    class Same(KNeighborsClassifier):
+        def predict(self, X):
+            return np.ones((len(X), 3), dtype=int)
+
+    chosen = select_features(labels, features, max_features=1.0, classifier=Same(), random_state=0)
+    assert len(chosen.features) == 1
+    assert len(chosen.path["score"].unique()) == 1
+
+
+def test_the_same_seed_gives_the_same_choice(data):
+    first, second = (select_features(*data, random_state=8, max_features=5) for _ in range(2))
+    pd.testing.assert_frame_equal(first.path, second.path)
+    assert first.features == second.features
+    in_parallel = select_features(*data, random_state=8, max_features=5, n_jobs=2)
+    pd.testing.assert_frame_equal(first.path, in_parallel.path)
+
+
+def test_the_validation_set_chooses_among_rankings(data):
+    labels, features = data
+    methods = ["br-ig", ("score", {"null": "ridge", "alpha": 2.0}), "score"]
+    chosen = select_features(labels, features, methods, max_features=3, random_state=0)
+    names = ["br-ig", "score (null=ridge, alpha=2.0)", "score"]
+    assert chosen.path["method"].unique().tolist() == names
+    best = chosen.path[chosen.path["score"] == chosen.path["score"].max()]
+    assert len(chosen.features) == best["size"].min()
+    assert chosen.method in best["method"].to_list()
+    text = str(chosen.summary())
+    assert "best size of each ranking" in text
+    for name in names:
+        assert name[:13] in text
+
+
+def test_auto_tries_four_rankings(data):
+    chosen = select_features(*data, method="auto", max_features=3, random_state=0)
+    assert chosen.path["method"].nunique() == len(AUTO) == 4
+    assert chosen.path["method"].value_counts().eq(3).all()
+
+
+def test_p_values_choose_without_a_split(data):
+    labels, features = data
+    chosen = select_features(labels, features, alpha=0.01, adjust="bonferroni")
+    ranking = im.rank_features(labels, features)
+    assert chosen.features == ranking.select(0.01, "bonferroni")
+    assert chosen.path.empty
+    assert np.isnan(chosen.score)
+    assert (chosen.n_train, chosen.n_validation) == (400, 0)
+    assert chosen.evaluate(labels, features)["hamming"] > 0.6
+    assert "p-values" in str(chosen.summary())
+
+
+def test_no_significant_feature_is_said(data):
+    labels, _ = data
+    noise = np.random.default_rng(0).normal(size=(400, 5))
+    with pytest.raises(ModelError, match=r"no feature has an adjusted p-value up to alpha=0\.001"):
+        select_features(labels, noise, alpha=0.001)
+
+
+def test_a_ranking_can_be_brought_along(data):
+    labels, features = data
+    ranking = im.rank_features(labels, features, method="br-ig")
+    chosen = select_features(labels, features, ranking=ranking, max_features=4, random_state=0)
+    assert chosen.features == ranking.order[: len(chosen.features)]
+    assert chosen.method == "br-ig"
+    with pytest.raises(DataError, match="ranking must be of the features that are passed"):
+        select_features(labels, features.iloc[:, :5], ranking=ranking)
+    with pytest.raises(DataError, match="ranking must be a FeatureRanking"):
+        select_features(labels, features, ranking=["x1"])
+
+
+@pytest.mark.parametrize(
+    ("max_features", "grid", "sizes"),
+    [
+        (0.5, None, [1, 2, 3, 4, 5]),
+        (3, None, [1, 2, 3]),
+        (1.0, 3, [1, 3, 10]),
+        (1.0, 1, [10]),
+        (0.8, [8, 2, 2], [2, 8]),
+        (0.01, None, [1]),
+    ],
+)
+def test_sizes_follow_from_the_limit_and_the_grid(data, max_features, grid, sizes):
+    chosen = select_features(*data, max_features=max_features, grid=grid, random_state=0)
+    assert chosen.path["size"].tolist() == sizes
+
+
+@pytest.mark.parametrize("metric", ["subset", "hamming", "jaccard"])
+def test_the_metric_is_what_is_maximised(data, metric):
+    chosen = select_features(*data, metric=metric, max_features=5, random_state=1)
+    path = chosen.path
+    pd.testing.assert_series_equal(path["score"], path[metric], check_names=False)
+    assert path[metric].max() == chosen.score
+
+
+def test_constant_labels_are_predicted_as_their_constants(data):
+    labels, features = data
+    labels = labels.assign(never=0, always=1)
+    with pytest.warns(DataWarning, match="never"):
+        chosen = select_features(labels, features, max_features=3, random_state=0)
+    predicted = chosen.predict(features)
+    assert (predicted["never"] == 0).all()
+    assert (predicted["always"] == 1).all()
+    plain = select_features(*data, max_features=3, random_state=0)
+    pd.testing.assert_frame_equal(predicted[["a", "b", "c"]], plain.predict(features))
+
+
+def test_a_label_may_vary_in_no_training_row(data):
+    labels, features = data
+    rare = np.zeros(400, dtype=int)
+    rare[np.random.default_rng(0).permutation(400)[0]] = 1
+    labels = labels.assign(rare=rare)
+    with pytest.warns(DataWarning):
+        chosen = select_features(labels, features, max_features=2, validation=0.3, random_state=0)
+    assert set(chosen.predict(features)["rare"]) <= {0, 1}
+
+
+def test_any_multi_label_classifier_will_do(data):
+    chosen = select_features(
+        *data, classifier=KNeighborsClassifier(15), max_features=3, random_state=0
+    )
+    assert isinstance(chosen.classifier.classifier_, KNeighborsClassifier)
+    assert chosen.evaluate(*data)["hamming"] > 0.6
+
+
+def test_sparse_features_give_the_same(data):
+    labels, features = data
+    thin = sparse.csr_array(features.where(features > 0, 0))
+    dense = features.where(features > 0, 0)
+    one = select_features(labels, dense, max_features=4, random_state=0)
+    other = select_features(
+        labels, thin, max_features=4, random_state=0, feature_names=list(features)
+    )
+    assert one.features == other.features
+    pd.testing.assert_frame_equal(one.path, other.path)
+    np.testing.assert_array_equal(one.predict(dense), other.predict(thin))
+
+
+def test_columns_are_taken_by_name_or_by_place(data):
+    labels, features = data
+    chosen = select_features(labels, features, max_features=4, random_state=0)
+    expected = chosen.predict(features)
+    turned = features.iloc[:, ::-1]
+    pd.testing.assert_frame_equal(chosen.predict(turned), expected)
+    pd.testing.assert_frame_equal(chosen.predict(features[list(chosen.features)]), expected)
+    np.testing.assert_array_equal(chosen.predict(features.to_numpy()), expected)
+    moved = features.set_index(pd.Index(range(1000, 1400)))
+    assert chosen.predict(moved).index[0] == 1000
+    with pytest.raises(DataError, match=r"features must have the chosen columns.*x"):
+        chosen.predict(features.drop(columns=chosen.features[0]))
+    with pytest.raises(DataError, match=r"all 10 columns.*\(400, 3\)"):
+        chosen.predict(features.to_numpy()[:, :3])
+
+
+def test_a_dataset_is_taken_as_it_is():
+    data = im.datasets.load_example()
+    chosen = im.select_features(data, max_features=3, random_state=0)
+    pd.testing.assert_series_equal(
+        chosen.evaluate(data), chosen.evaluate(data.labels, data.features)
+    )
+    assert "SelectionResult(" in repr(chosen)
+    assert "<table" in chosen._repr_html_()
+
+
+def test_real_sets_with_constant_labels_in_the_split_work(data_dir):
+    for name in ("medical", "enron"):
+        train = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
+        test = im.datasets.load_mulan(name, part="test", data_dir=data_dir)
+        with pytest.warns(DataWarning):
+            chosen = select_features(
+                train, method=[("score", {"null": "ridge"})], grid=[20], random_state=0
+            )
+        measures = chosen.evaluate(test)
+        assert measures["hamming"] > 0.9
+
+
+class OneLabel(LogisticRegression):
+    """Has no way with several labels."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"classifier": OneLabel()}, DataError, "classifier must be a multi-label estimator"),
+        ({"classifier": OneLabel}, DataError, "not fitted yet"),
+        ({"classifier": "chain"}, DataError, "classifier must be a multi-label estimator"),
+        ({"max_features": 0}, DataError, "max_features must be"),
+        ({"max_features": 11}, DataError, r"max_features must be at most .* 10, but is 11"),
+        ({"max_features": 1.5}, DataError, "max_features must be"),
+        ({"max_features": 0.0}, DataError, "max_features must be"),
+        ({"validation": 0}, DataError, "validation must be"),
+        ({"validation": 1.0}, DataError, "validation must be"),
+        ({"validation": 0.001}, DataError, "validation=0.001 leaves"),
+        ({"metric": "f1"}, DataError, "metric must be one of 'subset', 'hamming', 'jaccard'"),
+        ({"method": "best"}, DataError, "method must be one of"),
+        ({"method": []}, DataError, "method must name at least one"),
+        ({"method": ["score", "score"]}, DataError, "same ranking twice"),
+        ({"method": [("score", 3)]}, DataError, "pairs such as"),
+        ({"method": [("score", {"lam": 3})]}, DataError, "no option 'lam'"),
+        ({"method": "auto", "alpha": 0.05}, DataError, "alpha chooses features by"),
+        ({"method": "interaction", "alpha": 0.05}, ModelError, "no p-values"),
+        ({"alpha": 2}, DataError, "alpha must be"),
+        ({"grid": [0]}, DataError, "grid must be"),
+        ({"grid": [5]}, DataError, "grid must hold numbers"),
+        ({"grid": 0}, DataError, "grid must be"),
+        ({"random_state": "x"}, DataError, "random_state must be"),
+    ],
+)
+def test_bad_arguments_are_named(data, arguments, error, message):
+    with pytest.raises(error, match=message):
+        select_features(*data, **arguments)
+
+
+def test_labels_that_never_vary_in_the_split_are_said(data):
+    _, features = data
+    labels = np.zeros((400, 2), dtype=int)
+    order = np.random.default_rng(0).permutation(400)
+    labels[order[0]] = 1
+    with pytest.raises(DataError, match="no label varies among the 280 rows for training"):
+        select_features(labels, features, random_state=0)
+
+
+def test_data_without_features_are_refused(data):
+    with pytest.raises(ModelError, match="no features"):
+        select_features(data[0])
+
+
+def test_the_default_classifier_does_not_depend_on_units(data):
+    labels, features = data
+    scale = 10.0 ** np.arange(-5, 5)
+    one = logistic_chain().fit(features.to_numpy(), labels.to_numpy())
+    other = logistic_chain().fit((features * scale).to_numpy(), labels.to_numpy())
+    np.testing.assert_array_equal(
+        one.predict(features.to_numpy()), other.predict((features * scale).to_numpy())
+    )
+
+
+def test_where_no_label_varies_nothing_is_fitted():
+    constant = VaryingLabels(logistic_chain()).fit(np.zeros((3, 1)), np.ones((3, 2)))
+    assert constant.classifier_ is None
+    np.testing.assert_array_equal(constant.predict(np.zeros((2, 1))), np.ones((2, 2)))

@@ -1,0 +1,153 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import ClassifierChain
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import isingmlc as im
+from isingmlc.exceptions import DataError, DataWarning, IsingWarning, ModelError
+from isingmlc.sklearn import IsingSelector
+
+
+@pytest.fixture(scope="module")
+def data():
+    return im.datasets.load_example()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(estimator, check, id=f"{estimator.method}-{check.func.__name__}")
+        for selector in (IsingSelector(), IsingSelector("interaction"))
+        for estimator, check in estimator_checks_generator(selector, mark="skip", legacy=True)
+    ],
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    with warnings.catch_warnings():
+        # Random labels of these checks may be rare or separated.
+        warnings.simplefilter("ignore", IsingWarning)
+        check(estimator)
+
+
+def test_it_keeps_the_first_features_of_the_ranking(data):
+    ranking = im.rank_features(data.labels, data.features)
+    for wanted, size in ((3, 3), (np.int64(4), 4), (0.2, 6), (1.0, 30), ("auto", 10), (None, 30)):
+        selector = IsingSelector(n_features=wanted).fit(data.features, data.labels)
+        assert set(selector.get_feature_names_out()) == set(ranking.order[:size])
+        assert selector.transform(data.features).shape == (1500, size)
+    np.testing.assert_array_equal(selector.scores_, ranking.importance)
+    np.testing.assert_array_equal(selector.pvalues_, ranking.pvalue)
+    np.testing.assert_array_equal(
+        selector.ranking_, ranking.table()["rank"][list(data.features.columns)]
+    )
+    assert selector.feature_ranking_.labels == tuple(data.labels.columns)
+
+
+def test_it_keeps_features_by_false_discovery_rate(data):
+    ranking = im.rank_features(data.labels, data.features)
+    selector = IsingSelector(alpha=0.05).fit(data.features, data.labels)
+    assert set(selector.get_feature_names_out()) == set(ranking.select(0.05))
+    strict = IsingSelector(alpha=0.01, adjust="bonferroni").fit(data.features, data.labels)
+    assert set(strict.get_feature_names_out()) == set(ranking.select(0.01, "bonferroni"))
+    both = IsingSelector(alpha=0.05, n_features=2).fit(data.features, data.labels)
+    assert set(both.get_feature_names_out()) == {"age", "bmi"}
+
+
+def test_pandas_comes_out_when_asked_for(data):
+    selector = IsingSelector(n_features=5).set_output(transform="pandas")
+    chosen = selector.fit_transform(data.features, data.labels)
+    assert isinstance(chosen, pd.DataFrame)
+    pd.testing.assert_frame_equal(chosen, data.features[list(chosen.columns)])
+
+
+def test_sparse_features_and_labels_give_the_same(data):
+    dense = IsingSelector().fit(data.features.to_numpy(), data.labels.to_numpy())
+    thin = IsingSelector().fit(sparse.csr_array(data.features), sparse.csr_array(data.labels))
+    np.testing.assert_allclose(thin.scores_, dense.scores_)
+    assert sparse.issparse(thin.transform(sparse.csr_array(data.features)))
+
+
+def test_weights_count_rows(data):
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, len(data.labels))
+    weighted = IsingSelector().fit(data.features, data.labels, sample_weight=weights)
+    rows = np.repeat(np.arange(len(weights)), weights)
+    repeated = IsingSelector().fit(data.features.iloc[rows], data.labels.iloc[rows])
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_)
+
+
+def test_any_two_values_make_a_label(data):
+    expected = IsingSelector().fit(data.features, data.labels).scores_
+    words = np.where(data.labels == 1, "yes", "no").astype(object)
+    for labels in (data.labels * 2 - 1, data.labels.astype(bool), words):
+        np.testing.assert_allclose(IsingSelector().fit(data.features, labels).scores_, expected)
+
+
+def test_one_label_may_be_a_vector(data):
+    column = data.labels[["diabetes"]]
+    expected = IsingSelector().fit(data.features, column).scores_
+    np.testing.assert_allclose(
+        IsingSelector().fit(data.features, column["diabetes"]).scores_, expected
+    )
+
+
+def test_options_reach_the_method(data):
+    selector = IsingSelector(options={"null": "ridge", "alpha": 5.0})
+    selector.fit(data.features, data.labels)
+    expected = im.rank_features(data.labels, data.features, null="ridge", alpha=5.0)
+    np.testing.assert_array_equal(selector.scores_, expected.importance)
+
+
+def test_it_works_in_a_pipeline_and_a_grid_search(data):
+    chain = ClassifierChain(LogisticRegression(max_iter=1000), order=list(range(6)))
+    pipeline = make_pipeline(IsingSelector(), StandardScaler(), chain)
+    grid = GridSearchCV(
+        pipeline,
+        {"isingselector__n_features": [1, 8], "isingselector__method": ["score", "interaction"]},
+        scoring="accuracy",
+        cv=3,
+    )
+    grid.fit(data.features.to_numpy(), data.labels.to_numpy())
+    assert grid.best_params_["isingselector__n_features"] == 8
+    assert grid.predict(data.features.to_numpy()).shape == data.labels.shape
+
+
+def test_constant_labels_are_named(data):
+    labels = data.labels.assign(never=0, always=1)
+    with pytest.warns(DataWarning, match=r"'never', 'always'"):
+        selector = IsingSelector().fit(data.features, labels)
+    np.testing.assert_allclose(
+        selector.scores_, IsingSelector().fit(data.features, data.labels).scores_
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_features": 31}, DataError, r"n_features must be at most .* 30, but is 31"),
+        ({"n_features": 0}, DataError, "n_features must be"),
+        ({"n_features": 1.5}, DataError, "n_features must be"),
+        ({"n_features": 0.0}, DataError, "n_features must be"),
+        ({"n_features": "all"}, DataError, "n_features must be one of 'auto'"),
+        ({"alpha": 1.5}, DataError, "alpha must be"),
+        ({"alpha": 0.05, "adjust": "best"}, DataError, "adjust must be one of"),
+        ({"method": "chi2"}, DataError, "method must be one of"),
+        ({"options": {"penalty": 2}}, DataError, "has no option 'penalty'"),
+        ({"alpha": 0.05, "method": "interaction"}, ModelError, "has no p-values"),
+    ],
+)
+def test_bad_settings_are_named(data, settings, error, message):
+    with pytest.raises(error, match=message):
+        IsingSelector(**settings).fit(data.features, data.labels)
+
+
+def test_labels_with_three_values_are_refused(data):
+    with pytest.raises(DataError, match=r"two values in each column.*'0'"):
+        IsingSelector().fit(data.features, data.features[["age"]])
