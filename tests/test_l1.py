@@ -1,0 +1,421 @@
+"""l1-penalised label models against glmnet, saga, and the conditions of an optimum."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from golden import load, load_data
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import expit, log_expit
+from sklearn.linear_model import LogisticRegression
+
+import isingmlc as im
+from isingmlc import l1 as module
+from isingmlc.data import prepare
+from isingmlc.l1 import fit_l1
+
+SETS = ("plain", "rare", "separated")
+
+
+def fit(labels, table, *arguments, freq_weights=None, **options):
+    return fit_l1(prepare(labels, table, freq_weights=freq_weights), *arguments, **options)
+
+
+def dense(features):
+    return features.toarray() if sparse.issparse(features) else np.asarray(features, dtype=float)
+
+
+def standardised(table):
+    """Standardise columns; constant ones become zero."""
+    spread = table.std(axis=0)
+    return (table - table.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+
+
+def regression(found, labels, features, label):
+    """Give columns, coefficients and linear predictor of one label's model, from its parts."""
+    labels, features = np.asarray(labels, dtype=float), dense(features)
+    others = np.delete(np.arange(labels.shape[1]), label)
+    table = np.hstack([labels[:, others], features])
+
+    def joined(of_labels, of_features):
+        return np.nan_to_num(np.concatenate([of_labels[others, label], of_features[:, label]]))
+
+    coef = joined(found.label_coefficients, found.coefficients)
+    original = joined(found.original_label_coefficients, found.original_coefficients)
+    return standardised(table), coef, table @ original + found.intercept[label]
+
+
+def violations(found, labels, features):
+    """Compute the violation of the optimality conditions of each label, in units of its penalty."""
+    largest = []
+    for label in np.flatnonzero(found.label_reason == "ok"):
+        columns, coef, predictor = regression(found, labels, features, label)
+        residual = expit(predictor) - np.asarray(labels, dtype=float)[:, label]
+        gradient, lam = columns.T @ residual / len(residual), found.lam[label]
+        off = np.where(
+            coef != 0, np.abs(gradient + lam * np.sign(coef)), np.abs(gradient).clip(lam) - lam
+        )
+        largest.append(max(np.abs(residual.mean()), off.max()) / lam)
+    return np.array(largest)
+
+
+def objective(found, labels, features, label):
+    _, coef, predictor = regression(found, labels, features, label)
+    signed = np.where(np.asarray(labels)[:, label] == 1, predictor, -predictor)
+    return -log_expit(signed).mean() + found.lam[label] * np.abs(coef).sum()
+
+
+def draw(n_rows, n_labels, n_features, seed):
+    """Draw features, and labels that depend on them."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n_rows, n_features)) * rng.uniform(0.5, 3, n_features)
+    slopes = rng.normal(size=(n_features, n_labels)) * (rng.random((n_features, n_labels)) < 0.5)
+    return (rng.random((n_rows, n_labels)) < expit(features @ slopes)).astype(int), features
+
+
+@pytest.mark.parametrize("ratio", [1e-4, 1e-1])
+def test_coefficients_agree_with_glmnet(ratio):
+    labels, features = load_data("plain")
+    found = fit(labels, features, ratio)
+    reference = load("plain", "l1").query("ratio == @ratio")
+    for k, label in enumerate(labels):
+        rows = reference[reference["label"] == label].set_index("term")
+        assert found.lam_max[k] == pytest.approx(rows["lambda_max"].iloc[0], rel=1e-12)
+        assert found.lam[k] == pytest.approx(ratio * found.lam_max[k], rel=1e-12)
+        others = labels.columns.drop(label)
+        given = {"rtol": 1e-6, "atol": 1e-8}
+        ours = found.original_label_coefficients[labels.columns.get_indexer(others), k]
+        np.testing.assert_allclose(ours, rows.loc[others, "coef"], **given)
+        ours = found.original_coefficients[:, k]
+        np.testing.assert_allclose(ours, rows.loc[features.columns, "coef"], **given)
+        assert ((ours == 0) == (rows.loc[features.columns, "coef"] == 0)).all()
+        # A feature with mean 1000 carries the last digits of its coefficient to the intercept.
+        assert found.intercept[k] == pytest.approx(rows.loc["(Intercept)", "coef"], abs=1e-5)
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 1e-4, 1e-2, 0.5])
+@pytest.mark.parametrize("name", SETS)
+def test_fits_meet_the_optimality_conditions(name, ratio):
+    labels, features = load_data(name)
+    found = fit(labels, features, ratio)
+    assert violations(found, labels, features).max() < 1e-5
+    assert found.violation.max() < 1e-5
+    assert found.gap.max() < 1e-5
+    assert np.isfinite(found.coefficients).all()
+
+
+@pytest.mark.parametrize("name", ["medical", "scene"])
+def test_fits_of_real_data_meet_the_optimality_conditions(data_dir, name):
+    data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
+    found = fit(data.labels, data.features)
+    assert violations(found, data.labels, data.features).max() < 1e-5
+    assert np.nanmax(found.violation) < 1e-5
+    assert np.nanmax(found.gap) < 1e-5
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.03])
+def test_coefficients_agree_with_saga(ratio):
+    labels, features = draw(300, 3, 6, seed=4)
+    found = fit(labels, features, ratio)
+    for k in range(3):
+        columns, coef, _ = regression(found, labels, features, k)
+        saga = LogisticRegression(
+            **module._L1,
+            solver="saga",
+            C=1 / (len(labels) * found.lam[k]),
+            tol=1e-12,
+            max_iter=10_000,
+            random_state=0,
+        ).fit(columns, labels[:, k])
+        np.testing.assert_allclose(coef, saga.coef_[0], atol=1e-8)
+
+
+def test_the_gap_bounds_how_far_the_objective_can_fall(monkeypatch):
+    labels, features = draw(150, 3, 10, seed=5)
+    best = fit(labels, features)
+    monkeypatch.setattr(module, "_NEWTON_STEPS", 0)
+    with pytest.warns(im.exceptions.ConvergenceWarning):
+        rough = fit(labels, features)
+    for k in range(3):
+        above = objective(rough, labels, features, k)
+        assert 0 < 1 - objective(best, labels, features, k) / above < rough.gap[k] < 0.1
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_intercept_is_free(name):
+    labels, features = load_data(name)
+    found = fit(labels, features, 0.1)
+    for k in range(labels.shape[1]):
+        predictor = regression(found, labels, features, k)[2]
+        assert expit(predictor).mean() == pytest.approx(labels.iloc[:, k].mean(), abs=1e-8)
+
+
+def test_with_the_largest_penalty_all_coefficients_are_zero():
+    labels, features = load_data("plain")
+    found = fit(labels, features, 1)
+    share = labels.mean().to_numpy()
+    assert not found.coefficients.any()
+    assert not np.nan_to_num(found.label_coefficients).any()
+    np.testing.assert_allclose(found.intercept, np.log(share / (1 - share)), rtol=1e-12)
+    np.testing.assert_array_equal(found.lam, found.lam_max)
+    slightly_less = fit(labels, features, 0.999)
+    assert (np.count_nonzero(slightly_less.coefficients, axis=0) <= 1).all()
+    assert slightly_less.coefficients.any()
+
+
+def test_weights_repeat_rows():
+    labels, features = draw(120, 3, 5, seed=6)
+    weights = np.random.default_rng(6).integers(0, 4, 120)
+    weighted = fit(labels, features, freq_weights=weights)
+    repeated = fit(labels.repeat(weights, axis=0), features.repeat(weights, axis=0))
+    for part in ("coefficients", "label_coefficients", "original_coefficients", "intercept"):
+        np.testing.assert_allclose(getattr(weighted, part), getattr(repeated, part), atol=1e-8)
+    np.testing.assert_allclose(weighted.lam_max, repeated.lam_max, rtol=1e-12)
+
+
+def test_the_sum_of_the_weights_does_not_matter():
+    labels, features = draw(120, 3, 5, seed=7)
+    once = fit(labels, features)
+    often = fit(labels, features, freq_weights=np.full(120, 1e6))
+    np.testing.assert_allclose(once.coefficients, often.coefficients, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sparse_features_give_the_same_fits(name):
+    labels, features = load_data(name)
+    from_dense = fit(labels, features)
+    from_sparse = fit(labels, sparse.csr_array(features.to_numpy()))
+    for part in ("coefficients", "label_coefficients", "original_coefficients"):
+        np.testing.assert_allclose(
+            getattr(from_dense, part), getattr(from_sparse, part), rtol=1e-6, atol=1e-8
+        )
+    np.testing.assert_allclose(from_dense.intercept, from_sparse.intercept, atol=1e-5)
+    np.testing.assert_allclose(from_dense.lam, from_sparse.lam, rtol=1e-9)
+
+
+def test_indices_of_any_size_are_taken():
+    labels, features = draw(60, 2, 4, seed=8)
+    rows = sparse.csr_array(np.where(features > 0, features, 0))
+    wide = sparse.csr_array(
+        (rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)), shape=rows.shape
+    )
+    np.testing.assert_array_equal(fit(labels, rows).coefficients, fit(labels, wide).coefficients)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int8, np.bool_])
+def test_features_of_any_numeric_type_are_taken(kind):
+    labels, features = draw(80, 2, 4, seed=9)
+    table = np.round(features).astype(kind)
+    expected = fit(labels, table.astype(float))
+    np.testing.assert_allclose(fit(labels, table).coefficients, expected.coefficients, atol=1e-8)
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    seed=st.integers(0, 10_000),
+    scale=st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=4),
+    shift=st.lists(st.floats(-10, 10), min_size=4, max_size=4),
+)
+def test_units_of_the_features_do_not_matter(seed, scale, shift):
+    labels, features = draw(80, 2, 4, seed)
+    moved = features * scale + np.array(shift) * scale
+    first, second = fit(labels, features, 0.01), fit(labels, moved, 0.01)
+    np.testing.assert_allclose(first.coefficients, second.coefficients, atol=1e-7)
+    rescaled = second.original_coefficients * np.array(scale)[:, None]
+    np.testing.assert_allclose(first.original_coefficients, rescaled, atol=1e-7)
+
+
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10_000))
+def test_order_of_rows_labels_and_features_does_not_matter(seed):
+    labels, features = draw(80, 3, 5, seed)
+    rng = np.random.default_rng(seed)
+    rows, by_label, by_feature = rng.permutation(80), rng.permutation(3), rng.permutation(5)
+    first = fit(labels, features, 0.01)
+    second = fit(labels[rows][:, by_label], features[rows][:, by_feature], 0.01)
+    np.testing.assert_allclose(
+        first.coefficients[by_feature][:, by_label], second.coefficients, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        first.label_coefficients[by_label][:, by_label], second.label_coefficients, atol=1e-7
+    )
+
+
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10_000), ratio=st.floats(1e-6, 1))
+def test_any_penalty_is_solved(seed, ratio):
+    # More columns than rows: every label is separated by the features.
+    labels, features = draw(30, 3, 40, seed)
+    labels[:2] = 0
+    labels[2:4] = 1
+    found = fit(labels, features, ratio)
+    assert violations(found, labels, features).max() < 1e-5
+    assert found.gap.max() < 1e-5
+
+
+def test_a_feature_that_is_the_label_has_a_finite_coefficient():
+    labels, features = draw(100, 2, 3, seed=10)
+    found = fit(labels, np.column_stack([labels[:, 0], features]))
+    assert np.isfinite(found.coefficients).all()
+    assert np.abs(found.coefficients[1:, 0]).max() < found.coefficients[0, 0] < 20
+    assert found.violation.max() < 1e-5
+
+
+def test_copies_of_a_feature_share_its_coefficient():
+    labels, features = draw(150, 3, 4, seed=11)
+    alone = fit(labels, features)
+    doubled = fit(labels, np.hstack([features, features[:, :1], -features[:, 1:2]]))
+    np.testing.assert_allclose(
+        doubled.coefficients[0] + doubled.coefficients[4], alone.coefficients[0], atol=1e-7
+    )
+    np.testing.assert_allclose(
+        doubled.coefficients[1] - doubled.coefficients[5], alone.coefficients[1], atol=1e-7
+    )
+    np.testing.assert_allclose(doubled.coefficients[2:4], alone.coefficients[2:], atol=1e-7)
+
+
+def test_chosen_features_are_fitted_alone_in_their_order():
+    labels, features = draw(150, 3, 6, seed=12)
+    chosen = [4, 0, 3]
+    found, expected = fit(labels, features, features=chosen), fit(labels, features[:, chosen])
+    np.testing.assert_array_equal(found.coefficients, expected.coefficients)
+    np.testing.assert_array_equal(found.label_coefficients, expected.label_coefficients)
+    thin = fit(labels, sparse.csr_array(features), features=np.array(chosen))
+    np.testing.assert_allclose(thin.coefficients, expected.coefficients, atol=1e-7)
+
+
+def test_processes_do_not_change_the_fits():
+    labels, features = load_data("separated")
+    one, two = fit(labels, features), fit(labels, features, n_jobs=2)
+    for part in ("coefficients", "label_coefficients", "intercept", "violation", "gap"):
+        np.testing.assert_array_equal(getattr(one, part), getattr(two, part))
+
+
+def test_labels_and_features_that_can_not_be_used_say_why():
+    labels, features = draw(100, 5, 4, seed=13)
+    labels[:, 1], labels[:, 2], labels[:, 3] = 1, 0, 1
+    labels[7, 2], labels[9, 3] = 1, 0
+    features[:, 2] = 1e8 + 0.1
+    found = fit(labels, features)
+    expected = ["ok", "constant-label", "too-rare", "too-rare", "ok"]
+    assert found.label_reason.tolist() == expected
+    assert found.feature_reason.tolist() == ["ok", "ok", "constant-feature", "ok"]
+    unfitted = np.array(expected) != "ok"
+    unknown = np.isnan(found.coefficients)
+    assert unknown[2].all()
+    assert unknown[:, unfitted].all()
+    assert not np.delete(unknown[:, ~unfitted], 2, axis=0).any()
+    # Rare labels explain others, constant ones do not.
+    for k in (0, 4):
+        known = ~np.isnan(found.label_coefficients[:, k])
+        assert known.tolist() == [k != 0, False, True, True, k != 4]
+    for part in (found.intercept, found.lam, found.lam_max, found.violation, found.gap):
+        np.testing.assert_array_equal(np.isnan(part), unfitted)
+    with_rare = fit(labels, features, min_count=1)
+    assert with_rare.label_reason.tolist() == ["ok", "constant-label", "ok", "ok", "ok"]
+    weighted = fit(labels, features, freq_weights=np.full(100, 2))
+    assert weighted.label_reason.tolist() == with_rare.label_reason.tolist()
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_constant_columns_change_nothing(convert):
+    labels, features = draw(100, 3, 4, seed=14)
+    constant = np.column_stack([np.full(100, 3.7), features, np.zeros(100)])
+    expected, found = fit(labels, features), fit(labels, convert(constant))
+    assert (found.feature_reason == "constant-feature").tolist() == [True, *[False] * 4, True]
+    np.testing.assert_allclose(found.coefficients[1:-1], expected.coefficients, atol=1e-7)
+    np.testing.assert_allclose(found.intercept, expected.intercept, atol=1e-6)
+
+
+def test_a_label_that_nothing_is_correlated_with_has_no_penalty():
+    labels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    found = fit(labels, [[0], [1], [1], [0]])
+    assert found.label_reason.tolist() == ["ok", "ok"]
+    for part in (found.coefficients, found.intercept, found.lam, found.lam_max, found.gap):
+        assert not part.any()
+
+
+def test_a_single_label_is_explained_by_features_alone():
+    labels, features = draw(100, 1, 3, seed=15)
+    found = fit(labels, features)
+    assert violations(found, labels, features).max() < 1e-5
+    assert np.isnan(found.label_coefficients).tolist() == [[True]]
+
+
+def test_fits_that_are_not_optimal_are_named_in_one_warning(monkeypatch):
+    labels, features = load_data("separated")
+    monkeypatch.setattr(module, "_LIBLINEAR_STEPS", 1)
+    monkeypatch.setattr(module, "_NEWTON_STEPS", 0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = fit(labels, features)
+    # scikit-learn's own warnings do not come through.
+    assert [warning.category for warning in caught] == [im.exceptions.ConvergenceWarning]
+    message = str(caught[0].message)
+    assert all(repr(name) in message for name in labels.columns[found.violation > 1e-5])
+    assert (found.violation > 1e-5).any()
+    assert "approximate" in found.notes[-1]
+
+
+def test_newton_steps_mend_what_liblinear_left(monkeypatch):
+    labels, features = load_data("separated")
+    expected = fit(labels, features)
+    monkeypatch.setattr(module, "_LIBLINEAR_STEPS", 2)
+    found = fit(labels, features)
+    np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-6)
+    assert len(found.notes) == 1
+
+
+def test_the_data_are_left_alone_and_nothing_is_printed(capfd):
+    labels, features = draw(60, 2, 3, seed=16)
+    for table in (features.copy(), sparse.csr_array(features)):
+        data = prepare(labels, table)
+        stored = data.features.data if sparse.issparse(table) else data.features
+        before = np.array(stored)
+        stored.flags.writeable = False
+        fit_l1(data)
+        np.testing.assert_array_equal(stored, before)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lam_ratio": 0}, "lam_ratio must be a finite number above 0"),
+        ({"lam_ratio": 1.01}, "lam_ratio"),
+        ({"lam_ratio": -1}, "lam_ratio"),
+        ({"lam_ratio": np.nan}, "lam_ratio"),
+        ({"lam_ratio": "small"}, "lam_ratio"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number"),
+        ({"min_count": -1}, "min_count must be a whole number"),
+        ({"features": []}, "features must be a list of positions from 0 to 2"),
+        ({"features": [3]}, "features must be a list of positions from 0 to 2"),
+        ({"features": [-1]}, "features must be a list of positions"),
+        ({"features": ["x1"]}, "features must be a list of positions"),
+        ({"features": [True, False, True]}, "features must be a list of positions"),
+        ({"features": 1}, "features must be a list of positions"),
+        ({"features": [0, 0]}, "each position once"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    labels, features = draw(30, 2, 3, seed=17)
+    with pytest.raises(im.exceptions.DataError, match=message):
+        fit(labels, features, **options)
+
+
+def test_data_without_features_or_variation_are_refused():
+    with pytest.raises(im.exceptions.DataError, match="no features"):
+        fit_l1(prepare([[0, 1], [1, 0]]))
+    with pytest.raises(im.exceptions.DataError, match="no label varies"):
+        fit(np.ones((4, 2)), np.arange(4.0)[:, None])
+
+
+def test_importance_finds_the_features_that_matter():
+    data = im.datasets.make_artdata(1, random_state=0)
+    found = fit(data.labels, data.features)
+    importance = pd.Series(np.abs(found.coefficients).sum(axis=1), data.features.columns)
+    top = importance.nlargest(len(data.relevant)).index
+    assert len(set(top) & set(data.relevant)) / len(top) > 0.8
