@@ -534,14 +534,16 @@ class EdgeTests(EdgePlots):
             )
         nx.write_graphml(graph, path)
 
-    def summary(self, top: int = 20, adjust: str = "fdr_bh") -> IsingSummary:
+    def summary(
+        self, top: int = 20, adjust: str | None = "fdr_bh", within: str | None = None
+    ) -> IsingSummary:
         """Summarise the strongest edges.
 
         Parameters
         ----------
         top : int
             How many edges to list.
-        adjust : str
+        adjust, within : str or None
             How p-values are adjusted; see `to_frame`.
 
         Returns
@@ -551,7 +553,7 @@ class EdgeTests(EdgePlots):
         """
         from isingmlc.summary import summarize_edges
 
-        return summarize_edges(self, top, adjust)
+        return summarize_edges(self, top, adjust, within)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,20 +19,22 @@ from isingmlc.feature_methods import FeatureMethods
 from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodes import NodeModels
 from isingmlc.nodewise import FitSettings, NodeFit
+from isingmlc.plot_methods import ResultPlots
 from isingmlc.readonly import table
+from isingmlc.report_methods import ReportMethods
 from isingmlc.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     import networkx
 
     from isingmlc.model import IsingModel
-    from isingmlc.summary import IsingSummary
+    from isingmlc.printing import IsingSummary
 
 RULES = ("mean", "min", "max", "and", "or")
 _FILE_KIND = "Ising results"
 
 
-class IsingResults(FeatureMethods):
+class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
     """A fitted Ising network of labels.
 
     Made by `IsingModel.fit`. Nothing in it can be set; tables carry the names of the labels.

@@ -1,0 +1,28 @@
+"""Pictures of networks, tests, rankings and fits.
+
+Every function takes the axes to draw on as `ax` and returns them, never shows a figure, and
+leaves matplotlib's settings alone. Colours can be told apart in grey print and by colour-blind
+readers, names are shown as they stand, and the same input gives the same picture.
+"""
+
+from isingmlc.plots.diagnostics import plot_diagnostics
+from isingmlc.plots.heatmap import plot_heatmap
+from isingmlc.plots.label_network import plot_label_network
+from isingmlc.plots.network import plot_network, plot_networks
+from isingmlc.plots.qq import plot_qq
+from isingmlc.plots.ranking import plot_interactions, plot_ranking
+from isingmlc.plots.roc import plot_roc
+from isingmlc.plots.selection import plot_selection
+
+__all__ = [
+    "plot_diagnostics",
+    "plot_heatmap",
+    "plot_interactions",
+    "plot_label_network",
+    "plot_network",
+    "plot_networks",
+    "plot_qq",
+    "plot_ranking",
+    "plot_roc",
+    "plot_selection",
+]

@@ -1,0 +1,59 @@
+"""What pictures say about tests: their names, and which edges are significant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isingmlc.arguments import check_number
+from isingmlc.data import BoolArray
+
+if TYPE_CHECKING:
+    from isingmlc.edge_tests import EdgeTests
+
+TEST_NAMES = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}
+MARKS = {1.0: "▲", -1.0: "▼", 0.0: ""}
+
+
+def find_significant(edges: EdgeTests, alpha: float, adjust: str | None) -> BoolArray:
+    """Mark the significant edges.
+
+    Parameters
+    ----------
+    edges : EdgeTests
+        The tests.
+    alpha : float
+        Edges with an adjusted p-value up to this are significant.
+    adjust : str or None
+        How p-values are adjusted, over all that was tested.
+
+    Returns
+    -------
+    ndarray of bool, features × labels
+        False where an edge could not be tested.
+
+    Raises
+    ------
+    DataError
+        When `alpha` is not between 0 and 1, or there is no such adjustment.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+    >>> find_significant(edges, 0.05, "bonferroni").shape
+    (30, 6)
+    """
+    alpha = check_number("alpha", alpha, above=0, below=1)
+    frame = edges.to_frame(adjust)
+    if "with" in frame:
+        frame = frame[frame["with"] == ""]
+    adjusted = frame["pvalue_adj"].to_numpy().reshape(edges.arrays.statistic.shape)
+    return np.asarray(adjusted <= alpha)
+
+
+def describe_level(relation: str, alpha: float, adjust: str | None) -> str:
+    """Say in a legend when an edge is, or is not, significant."""
+    return f"p {relation} {alpha:g}" + ("" if adjust is None else f", {adjust}")

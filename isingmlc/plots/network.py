@@ -1,0 +1,452 @@
+"""Networks around a feature: its edges to the labels, and the ties between the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_option
+from isingmlc.data import FloatArray
+from isingmlc.plots.canvas import Room, find_room, legend_band, measure
+from isingmlc.plots.evidence import MARKS, TEST_NAMES, describe_level, find_significant
+from isingmlc.plots.layout import LAYOUTS, boxes_around, overlaps, place_labels
+from isingmlc.plots.style import (
+    DASHED,
+    DOTTED,
+    FAINT,
+    INK,
+    LOWERS,
+    OPEN,
+    PAPER,
+    RAISES,
+    SMALL_SIZE,
+    SOLID,
+    TEXT_SIZE,
+    UNTESTED,
+    Entries,
+    blank,
+    check_feature,
+    digits,
+    make_axes,
+    set_title,
+    settle,
+    wrap,
+    write,
+)
+from isingmlc.plots.ties import choose_ties
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.results import IsingResults
+
+INSIGNIFICANT = ("dashed", "hide")
+_COLORS = {1.0: RAISES, -1.0: LOWERS, 0.0: OPEN}
+_THIN, _THICK = 0.9, 6.5
+# Where on an edge its statistic stands: shares of its length, in turn.
+_STATIONS = ((0.5,), (0.56, 0.42), (0.6, 0.45, 0.33))
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How networks are drawn; see `plot_network`."""
+
+    alpha: float
+    adjust: str | None
+    threshold: float | None
+    insignificant: str
+    layout: str
+
+    @property
+    def hides(self) -> bool:
+        """Whether edges that are not significant are left out."""
+        return self.insignificant == "hide"
+
+    def __post_init__(self) -> None:
+        check_option("insignificant", self.insignificant, INSIGNIFICANT)
+        check_option("layout", self.layout, LAYOUTS)
+
+
+@dataclass(frozen=True)
+class Spokes:
+    """The edges of one feature.
+
+    Attributes
+    ----------
+    feature : str
+        The feature.
+    importance : float
+        The sum of its statistics.
+    table : DataFrame
+        One row a label: statistic, sign, significant, reason.
+    """
+
+    feature: str
+    importance: float
+    table: pd.DataFrame
+
+    @property
+    def centre(self) -> str:
+        """What stands in the centre: the name in lines."""
+        return wrap(self.feature, 14, 3)
+
+    def numbers(self, hide: bool) -> list[str]:
+        """Write each statistic with a mark for its direction; nothing where none is shown."""
+        texts = []
+        for row in self.table.itertuples():
+            places = 0 if row.statistic >= 99.95 else 1
+            shown = row.significant or not (hide or np.isnan(row.statistic))
+            texts.append(f"{MARKS[row.sign]} {row.statistic:.{places}f}".strip() if shown else "")
+        return texts
+
+
+def plot_network(
+    results: IsingResults,
+    feature: str,
+    *,
+    edges: EdgeTests | None = None,
+    alpha: float = 0.05,
+    adjust: str | None = "fdr_bh",
+    threshold: float | None = None,
+    insignificant: str = "dashed",
+    layout: str = "circle",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the network around one feature.
+
+    The feature stands in the centre. Its edge to a label carries the statistic, is the wider the
+    larger the square root of it, and shows by colour and mark whether the feature raises (▲) or
+    lowers (▼) the label. Lines between labels show their interactions.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+    feature : str
+        The feature.
+    edges : EdgeTests, optional
+        Tests of the edges; the score tests of the fit where not given.
+    alpha : float
+        Edges with an adjusted p-value up to this are significant.
+    adjust : str or None
+        How p-values are adjusted, over all edges of `edges`; see `EdgeTests.to_frame`.
+    threshold : float, optional
+        Interactions above it in absolute value are drawn; where not given, the strongest ones,
+        as many as there are labels but at least 12.
+    insignificant : {"dashed", "hide"}
+        What is done with edges that are not significant.
+    layout : {"circle", "cluster", "spring"}
+        Labels on a circle in their order; on a circle, tied labels side by side; or pulled
+        together by their ties. The same fit gives the same places.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+
+    Returns
+    -------
+    Axes
+        The picture.
+
+    Raises
+    ------
+    DataError
+        When there is no such feature, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> from isingmlc.plots import plot_network
+    >>> from matplotlib.figure import Figure
+    >>> data = im.datasets.load_example()
+    >>> res = im.IsingModel(data.labels, data.features).fit()
+    >>> plot_network(res, "bmi", ax=Figure().subplots()).get_title()
+    'Score statistics of bmi (importance 77.6)'
+    """
+    options = _Options(alpha, adjust, threshold, insignificant, layout)
+    tests = _tests(results, edges)
+    spokes = _spokes(tests, [feature], options)
+    ax = make_axes(ax, 7.0, 5.8)
+    _draw(results, tests, spokes, options, [ax])
+    return ax
+
+
+def plot_networks(
+    results: IsingResults,
+    features: Sequence[str] | str = "extremes",
+    *,
+    edges: EdgeTests | None = None,
+    alpha: float = 0.05,
+    adjust: str | None = "fdr_bh",
+    threshold: float | None = None,
+    insignificant: str = "dashed",
+    layout: str = "circle",
+    axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+) -> npt.NDArray[np.object_]:
+    """Draw the networks around several features side by side, in the same layout and scale.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+    features : sequence of str or "extremes"
+        The features; ``"extremes"`` are the most and the least important one.
+    edges, alpha, adjust, threshold, insignificant, layout
+        See `plot_network`.
+    axes : sequence of Axes, optional
+        Where to draw, one a feature; a new figure where not given.
+
+    Returns
+    -------
+    ndarray of Axes
+        The pictures, one a feature.
+
+    Raises
+    ------
+    DataError
+        When features are none or unknown, or an argument is out of range.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> from isingmlc.plots import plot_networks
+    >>> from matplotlib.figure import Figure
+    >>> data = im.datasets.load_example()
+    >>> res = im.IsingModel(data.labels, data.features).fit()
+    >>> axes = plot_networks(res, "extremes", axes=Figure().subplots(1, 2))
+    >>> [ax.get_title().split()[3] for ax in axes]
+    ['age', 'household_size']
+    """
+    options = _Options(alpha, adjust, threshold, insignificant, layout)
+    tests = _tests(results, edges)
+    names = _extremes(tests) if isinstance(features, str) and features == "extremes" else features
+    names = [names] if isinstance(names, str) else list(names)
+    if not names:
+        raise exc.DataError(
+            "features must name at least one feature, but is empty. Pass names, or 'extremes' for "
+            "the most and the least important one."
+        )
+    spokes = _spokes(tests, names, options)
+    panels = _panels(axes, len(names))
+    _draw(results, tests, spokes, options, panels, one_legend=axes is None)
+    return np.array(panels, dtype=object)
+
+
+def _tests(results: IsingResults, edges: EdgeTests | None) -> EdgeTests:
+    """Give the tests to draw, of the labels of the fit."""
+    if edges is None:
+        return results.score_test()
+    if edges.labels != results.label_names:
+        raise exc.DataError(
+            f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
+            f"but are of {exc.shorten(edges.labels)}. Take them from the same results, e.g. with "
+            "results.score_test()."
+        )
+    return edges
+
+
+def _extremes(edges: EdgeTests) -> list[str]:
+    """Name the most and the least important feature among those that were tested."""
+    importance = edges.importance[edges.statistic.notna().any(axis=1)]
+    ranked = importance.sort_values(ascending=False, kind="stable").index
+    return [ranked[0], ranked[-1]] if len(ranked) > 1 else list(edges.features[:1])
+
+
+def _spokes(edges: EdgeTests, features: Sequence[str], options: _Options) -> list[Spokes]:
+    """Look up the edges of features."""
+    names = [check_feature(feature, edges.features) for feature in features]
+    significant = find_significant(edges, options.alpha, options.adjust)
+    found = []
+    for name in names:
+        table = edges[name][["statistic", "reason"]]
+        table["sign"] = edges.sign.loc[name]
+        table["significant"] = significant[edges.features.index(name)]
+        found.append(Spokes(name, float(edges.importance[name]), table))
+    return found
+
+
+def _panels(axes: Sequence[Axes] | npt.NDArray[np.object_] | None, n: int) -> list[Axes]:
+    """Give one axes a feature, of a new figure where there are none."""
+    if axes is not None:
+        panels = [make_axes(ax, 0, 0) for ax in np.ravel(np.array(axes, dtype=object))]
+        if len(panels) != n:
+            raise exc.DataError(
+                f"axes must hold one Axes a feature, {n} in all, but holds {len(panels)}. Make "
+                f"them with fig, axes = matplotlib.pyplot.subplots(1, {n})."
+            )
+        return panels
+    import matplotlib.pyplot as plt
+
+    columns = min(n, 3)
+    rows = -(-n // columns)
+    size = (5.4 * columns, 4.6 * rows + 0.8)
+    figure = plt.figure(figsize=size, layout="constrained")
+    panels = list(np.ravel(figure.subplots(rows, columns)))
+    for ax in panels[n:]:
+        ax.remove()
+    return panels[:n]
+
+
+def _draw(
+    results: IsingResults,
+    edges: EdgeTests,
+    spokes: list[Spokes],
+    options: _Options,
+    axes: list[Axes],
+    one_legend: bool = False,
+) -> None:
+    """Draw all networks with one layout, one scale and one legend or the same under each."""
+    ties = choose_ties(results.interactions.to_numpy(), options.threshold)
+    entries = [*_legend(spokes, options), *ties.legend()]
+    for ax, one in zip(axes, spokes, strict=True):
+        ax.set_axis_off()
+        kind = f"{TEST_NAMES[edges.test]} statistics"
+        set_title(ax, f"{kind} of {one.feature} (importance {digits(one.importance)})")
+    band = 0.0
+    if one_legend:
+        legend_band(axes[0].figure, entries, "outside lower center")
+        settle(axes[0])
+    else:
+        settle(axes[0])
+        band = max(legend_band(ax, entries, "lower center") for ax in axes)
+
+    numbers = [one.numbers(options.hides) for one in spokes]
+    room, stations, suffixes = _find_places(results, options, axes, spokes, numbers, band)
+    statistics = pd.concat([one.table["statistic"] for one in spokes])
+    largest = max(np.nan_to_num(statistics).max(), np.finfo(float).tiny)
+    box = {"boxstyle": "round,pad=0.5", "facecolor": INK, "edgecolor": PAPER, "linewidth": 1.5}
+    middle = {"ha": "center", "va": "center", "color": PAPER, "zorder": 6}
+    for ax, one, after, texts in zip(axes, spokes, suffixes, numbers, strict=True):
+        room.frame(ax, band)
+        ties.draw(ax, room.nodes, curved=options.layout != "spring")
+        _draw_spokes(ax, one, room, options, largest)
+        room.write_names(ax, (~one.table["significant"]).tolist(), after)
+        if stations is not None:
+            _write_numbers(ax, one, texts, stations)
+        write(ax, 0, 0, one.centre, fontsize=TEXT_SIZE, bbox=box, **middle)
+
+
+def _find_places(
+    results: IsingResults,
+    options: _Options,
+    axes: list[Axes],
+    spokes: list[Spokes],
+    numbers: list[list[str]],
+    band: float,
+) -> tuple[Room, FloatArray | None, list[list[str]]]:
+    """Find room for names and statistics: these on the edges, or else beside the names."""
+    pad = TEXT_SIZE * axes[0].figure.dpi / 72
+    centre = measure(axes[0], [one.centre for one in spokes], TEXT_SIZE).max(axis=0) + pad
+    on_circle = options.layout != "spring"
+    room_for = partial(
+        find_room,
+        axes,
+        results.label_names,
+        place_labels(results.interactions.to_numpy(), options.layout),
+        band=band,
+        centre=centre,
+        on_circle=on_circle,
+    )
+    if on_circle:
+        nothing = [[""] * len(row) for row in numbers]
+        room = room_for(suffixes=nothing)
+        stations = _stations(axes[0], room, numbers, centre)
+        if stations is not None:
+            return room, stations, nothing
+    beside = [[f"  {number}" if number else "" for number in row] for row in numbers]
+    return room_for(suffixes=beside), None, beside
+
+
+def _stations(
+    ax: Axes, room: Room, numbers: list[list[str]], centre: FloatArray
+) -> FloatArray | None:
+    """Find places on the edges where no statistic meets another; None where there are none."""
+    sizes = np.max([measure(ax, row, SMALL_SIZE, "bold") for row in numbers], axis=0) * 1.05
+    for shares in _STATIONS:
+        share = np.resize(shares, len(room.nodes))
+        places = room.nodes * share[:, None]
+        boxes = np.vstack(
+            [boxes_around(places * room.unit, sizes), boxes_around(np.zeros((1, 2)), centre[None])]
+        )
+        if not overlaps(boxes).any():
+            return np.asarray(places)
+    return None
+
+
+def _draw_spokes(ax: Axes, spokes: Spokes, room: Room, options: _Options, largest: float) -> None:
+    """Draw the edges of a feature and the nodes of the labels."""
+    for node, row in zip(room.nodes, spokes.table.itertuples(), strict=True):
+        untested = np.isnan(row.statistic)
+        color = UNTESTED if untested else _COLORS[row.sign]
+        if untested or row.significant or not options.hides:
+            share = 0.0 if untested else np.sqrt(row.statistic / largest)
+            ax.plot(
+                [0, node[0]],
+                [0, node[1]],
+                color=color,
+                linestyle=DOTTED if untested else SOLID if row.significant else DASHED,
+                linewidth=_THIN + (_THICK - _THIN) * share,
+                alpha=0.95 if row.significant else 0.75,
+                zorder=2 + share,
+                solid_capstyle="butt",
+            )
+        ax.plot(
+            *node,
+            marker="X" if untested else "o",
+            markersize=8,
+            markerfacecolor=color if row.significant or untested else PAPER,
+            markeredgecolor=PAPER if untested else INK if row.significant else color,
+            markeredgewidth=1.0,
+            zorder=4,
+        )
+
+
+def _write_numbers(ax: Axes, spokes: Spokes, numbers: list[str], places: FloatArray) -> None:
+    for place, number, row in zip(places, numbers, spokes.table.itertuples(), strict=True):
+        if number:
+            write(
+                ax,
+                place[0],
+                place[1],
+                number,
+                fontsize=SMALL_SIZE,
+                color=None if row.significant else FAINT,
+                fontweight="bold" if row.significant else "normal",
+                ha="center",
+                va="center",
+                bbox=blank(ax),
+                zorder=5,
+            )
+
+
+def _legend(spokes: list[Spokes], options: _Options) -> Entries:
+    """Say what edges of features mean, of what occurs only."""
+    table = pd.concat([one.table for one in spokes])
+    tested = table[table["statistic"].notna()]
+    drawn = tested[tested["significant"]] if options.hides else tested
+    directions = {1.0: "▲ raises the label", -1.0: "▼ lowers the label", 0.0: "acts on the label"}
+    entries: Entries = [
+        (Line2D([], [], color=_COLORS[sign], linewidth=3), text)
+        for sign, text in directions.items()
+        if (drawn["sign"] == sign).any()
+    ]
+    if not tested["significant"].all():
+        level = describe_level(">", options.alpha, options.adjust)
+        dashes = Line2D([], [], color=OPEN, linestyle=DASHED, linewidth=1.4)
+        nothing = Line2D([], [], linestyle="none")
+        entries.append(
+            (nothing, f"edges not drawn: {level}")
+            if options.hides
+            else (dashes, f"not significant ({level})")
+        )
+    for reason in table.loc[table["statistic"].isna(), "reason"].unique():
+        sample = Line2D([], [], color=UNTESTED, linestyle=DOTTED, linewidth=1.4, marker="X")
+        entries.append((sample, f"not tested: {reason}"))
+    return entries

@@ -1,0 +1,216 @@
+"""Rankings of features as bars: what each label adds, and which pairs of labels a feature moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_count
+from isingmlc.data import FloatArray
+from isingmlc.plots.style import (
+    PAPER,
+    RAISES,
+    SMALL_SIZE,
+    UNTESTED,
+    Entries,
+    add_legend,
+    check_feature,
+    digits,
+    font_for,
+    label_ticks,
+    make_axes,
+    set_title,
+    settle,
+    wrap,
+    wrap_names,
+    write,
+)
+
+if TYPE_CHECKING:
+    from isingmlc.ranking import FeatureRanking
+
+# Okabe and Ito's colours, dark and light in turn, so that neighbours differ in grey too.
+_LOOKS = (
+    ("#0072B2", ""),
+    ("#F0E442", ""),
+    ("#D55E00", "////"),
+    ("#56B4E9", ""),
+    ("#009E73", "----"),
+    ("#E69F00", "\\\\\\\\"),
+    ("#7B3F72", "||||"),
+    ("#CC79A7", "...."),
+)
+_NAME_LENGTH = 30
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of every bar: its name in the legend, its widths, and how it looks."""
+
+    name: str
+    widths: FloatArray
+    color: str
+    hatch: str
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """Arguments of a patch."""
+        return {"facecolor": self.color, "hatch": self.hatch, "edgecolor": PAPER}
+
+
+def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = None) -> Axes:
+    """Draw the most important features as bars, stacked by what each label adds.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+        The ranking.
+    top : int
+        How many features.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+
+    Returns
+    -------
+    Axes
+        The picture. Of many labels the eight that add most have a colour of their own. What no
+        label adds, as with ``"score+l1"``, is light grey.
+
+    Raises
+    ------
+    DataError
+        When `top` is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> from isingmlc.plots import plot_ranking
+    >>> from matplotlib.figure import Figure
+    >>> data = im.datasets.load_example()
+    >>> ranking = im.IsingModel(data.labels, data.features).fit().rank_features()
+    >>> plot_ranking(ranking, 5, ax=Figure().subplots()).get_title()
+    'The 5 most important of 30 features (score)'
+    """
+    features = list(ranking.order)[: check_count("top", top, 1)]
+    importance = ranking.importance[features]
+    parts = _divide(ranking.contributions.loc[features], importance)
+    legend_lines = sum(part.name.count("\n") + 1 for part in parts)
+    ax = make_axes(ax, 7.6, max(1.2 + 0.27 * len(features), 0.7 + 0.18 * legend_lines))
+    start = np.zeros(len(features))
+    for part in parts:
+        place = np.arange(len(features))
+        ax.barh(place, part.widths, left=start, height=0.72, linewidth=0.7, **part.look)
+        start += part.widths
+    total = len(ranking.importance)
+    of = f"most important of {total} features" if len(features) < total else "features"
+    set_title(ax, f"The {len(features)} {of} ({ranking.method})")
+    _finish(ax, wrap_names(features, _NAME_LENGTH, 1), importance.to_numpy(), "importance")
+    if len(parts) > 1:
+        entries: Entries = [(Patch(**part.look, linewidth=0.7), part.name) for part in parts]
+        add_legend(ax, entries, loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=1.4)
+    return ax
+
+
+def plot_interactions(
+    ranking: FeatureRanking, feature: str, top: int = 20, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the pairs of labels whose interaction a feature moves, strongest first.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+        A ranking by a method that looks at pairs of labels.
+    feature : str
+        The feature.
+    top : int
+        How many pairs.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+
+    Returns
+    -------
+    Axes
+        The picture.
+
+    Raises
+    ------
+    DataError
+        When there is no such feature, or `top` is not a whole number of at least 1.
+    ModelError
+        When the ranking knows nothing about pairs of labels.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> from isingmlc.plots import plot_interactions
+    >>> from matplotlib.figure import Figure
+    >>> data = im.datasets.load_example()
+    >>> ranking = im.rank_features(data.labels, data.features, method="interaction")
+    >>> ax = plot_interactions(ranking, "deprivation_decile", ax=Figure().subplots())
+    >>> ax.get_yticklabels()[0].get_text()
+    'depression × asthma'
+    """
+    if ranking.pairs is None:
+        raise exc.ModelError(
+            f"method {ranking.method!r} does not look at pairs of labels. Rank with "
+            "rank_features(method='interaction')."
+        )
+    top = check_count("top", top, 1)
+    name = check_feature(feature, tuple(ranking.importance.index))
+    pairs = ranking.pairs.loc[name]
+    shown = pairs.dropna().sort_values(ascending=False, kind="stable")[:top]
+    ax = make_axes(ax, 7.0, 1.5 + 0.27 * max(len(shown), 1))
+    values = shown.to_numpy()
+    ax.barh(np.arange(len(shown)), values, height=0.66, color=RAISES)
+    of = f"{len(shown)} of {len(pairs)}" if len(shown) < len(pairs) else f"{len(pairs)}"
+    set_title(ax, f"Pairs of labels that {name} moves ({of})")
+    labels = pairs.index.unique(0).union(pairs.index.unique(1), sort=False)
+    short = dict(zip(labels, wrap_names(labels, 20, 1), strict=True))
+    names = [f"{short[first]} × {short[second]}" for first, second in shown.index]
+    _finish(ax, names, values, "statistic")
+    return ax
+
+
+def _divide(contributions: pd.DataFrame, importance: pd.Series) -> list[_Part]:
+    """Divide importances among the labels that add most, the others, and what no label adds."""
+    known = contributions.fillna(0.0)
+    known = known[known.sum().sort_values(ascending=False, kind="stable").index]
+    total = known.sum(axis=1)
+    # Where not the sum of the labels counts but the largest or the mean, parts are shares of it.
+    known = known.mul((importance / total).where(total > importance, 1.0), axis=0)
+    own, others = known.iloc[:, : len(_LOOKS)], known.iloc[:, len(_LOOKS) :]
+    parts = [
+        _Part(wrap(str(label), 22, 2), own[label].to_numpy(), *look)
+        for label, look in zip(own, _LOOKS, strict=False)
+    ]
+    if others.shape[1]:
+        name = f"{others.shape[1]} other labels"
+        parts.append(_Part(name, others.sum(axis=1).to_numpy(), UNTESTED, ""))
+    beyond = (importance - known.sum(axis=1)).to_numpy()
+    if (beyond > 1e-9 * importance.max()).any():
+        parts.append(_Part("not of single labels", beyond, "#E4E4E4", ""))
+    return parts
+
+
+def _finish(ax: Axes, names: list[str], values: Any, what: str) -> None:
+    """Name the bars, write their values at their ends, and take away what is not needed."""
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    largest = float(np.max(values, initial=0.0)) or 1.0
+    ax.set_xlim(0, 1.1 * largest)
+    ax.set_xlabel(what, fontsize=SMALL_SIZE)
+    ax.tick_params(axis="x", labelsize=SMALL_SIZE)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    for _ in range(2):
+        settle(ax)
+        room = ax.get_window_extent().height * 72 / ax.figure.dpi / max(len(names), 1)
+        label_ticks(ax.set_yticks, names, room)
+    for at, value in enumerate(values):
+        size = font_for(room, SMALL_SIZE)
+        write(ax, value + 0.01 * largest, at, digits(value), va="center", ha="left", fontsize=size)

@@ -1,0 +1,162 @@
+"""The path of a selection: how good a subset of each size is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from isingmlc import exceptions as exc
+from isingmlc.plots.style import (
+    DOTTED,
+    FAINT,
+    INK,
+    LINES,
+    PAPER,
+    SMALL_SIZE,
+    Entries,
+    add_legend,
+    make_axes,
+    set_title,
+    wrap,
+)
+
+if TYPE_CHECKING:
+    from isingmlc.selection import SelectionResult
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def plot_result(selection: SelectionResult, ax: Axes | None) -> Axes:
+    """Draw the path of a selection: all measures, or the rankings that were tried.
+
+    Parameters
+    ----------
+    selection : SelectionResult
+        The selection.
+    ax : Axes or None
+        Where to draw; a new figure where not given.
+
+    Returns
+    -------
+    Axes
+        The picture.
+
+    Raises
+    ------
+    ModelError
+        When p-values chose, so that no sizes were tried.
+    """
+    path = selection.path
+    size = len(selection.features)
+    if path.empty:
+        raise exc.ModelError(
+            "the features were chosen by their p-values, so no sizes were tried on a validation "
+            "set. Draw selection.ranking.plot() instead, or choose without alpha."
+        )
+    if len(path["method"].unique()) > 1:
+        name = f"score ({selection.metric})"
+        path = path.rename(columns={"score": name})
+        winner = selection.method
+        return plot_selection(path, size, measures=[name], by="method", winner=winner, ax=ax)
+    return plot_selection(path.drop(columns="score"), size, ax=ax)
+
+
+def plot_selection(
+    path: pd.DataFrame,
+    chosen: int,
+    *,
+    measures: Sequence[str] | None = None,
+    by: str | None = None,
+    winner: object = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how measures on the validation set change with the number of features.
+
+    Parameters
+    ----------
+    path : DataFrame
+        A column ``size``, the number of features, and one column a measure.
+    chosen : int
+        The size that was chosen.
+    measures : sequence of str, optional
+        The columns to draw; all other numeric columns where not given.
+    by : str, optional
+        A column whose values, e.g. methods of ranking, get a curve each, of the first measure.
+    winner : object, optional
+        The value of `by` that was chosen; all curves are marked where not given.
+    ax : Axes, optional
+        Where to draw; a new figure where not given.
+
+    Returns
+    -------
+    Axes
+        The picture.
+
+    Raises
+    ------
+    DataError
+        When `path` has no such columns, or `chosen` is none of its sizes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from isingmlc.plots import plot_selection
+    >>> from matplotlib.figure import Figure
+    >>> path = pd.DataFrame({"size": [1, 2, 3], "subset": [0.2, 0.5, 0.4]})
+    >>> plot_selection(path, 2, ax=Figure().subplots()).get_title()
+    'Validation by number of features (2 chosen)'
+    """
+    missing = [
+        name for name in ("size", *(measures or ()), *filter(None, [by])) if name not in path
+    ]
+    if missing:
+        raise exc.DataError(
+            f"path must have the column(s) {exc.shorten(missing)}, but has "
+            f"{exc.shorten(path.columns)}."
+        )
+    numeric = path.drop(columns=["size"]).select_dtypes("number").columns
+    shown = list(numeric if measures is None else measures)
+    if not shown:
+        raise exc.DataError("path must have a column with a measure besides 'size', but has none.")
+    if chosen not in set(path["size"]):
+        raise exc.DataError(
+            f"chosen must be one of the sizes of path, {exc.shorten(path['size'].unique())}, but "
+            f"is {chosen!r}."
+        )
+    if path.duplicated([*filter(None, [by]), "size"]).any():
+        raise exc.DataError(
+            "path must have each size once, but some occur more often. Pass the column that tells "
+            "them apart, e.g. by='method'."
+        )
+    curves = (
+        {name: path.set_index("size")[name] for name in shown}
+        if by is None
+        else {name: part.set_index("size")[shown[0]] for name, part in path.groupby(by, sort=False)}
+    )
+    ax = make_axes(ax, 7.0, 4.2)
+    ax.axvline(chosen, color=FAINT, linewidth=1.0, linestyle=DOTTED, zorder=1)
+    entries: Entries = []
+    for at, (name, curve) in enumerate(curves.items()):
+        color, style = LINES[at % len(LINES)]
+        marker = _MARKERS[at % len(_MARKERS)]
+        curve = curve.sort_index()
+        mark: dict[str, Any] = {"marker": marker, "markeredgecolor": PAPER, "markeredgewidth": 0.6}
+        (line,) = ax.plot(
+            curve.index, curve, color=color, linestyle=style, linewidth=1.6, markersize=5, **mark
+        )
+        if chosen in curve.index and winner in (None, name):
+            ax.plot([chosen], curve.loc[[chosen]], marker, color=color, ms=9, mec=INK, zorder=4)
+        entries.append((line, wrap(str(name), 22, 2)))
+    if by is not None:
+        ax.set_ylabel(shown[0], fontsize=SMALL_SIZE, parse_math=False)
+    ax.set_xlabel("number of features", fontsize=SMALL_SIZE)
+    ax.tick_params(labelsize=SMALL_SIZE)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.spines[["top", "right"]].set_visible(False)
+    set_title(ax, f"Validation by number of features ({chosen} chosen)")
+    add_legend(ax, entries, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax

@@ -1,0 +1,318 @@
+"""What all pictures share: colours, names as plain text, axes, legends and checks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+from matplotlib.transforms import ScaledTranslation
+
+from isingmlc import exceptions as exc
+from isingmlc.printing import shorten_name
+
+Dashes: TypeAlias = tuple[float, tuple[float, ...]]
+Entries: TypeAlias = list[tuple[Artist, str]]
+
+# Okabe and Ito's blue and orange: told apart by colour-blind readers, and dark and light in grey.
+RAISES = "#0072B2"
+LOWERS = "#E69F00"
+OPEN = "#555555"
+UNTESTED = "#B5B5B5"
+INK = "#222222"
+FAINT = "#737373"
+PAPER = "white"
+SOLID: Dashes = (0.0, ())
+DOTTED: Dashes = (0.0, (1.2, 1.6))
+DASHED: Dashes = (0.0, (4.5, 2.5))
+DASH_DOTTED: Dashes = (0.0, (6.0, 2.0, 1.2, 2.0))
+
+# Colours and lines of curves, in turn.
+LINES = (
+    (RAISES, SOLID),
+    (LOWERS, DASHED),
+    (INK, DASH_DOTTED),
+    ("#009E73", DOTTED),
+    ("#CC79A7", SOLID),
+    ("#56B4E9", DASHED),
+    ("#D55E00", DASH_DOTTED),
+    (FAINT, DOTTED),
+)
+
+TITLE_SIZE = 10.5
+TEXT_SIZE = 9.0
+SMALL_SIZE = 8.0
+TINY_SIZE = 4.5
+
+_PIECES = re.compile(r"[^\s_\-/.:]*[\s_\-/.:]*")
+
+
+def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Give the axes to draw on, in a new figure where there are none.
+
+    Parameters
+    ----------
+    ax : Axes or None
+        What the user passed.
+    width, height : float
+        Size of a new figure in inches; it is not made larger than 20 × 30.
+
+    Returns
+    -------
+    Axes
+        Where to draw.
+
+    Raises
+    ------
+    DataError
+        When `ax` is something else.
+    """
+    if ax is None:
+        # pyplot is asked for a figure only, so that notebooks show it.
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(min(width, 20), min(height, 30)), layout="constrained")[1]
+    if not isinstance(ax, Axes):
+        raise exc.DataError(
+            f"ax must be matplotlib Axes, but is of type {type(ax).__name__}. Make one with "
+            "fig, ax = matplotlib.pyplot.subplots()."
+        )
+    return ax
+
+
+def settle(ax: Axes) -> None:
+    """Let the layout engine of the figure, if it has one, place the axes before measuring."""
+    figure = ax.figure.canvas.figure
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
+def write(ax: Axes, x: float, y: float, text: str, **style: Any) -> Text:
+    """Put text on axes as it stands: a dollar sign in a name is no formula.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to.
+    x, y : float
+        Place.
+    text : str
+        What to write.
+    **style
+        Arguments of `Axes.text`.
+
+    Returns
+    -------
+    Text
+        The text; layout engines leave it out.
+    """
+    written = ax.text(x, y, text, parse_math=False, **style)
+    written.set_in_layout(False)
+    return written
+
+
+def blank(ax: Axes) -> dict[str, Any]:
+    """Give a box for behind text on lines; an outline would change how wide letters are drawn."""
+    paper = ax.figure.get_facecolor()
+    return {"boxstyle": "round,pad=0.12", "facecolor": paper, "edgecolor": "none", "alpha": 0.85}
+
+
+def set_title(ax: Axes, text: str) -> None:
+    """Title axes, names as they stand, in two lines where one is too short."""
+    settle(ax)
+    # A letter is about 0.55 of its size wide.
+    room = ax.get_window_extent().width * 72 / ax.figure.dpi / (0.55 * TITLE_SIZE)
+    ax.set_title(wrap(text, max(int(room), 20), 3), fontsize=TITLE_SIZE, parse_math=False)
+
+
+def add_legend(ax: Axes | Figure | SubFigure, entries: Entries, **place: Any) -> Legend | None:
+    """Add a legend whose names are shown as they stand.
+
+    Parameters
+    ----------
+    ax : Axes or Figure
+        Where to.
+    entries : list of (Artist, str)
+        Samples and what they mean; no legend where there are none.
+    **place
+        Arguments of `Axes.legend`.
+
+    Returns
+    -------
+    Legend or None
+        The legend.
+    """
+    if not entries:
+        return None
+    style = {"fontsize": SMALL_SIZE, "frameon": False, "handlelength": 2.6, **place}
+    # Names are set afterwards: matplotlib leaves out those that begin with an underscore.
+    legend = ax.legend([sample for sample, _ in entries], ["name"] * len(entries), **style)
+    for text, (_, name) in zip(legend.get_texts(), entries, strict=True):
+        text.set(text=name, parse_math=False)
+    return legend
+
+
+def below(ax: Axes, points: float) -> dict[str, Any]:
+    """Give the place so many points below the middle of axes, for a legend.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    points : float
+        Room for what stands between.
+
+    Returns
+    -------
+    dict
+        Arguments of `Axes.legend`.
+    """
+    shift = ScaledTranslation(0.0, -points / 72, ax.figure.dpi_scale_trans)
+    return {"bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + shift}
+
+
+def digits(value: float) -> str:
+    """Write a number with three digits, more only before the point.
+
+    Examples
+    --------
+    >>> digits(263.41), digits(4.7), digits(0.01988)
+    ('263', '4.70', '0.0199')
+    """
+    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
+
+
+def wrap(name: str, width: int, lines: int = 2) -> str:
+    r"""Break a name into lines, and cut it in the middle where that is not enough.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    width : int
+        Characters in a line.
+    lines : int
+        How many lines there may be.
+
+    Returns
+    -------
+    str
+        The name, with line ends.
+
+    Examples
+    --------
+    >>> wrap("chronic_obstructive_pulmonary_disease", 20)
+    'chronic_obstructive_\npulmonary_disease'
+    """
+    name = " ".join(name.split())
+    broken = _fill(_PIECES.findall(name), width)
+    if len(broken) > lines or any(len(line) > width for line in broken):
+        name = shorten_name(name, width * lines)
+        broken = [name[at : at + width] for at in range(0, len(name), width)]
+    return "\n".join(line.strip() for line in broken)
+
+
+def _fill(pieces: list[str], width: int) -> list[str]:
+    """Fill lines with pieces as long as they fit."""
+    filled = [""]
+    for piece in pieces:
+        if filled[-1] and len(filled[-1]) + len(piece.rstrip()) > width:
+            filled.append("")
+        filled[-1] += piece
+    return filled
+
+
+def wrap_names(names: Sequence[str], width: int, lines: int = 2) -> list[str]:
+    """Break names into lines; those that a cut makes the same get their number.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    width, lines : int
+        See `wrap`.
+
+    Returns
+    -------
+    list of str
+        Different names for different names.
+
+    Examples
+    --------
+    >>> wrap_names(["measure_of_a_thing", "measure_of_the_thing"], 8, 1)
+    ['meas…ing (1)', 'meas…ing (2)']
+    """
+    short = [wrap(name, width, lines) for name in names]
+    times = Counter(short)
+    return [
+        name if times[name] == 1 else f"{name} ({number})" for number, name in enumerate(short, 1)
+    ]
+
+
+def check_feature(feature: object, known: Sequence[str]) -> str:
+    """Give the name of a feature, or raise our error with names that are close to it.
+
+    Parameters
+    ----------
+    feature : object
+        What the user passed.
+    known : sequence of str
+        The names there are.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    DataError
+        When there is no such feature.
+    """
+    if isinstance(feature, str) and feature in known:
+        return feature
+    close = get_close_matches(str(feature), known, n=3)
+    hint = f"Did you mean {exc.shorten(close)}?" if close else f"There are {exc.shorten(known)}."
+    raise exc.DataError(f"feature must be the name of a feature, but is {feature!r}. {hint}")
+
+
+def font_for(room: float, largest: float = TEXT_SIZE) -> float:
+    """Give the font size, in points, of lines that have so many points of room each."""
+    return min(max(room / 1.3, TINY_SIZE), largest)
+
+
+def label_ticks(
+    set_ticks: Callable[..., Any], names: Sequence[str], room: float, **style: Any
+) -> None:
+    """Name the places 0, 1, … of an axis; every second, third … where there is no room for all.
+
+    Parameters
+    ----------
+    set_ticks : callable
+        ``ax.set_xticks`` or ``ax.set_yticks``.
+    names : sequence of str
+        The names.
+    room : float
+        Points between two places.
+    **style
+        Properties of the text.
+    """
+    room = max(room, 0.1)
+    step = int(np.ceil(1.2 * TINY_SIZE / room))
+    places = range(0, len(names), step)
+    set_ticks(
+        list(places),
+        [names[at] for at in places],
+        fontsize=font_for(room * step),
+        parse_math=False,
+        **style,
+    )

@@ -1,0 +1,402 @@
+"""Networks around features and of labels: what lines, marks and legends say."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from pictures import AWKWARD, drawn_texts, edges, fit, overlapping, simulate
+
+import isingmlc as im
+from isingmlc import plots
+from isingmlc.exceptions import DataError
+from isingmlc.plots.layout import (
+    boxes_around,
+    circle,
+    cluster_order,
+    orbit,
+    overlaps,
+    pack,
+    place_labels,
+    spread,
+)
+from isingmlc.plots.style import DASHED, DOTTED, LOWERS, RAISES, SOLID, UNTESTED
+from isingmlc.plots.ties import choose_ties
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def separated():
+    """Give a fit in which one label is determined and pairs of labels never meet."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(400, 3))
+    labels = pd.DataFrame((rng.random((400, 4)) < 0.4).astype(int), columns=list("abcd"))
+    labels.loc[labels["a"] == 1, "b"] = 0
+    labels["none"] = (~labels.any(axis=1)).astype(int)
+    with pytest.warns(im.exceptions.SeparationWarning):
+        return im.IsingModel(labels, x).fit()
+
+
+def legend_texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def spokes(ax):
+    """Give the lines that begin in the centre, in the order of the labels."""
+    return [
+        line for line in ax.lines if len(line.get_xdata()) == 2 and not line.get_xydata()[0].any()
+    ]
+
+
+def dashes(line):
+    """Give the pattern of a line, without its width."""
+    offset, pattern = line._unscaled_dash_pattern
+    return (offset, tuple(pattern or ()))
+
+
+def ties(ax):
+    """Give a table of the lines between labels: colour, width and pattern."""
+    (lines,) = [one for one in ax.collections if isinstance(one, LineCollection)]
+    patterns = [tuple(pattern or ()) for _, pattern in lines._us_linestyles]
+    colors = [to_hex(color).upper() for color in lines.get_colors()]
+    return pd.DataFrame({"color": colors, "width": lines.get_linewidths(), "pattern": patterns})
+
+
+# Edges of a feature
+
+
+def test_edges_show_statistic_direction_and_significance():
+    tests = edges("example")
+    ax = fit("example").plot_network("exercise_hours", edges=tests)
+    adjusted = tests.to_frame().set_index(["feature", "label"])["pvalue_adj"]["exercise_hours"]
+    lines = spokes(ax)
+    assert len(lines) == 6
+    for line, label in zip(lines, tests.labels, strict=True):
+        sign = tests.sign.loc["exercise_hours", label]
+        assert line.get_color() == (RAISES if sign > 0 else LOWERS)
+        assert dashes(line) == (SOLID if adjusted[label] <= 0.05 else DASHED)
+    statistic = tests.statistic.loc["exercise_hours"]
+    widths = pd.Series([line.get_linewidth() for line in lines], statistic.index)
+    assert widths.corr(np.sqrt(statistic)) == pytest.approx(1)
+    written = [text.get_text() for text in ax.texts]
+    marks = tests.sign.loc["exercise_hours"].map({1.0: "▲", -1.0: "▼"})
+    for label in tests.labels:
+        assert f"{marks[label]} {statistic[label]:.1f}" in written
+
+
+def test_the_level_and_the_adjustment_decide_what_is_significant():
+    def solid(**options):
+        ax = plots.plot_network(fit("example"), "bmi", edges=edges("example"), **options)
+        return sum(dashes(line) == SOLID for line in spokes(ax))
+
+    pvalue = edges("example").pvalue.loc["bmi"]
+    assert solid(adjust=None, alpha=0.4) == (pvalue <= 0.4).sum() > solid(adjust="bonferroni")
+
+
+def test_edges_that_are_not_significant_can_be_left_out():
+    ax = plots.plot_network(
+        fit("example"), "exercise_hours", edges=edges("example"), insignificant="hide"
+    )
+    (line,) = spokes(ax)
+    assert dashes(line) == SOLID
+    assert sum("▲" in text.get_text() or "▼" in text.get_text() for text in ax.texts) == 1
+    assert "edges not drawn: p > 0.05, fdr_bh" in legend_texts(ax)
+
+
+def test_edges_that_can_not_be_tested_are_grey_and_the_legend_says_why(separated):
+    ax = separated.plot_network("x1")
+    grey = [line for line in spokes(ax) if line.get_color() == UNTESTED]
+    assert len(grey) == 1
+    assert dashes(grey[0]) == DOTTED
+    assert "not tested: determined-label" in legend_texts(ax)
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_all_edges_may_be_untestable():
+    labels = np.eye(3, dtype=int)[np.arange(60) % 3]
+    results = im.IsingModel(labels, np.arange(60.0)[:, None]).fit()
+    ax = results.plot_network("x1")
+    assert {line.get_color() for line in spokes(ax)} == {UNTESTED}
+    assert len(results.plot_networks("extremes")) == 1
+
+
+def test_other_tests_and_terms_can_be_drawn():
+    results = fit("example")
+    assert "Wald" in results.plot_network("bmi", edges=results.wald_test(["bmi"])).get_title()
+    joint = results.score_test(interactions="joint")
+    ax = results.plot_network("deprivation_decile", edges=joint)
+    assert any(
+        f"{joint.statistic.loc['deprivation_decile', 'asthma']:.1f}" in t.get_text()
+        for t in ax.texts
+    )
+    individual = results.score_test(interactions="individual")
+    assert len(spokes(results.plot_network("age", edges=individual))) == 6
+
+
+def test_statistics_stand_beside_the_names_when_edges_have_no_room():
+    tests = edges("many labels")
+    ax = fit("many labels").plot_network("x1", edges=tests)
+    statistic = tests.statistic.loc["x1"]
+    texts = [text.get_text() for text in ax.texts]
+    for label in tests.labels:
+        number = f"{statistic[label]:.{0 if statistic[label] >= 99.95 else 1}f}"
+        assert any(text.startswith(label) and text.endswith(number) for text in texts)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3])
+@pytest.mark.parametrize("layout", ["circle", "cluster", "spring"])
+def test_few_labels_are_drawn_too(n_labels, layout):
+    results = simulate([f"y{number}" for number in range(n_labels)], n=200)
+    ax = results.plot_network("x1", layout=layout)
+    assert len(spokes(ax)) == n_labels
+    texts = drawn_texts(ax.figure)
+    assert {f"y{number}" for number in range(n_labels)} <= {t.split()[0] for t, _ in texts}
+    results.plot_label_network(layout=layout)
+
+
+# Several features
+
+
+def test_networks_side_by_side_share_layout_and_scale():
+    tests = edges("example")
+    axes = fit("example").plot_networks(["age", "bmi", "exercise_hours", "pets"], edges=tests)
+    assert axes.shape == (4,)
+    axes[0].figure.canvas.draw()
+    places = [
+        {
+            text.get_text(): text.get_position()
+            for text in ax.texts
+            if text.get_text() in tests.labels
+        }
+        for ax in axes
+    ]
+    assert len(places[0]) == 6
+    assert all(place == places[0] for place in places)
+    # One unit has the same pixels, and a statistic the same width, in all of them.
+    units = [np.ptp(ax.transData.transform([(0, 0), (1, 0)])[:, 0]) for ax in axes]
+    np.testing.assert_allclose(units, units[0])
+    width = [line.get_linewidth() for ax in axes for line in spokes(ax)]
+    root = np.sqrt(tests.statistic.loc[["age", "bmi", "exercise_hours", "pets"]]).to_numpy().ravel()
+    assert np.corrcoef(width, root)[0, 1] == pytest.approx(1)
+    assert len(axes[0].figure.legends) == 1
+
+
+def test_extremes_are_the_most_and_the_least_important_feature():
+    axes = fit("example").plot_networks()
+    importance = edges("example").importance
+    for ax, name in zip(axes, (importance.idxmax(), importance.idxmin()), strict=True):
+        assert f"of {name} (" in ax.get_title()
+
+
+def test_networks_are_drawn_on_given_axes_with_a_legend_each():
+    given_axes = Figure(figsize=(11, 5)).subplots(1, 2, sharex=True, sharey=True)
+    axes = fit("example").plot_networks(["age", "bmi"], axes=given_axes)
+    assert list(axes) == list(given_axes)
+    assert legend_texts(axes[0]) == legend_texts(axes[1])
+
+
+def test_text_of_networks_side_by_side_does_not_overlap():
+    axes = fit("long names").plot_networks(
+        ["x1", "a_rather_long_name_of_a_feature", "$z_2$"], edges=edges("long names")
+    )
+    assert not overlapping(drawn_texts(axes[0].figure))
+
+
+# Wrong input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feature": "smokr"}, "feature must be .* but is 'smokr'. Did you mean 'smoker'"),
+        ({"feature": "qqq"}, "There are 'age', 'female'"),
+        ({"feature": 3}, "feature must be the name of a feature, but is 3"),
+        ({"alpha": 0}, "alpha must be a finite number above 0 and below 1, but is 0"),
+        ({"alpha": 2}, "alpha must be a finite number above 0 and below 1, but is 2"),
+        ({"adjust": "half"}, "adjust must be one of"),
+        ({"layout": "square"}, "layout must be one of 'circle', 'cluster', 'spring'"),
+        ({"insignificant": "blue"}, "insignificant must be one of 'dashed', 'hide'"),
+        ({"threshold": -1}, "threshold must not be negative"),
+        ({"threshold": "high"}, "threshold must be a finite number"),
+    ],
+)
+def test_network_refuses_what_is_out_of_range(options, message):
+    with pytest.raises(DataError, match=message):
+        fit("example").plot_network(**{"feature": "age", **options})
+
+
+def test_networks_refuse_no_features_and_too_few_axes():
+    with pytest.raises(DataError, match="features must name at least one feature"):
+        fit("example").plot_networks([])
+    with pytest.raises(DataError, match="axes must hold one Axes a feature, 2 in all, but holds 3"):
+        fit("example").plot_networks(["age", "bmi"], axes=Figure().subplots(1, 3))
+
+
+def test_tests_of_other_labels_are_refused():
+    with pytest.raises(DataError, match="edges must be tests of the labels of the fit"):
+        fit("example").plot_network("x1", edges=edges("long names"))
+
+
+def test_a_fit_without_features_says_so():
+    results = im.IsingModel(im.datasets.load_example().labels).fit()
+    with pytest.raises(im.exceptions.IsingError, match="feature"):
+        results.plot_network("age")
+
+
+# Labels
+
+
+def test_interactions_show_sign_and_strength():
+    names = list("abcd")
+    weights = pd.DataFrame(0.0, names, names)
+    for first, second, weight in (("a", "b", 2.0), ("b", "c", -1.0), ("c", "d", 0.5)):
+        weights.loc[first, second] = weights.loc[second, first] = weight
+    ax = plots.plot_label_network(weights)
+    lines = ties(ax)
+    # Weak ones are drawn first.
+    assert lines["width"].tolist() == pytest.approx([0.5 + 2.5 * share for share in (0.25, 0.5, 1)])
+    assert lines["color"].tolist() == [RAISES, LOWERS, RAISES]
+    assert [pattern == SOLID[1] for pattern in lines["pattern"]] == [True, False, True]
+    assert ax.get_title() == "Interactions of 4 labels (3 of 6 pairs)"
+
+
+def test_a_threshold_leaves_out_weak_interactions():
+    results = fit("example")
+    strong = int((results.interactions.abs() > 0.5).to_numpy().sum() / 2)
+    ax = results.plot_label_network(threshold=0.5)
+    assert ax.get_title() == f"Interactions of 6 labels ({strong} of 15 pairs above 0.5)"
+    assert f"interactions not drawn: {15 - strong} weaker" in legend_texts(ax)
+
+
+def test_infinite_and_unidentified_interactions_are_drawn_capped_or_counted():
+    names = [AWKWARD, "b", "c", "d"]
+    weights = pd.DataFrame(0.0, names, names)
+    for (first, second), weight in {
+        (0, 1): -np.inf,
+        (0, 2): np.inf,
+        (1, 2): 9.0,
+        (2, 3): np.nan,
+    }.items():
+        weights.iloc[first, second] = weights.iloc[second, first] = weight
+    ax = plots.plot_label_network(weights, pd.Series([-np.inf, 0.0, np.inf, np.nan], names))
+    ax.figure.canvas.draw()
+    lines = ties(ax)
+    dotted = lines[lines["pattern"] == DOTTED[1]]
+    assert set(dotted["color"]) == {RAISES, LOWERS}
+    assert len(dotted["width"].unique()) == 1
+    assert len(lines) == 3
+    texts = legend_texts(ax)
+    assert "interaction −∞ (separated labels)" in texts
+    assert "interaction +∞ (separated labels)" in texts
+    assert "interactions not drawn: 1 unidentified" in texts
+    sizes = [line.get_markersize() for line in ax.lines if line.get_marker() == "o"]
+    assert sizes[0] < sizes[1] < sizes[2]
+    assert sizes[3] == sizes[0]
+
+
+@pytest.mark.parametrize("layout", ["circle", "cluster", "spring"])
+def test_a_separated_fit_has_a_picture(separated, layout):
+    assert np.isinf(separated.interactions.to_numpy()).any()
+    separated.plot_label_network(layout=layout).figure.canvas.draw()
+    separated.plot_network("x1", layout=layout).figure.canvas.draw()
+
+
+def test_by_default_a_feature_network_shows_the_strongest_interactions():
+    n = 50
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(n, n))
+    weights = weights + weights.T
+    weights[0, 1:40] = weights[1:40, 0] = -np.inf
+    ties = choose_ties(weights, None)
+    finite = np.abs(ties.weight[~ties.endless])
+    assert len(finite) == n
+    assert ties.endless.sum() == 39
+    weights[2, 3:] = weights[3:, 2] = -np.inf
+    assert not choose_ties(weights, None).endless.any()
+    assert choose_ties(weights, None).left_out["infinite"] == 39 + 47
+    assert choose_ties(weights, 0.0).endless.sum() == 39 + 47
+
+
+def test_interactions_must_be_square():
+    with pytest.raises(DataError, match="interactions must have the same labels in rows and col"):
+        plots.plot_label_network(fit("example").interactions.iloc[:3])
+
+
+# Places
+
+
+@pytest.mark.parametrize("layout", ["circle", "cluster", "spring"])
+def test_layouts_are_a_function_of_the_interactions(layout):
+    interactions = fit("many labels").interactions.to_numpy()
+    first, second = (place_labels(interactions, layout) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert np.linalg.norm(first, axis=1).max() == pytest.approx(1)
+
+
+def test_clusters_put_tied_labels_side_by_side():
+    weights = np.zeros((6, 6))
+    for a, b in ((0, 3), (3, 5), (0, 5), (1, 2), (2, 4), (1, 4)):
+        weights[a, b] = weights[b, a] = 2.0
+    places = place_labels(weights, "cluster")
+    order = np.argsort(np.arctan2(places[:, 1], places[:, 0]))
+    turns = [np.roll(order, shift)[:3] for shift in range(6)]
+    assert any(set(turn.tolist()) == {0, 3, 5} for turn in turns)
+
+
+def test_cluster_order_keeps_one_and_two_items():
+    assert cluster_order(np.array([1.0])).tolist() == [0, 1]
+    assert cluster_order(np.array([])).tolist() == [0]
+
+
+def test_no_label_stands_at_the_very_top_or_bottom():
+    for n in range(1, 100):
+        places = circle(n)
+        np.testing.assert_allclose(np.linalg.norm(places, axis=1), 1)
+        assert np.abs(places[:, 0]).min() > 1e-6
+
+
+def test_curves_between_labels_keep_off_the_centre():
+    places = circle(8)
+    for other in places[1:]:
+        curve = orbit(places[0], other)
+        np.testing.assert_allclose(curve[[0, -1]], [places[0], other])
+        assert np.linalg.norm(curve, axis=1).min() > 0.5
+
+
+positions = st.lists(st.floats(-10, 10), min_size=1, max_size=30)
+
+
+@settings(deadline=None, max_examples=60)
+@given(positions, st.floats(0.01, 3.0))
+def test_spread_points_keep_their_order_and_distance(wanted, gap):
+    placed = spread(np.array(wanted), np.full(len(wanted), gap), -np.inf, np.inf)
+    order = np.argsort(wanted, kind="stable")
+    assert (np.diff(placed[order]) >= gap - 1e-9).all()
+    # Moved as little as possible: groups keep their mean.
+    assert np.mean(placed) == pytest.approx(np.mean(wanted), abs=1e-8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(positions)
+def test_spread_points_stay_between_the_ends_if_there_is_room(wanted):
+    placed = spread(np.array(wanted), np.full(len(wanted), 0.5), -8.0, 8.0)
+    assert placed.min() >= -7.75 - 1e-9
+    assert placed.max() <= 7.75 + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=2, max_size=20))
+def test_packed_boxes_do_not_overlap(centres):
+    sizes = np.full((len(centres), 2), (2.0, 0.5))
+    placed = pack(np.array(centres), sizes, np.array([-8.0, -4.0, 8.0, 4.0]))
+    assert not overlaps(boxes_around(placed, sizes)).any()
+    np.testing.assert_array_equal(placed[0], centres[0])

@@ -1,0 +1,455 @@
+"""Pictures of tests, rankings and fits: what they show, and that all of them can be read."""
+
+import io
+import re
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.testing.compare import compare_images
+from pictures import (
+    AWKWARD,
+    BASELINES,
+    CASES,
+    DPI,
+    IMAGES,
+    LONG_NAMES,
+    PICTURES,
+    edges,
+    fit,
+    overlapping,
+    path,
+    ranking,
+    roc,
+    save,
+    texts_of,
+)
+from PIL import Image
+from scipy.stats import beta
+
+import isingmlc as im
+from isingmlc import plots
+from isingmlc.exceptions import DataError, ModelError
+from isingmlc.plots.style import LINES, wrap, wrap_names
+
+FIT_WARNINGS = "ignore::isingmlc.exceptions.IsingWarning"
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def legend_texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+# What holds for all pictures
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        (name, case)
+        for case in CASES
+        for name in PICTURES
+        # These do not show labels.
+        if case == "example" or name not in ("qq", "roc", "selection")
+    ],
+)
+def test_no_text_overlaps_another_or_leaves_the_figure(name, case):
+    texts, (width, height) = texts_of(name, case)
+    assert len(texts) > 3
+    assert not overlapping(texts)
+    outside = [
+        text
+        for text, box in texts
+        if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
+    ]
+    assert not outside
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_take_axes_and_leave_the_settings_of_matplotlib_alone(name):
+    before = mpl.rcParams.copy()
+    ax = Figure(figsize=(7, 6), layout="constrained").subplots()
+    assert PICTURES[name]("example", ax) is ax
+    ax.figure.canvas.draw()
+    assert ax.get_title()
+    assert not plt.get_fignums()
+    assert mpl.rcParams == before
+
+
+@pytest.mark.parametrize("name", ["network", "spring network"])
+def test_the_same_picture_is_drawn_twice(name):
+    drawn = []
+    for _ in range(2):
+        file = io.BytesIO()
+        PICTURES[name]("long names").figure.savefig(file, dpi=40)
+        drawn.append(file.getvalue())
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_what_is_no_axes_is_refused(name):
+    with pytest.raises(DataError, match="ax must be matplotlib Axes, but is of type Figure"):
+        PICTURES[name]("example", Figure())
+
+
+@pytest.mark.parametrize(
+    "name", ["network", "spring network", "label network", "heatmap", "ranking", "diagnostics"]
+)
+def test_names_are_shown_as_they_stand(name):
+    joined = "".join("".join(text.split()) for text, _ in texts_of(name, "long names")[0])
+    assert AWKWARD in joined
+    assert "_migraine_with_aura" in joined or name == "ranking"
+
+
+def compare_with_baseline(name, drawn):
+    """Give None, or a sentence about how a picture differs from its baseline."""
+    baseline = IMAGES / f"{name}.png"
+    # Letters are drawn otherwise by each series of matplotlib, so pictures are compared within it.
+    with Image.open(baseline) as image:
+        series = re.search(r"(\d+\.\d+)\.", image.text["Software"])[1]
+    if not mpl.__version__.startswith(f"{series}."):
+        pytest.skip(
+            f"baselines are of matplotlib {series}: draw them with python tests/pictures.py"
+        )
+    return compare_images(str(baseline), str(drawn), tol=6)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_the_picture_is_as_it_was(name, tmp_path):
+    assert compare_with_baseline(name, save(name, tmp_path)) is None
+
+
+@pytest.mark.parametrize("change", [{"alpha": 0.2}, {"threshold": 0.5}, {"insignificant": "hide"}])
+def test_small_changes_of_a_picture_are_noticed(change, tmp_path):
+    axes = plots.plot_networks(fit("example"), edges=edges("example"), **change)
+    axes[0].figure.savefig(tmp_path / "other.png", dpi=DPI)
+    assert "RMS" in compare_with_baseline("networks", tmp_path / "other.png")
+
+
+def test_small_and_dark_figures_are_drawn_too():
+    with mpl.style.context("dark_background"):
+        figure = plt.figure(figsize=(3, 2.5))
+        ax = plots.plot_network(fit("long names"), "x1", ax=figure.subplots())
+        plots.plot_heatmap(edges("many labels"), ax=plt.figure(figsize=(2, 2)).subplots())
+        figure.canvas.draw()
+    name = next(text for text in ax.texts if "asthma" in text.get_text())
+    assert np.mean(to_rgb(name.get_color())) > 0.4
+
+
+# Heat maps
+
+
+def test_heatmap_shows_minus_log_p_in_the_order_of_importance():
+    tests = edges("example")
+    ax = plots.plot_heatmap(tests, top=7)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == list(tests.importance.sort_values(ascending=False).index[:7])
+    np.testing.assert_allclose(ax.images[0].get_array(), -tests.log10p.loc[names])
+
+
+def test_heatmap_marks_significant_edges_by_their_direction():
+    tests = edges("example")
+    ax = plots.plot_heatmap(tests, order="given", alpha=0.01, adjust="bonferroni")
+    found = {
+        shape: {
+            (int(y), int(x))
+            for line in ax.lines
+            if line.get_marker() == shape
+            for x, y in line.get_xydata()
+        }
+        for shape in "^v"
+    }
+    adjusted = tests.to_frame("bonferroni")["pvalue_adj"].to_numpy().reshape(30, 6)
+    for shape, sign in (("^", 1), ("v", -1)):
+        expected = np.argwhere((adjusted <= 0.01) & (tests.sign.to_numpy() == sign))
+        assert found[shape] == {tuple(at) for at in expected.tolist()}
+    assert any("p ≤ 0.01, bonferroni" in text for text in legend_texts(ax))
+
+
+def test_heatmap_clusters_bring_features_that_act_alike_together():
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 800))
+    noise = rng.normal(size=(800, 6)) * 0.3
+    features = np.column_stack([first, second] * 3) + noise
+    labels = np.column_stack([first, second, first, second]) + rng.logistic(size=(800, 4)) > 0
+    tests = im.IsingModel(labels.astype(int), features).fit().score_test()
+    ax = plots.plot_heatmap(tests, order="cluster")
+    rows = [text.get_text() for text in ax.get_yticklabels()]
+    assert {frozenset(rows[:3]), frozenset(rows[3:])} == {
+        frozenset(["x1", "x3", "x5"]),
+        frozenset(["x2", "x4", "x6"]),
+    }
+    columns = [text.get_text() for text in ax.get_xticklabels()]
+    assert {frozenset(columns[:2]), frozenset(columns[2:])} == {
+        frozenset(["y1", "y3"]),
+        frozenset(["y2", "y4"]),
+    }
+
+
+@pytest.mark.filterwarnings(FIT_WARNINGS)
+def test_heatmap_hatches_what_could_not_be_tested_and_says_why():
+    rng = np.random.default_rng(0)
+    labels = np.eye(3, dtype=int)[rng.integers(3, size=200)]
+    tests = im.IsingModel(labels, rng.normal(size=(200, 4))).fit().score_test()
+    ax = plots.plot_heatmap(tests)
+    hatched = [patch for patch in ax.patches if isinstance(patch, Rectangle) and patch.get_hatch()]
+    assert len(hatched) == tests.statistic.isna().to_numpy().sum() == 12
+    assert "not tested: determined-label" in legend_texts(ax)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top": 0}, "top must be a whole number of at least 1, but is 0"),
+        ({"alpha": 1.0}, "alpha must be a finite number above 0 and below 1"),
+        ({"order": "size"}, "order must be one of 'rank', 'cluster', 'given'"),
+        ({"adjust": "twice"}, "adjust must be one of"),
+    ],
+)
+def test_heatmap_refuses_what_is_out_of_range(options, message):
+    with pytest.raises(DataError, match=message):
+        plots.plot_heatmap(edges("example"), **options)
+
+
+# Quantile plots
+
+
+def test_qq_puts_sorted_p_values_against_uniform_quantiles():
+    tests = edges("example")
+    ax = plots.plot_qq(tests)
+    expected, observed = ax.lines[1].get_data()
+    np.testing.assert_allclose(expected, -np.log10((np.arange(1, 181) - 0.5) / 180))
+    np.testing.assert_allclose(observed, np.sort(-tests.log10p.to_numpy().ravel())[::-1])
+
+
+def test_the_band_of_qq_holds_the_central_part_of_each_order_statistic():
+    ax = plots.plot_qq(edges("example"))
+    vertices = ax.collections[0].get_paths()[0].vertices
+    smallest = vertices[np.isclose(vertices[:, 0], -np.log10(0.5 / 180))][:, 1]
+    expected = -np.log10(beta.ppf([0.975, 0.025], 1, 180))
+    np.testing.assert_allclose([smallest.min(), smallest.max()], expected)
+
+
+def test_qq_keeps_the_smallest_of_very_many_p_values():
+    rng = np.random.default_rng(0)
+    labels = (rng.random((300, 4)) < 0.4).astype(int)
+    tests = im.IsingModel(labels, rng.normal(size=(300, 2000))).fit().score_test()
+    observed = plots.plot_qq(tests).lines[1].get_ydata()
+    best = np.sort(-tests.log10p.to_numpy().ravel())[::-1]
+    assert len(observed) <= 5000 < best.size
+    np.testing.assert_allclose(observed[:100], best[:100])
+    assert observed[-1] == best[-1]
+
+
+@pytest.mark.filterwarnings(FIT_WARNINGS)
+def test_qq_needs_a_tested_edge():
+    labels = np.tile(np.eye(2, dtype=int), (20, 1))
+    tests = im.IsingModel(labels, np.arange(40.0)[:, None]).fit().score_test()
+    with pytest.raises(DataError, match="edges has no tested edge"):
+        plots.plot_qq(tests)
+
+
+# Rankings
+
+
+def test_bars_of_a_ranking_add_up_to_the_importance():
+    ranked = ranking("example")
+    ax = plots.plot_ranking(ranked, top=6)
+    widths = np.zeros(6)
+    for bar in ax.patches:
+        widths[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()
+    np.testing.assert_allclose(widths, ranked.importance[list(ranked.order[:6])])
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(ranked.order[:6])
+    assert set(legend_texts(ax)) == set(edges("example").labels)
+
+
+def test_of_many_labels_the_strongest_have_colours_and_the_others_share_one():
+    ranked = ranking("long names")
+    ax = plots.plot_ranking(ranked)
+    assert legend_texts(ax)[-1] == "6 other labels"
+    assert len(legend_texts(ax)) == 9
+    strongest = ranked.contributions.sum().sort_values(ascending=False).index[0]
+    assert "".join(legend_texts(ax)[0].split()) == "".join(strongest.split())
+    looks = {(to_hex(bar.get_facecolor()), bar.get_hatch()) for bar in ax.patches}
+    assert len(looks) == 9
+
+
+@pytest.mark.parametrize(("factor", "beyond"), [(0.25, False), (3.0, True)])
+def test_bars_are_as_long_as_the_importance_when_that_is_no_sum(factor, beyond):
+    ranked = ranking("example")
+    scaled = factor * ranked.importance
+    ax = plots.plot_ranking(
+        SimpleNamespace(
+            method="other",
+            importance=scaled,
+            contributions=ranked.contributions,
+            order=ranked.order,
+        )
+    )
+    ends = np.zeros(20)
+    for bar in ax.patches:
+        at = round(bar.get_y() + bar.get_height() / 2)
+        ends[at] = max(ends[at], bar.get_x() + bar.get_width())
+    np.testing.assert_allclose(ends, scaled[list(ranked.order[:20])])
+    assert ("not of single labels" in legend_texts(ax)) == beyond
+
+
+def test_a_ranking_of_labelsets_needs_no_legend():
+    importance = pd.Series([0.3, 0.1, 0.0], ["a", "b", "c"])
+    ranked = SimpleNamespace(
+        method="lp-ig",
+        importance=importance,
+        contributions=importance.to_frame("labelset"),
+        order=("a", "b", "c"),
+    )
+    ax = plots.plot_ranking(ranked)
+    assert ax.get_legend() is None
+    assert ax.get_title() == "The 3 features (lp-ig)"
+
+
+def test_ranking_refuses_no_features():
+    with pytest.raises(DataError, match="top must be a whole number of at least 1"):
+        plots.plot_ranking(ranking("example"), 0)
+
+
+def test_interactions_name_the_planted_pair_first():
+    ranked = ranking("example", "interaction")
+    ax = plots.plot_interactions(ranked, "deprivation_decile", top=5)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names[0] == "depression × asthma"
+    assert len(names) == 5
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(widths, ranked.pairs.loc["deprivation_decile"].nlargest(5))
+
+
+def test_interactions_need_a_ranking_with_pairs():
+    with pytest.raises(ModelError, match=r"rank_features\(method='interaction'\)"):
+        plots.plot_interactions(ranking("example"), "age")
+
+
+def test_interactions_suggest_names_that_are_close():
+    with pytest.raises(DataError, match=r"but is 'smokr'\. Did you mean 'smoker'"):
+        plots.plot_interactions(ranking("example", "interaction"), "smokr")
+
+
+def test_methods_of_rankings_draw_the_same_pictures():
+    ranked = ranking("example", "interaction")
+    assert ranked.plot(3).get_title() == "The 3 most important of 30 features (interaction)"
+    assert "age" in ranked.plot_interactions("age").get_title()
+    ax = ranked.roc(["age"]).plot(name="mine")
+    assert legend_texts(ax) == [f"mine: AUC {ranked.roc(['age']).auc:.3f}"]
+
+
+# ROC curves
+
+
+def test_roc_curves_begin_at_zero_and_end_at_one():
+    (_, curve) = plots.plot_roc(roc("example")).lines
+    assert curve.get_xydata()[[0, -1]].tolist() == [[0, 0], [1, 1]]
+
+
+def test_several_roc_curves_differ_in_colour_and_line():
+    ax = Figure().subplots()
+    for number in range(3):
+        plots.plot_roc(roc("example"), name=f"method {number}", ax=ax)
+    curves = [line for line in ax.lines if line.get_gid() == "roc"]
+    assert [line.get_color() for line in curves] == [color for color, _ in LINES[:3]]
+    assert len({line._unscaled_dash_pattern for line in curves}) == 3
+    assert [text.split(":")[0] for text in legend_texts(ax)] == ["method 0", "method 1", "method 2"]
+    assert sum(line.get_gid() != "roc" for line in ax.lines) == 1
+
+
+# Selections
+
+
+def test_selection_marks_the_chosen_size():
+    ax = plots.plot_selection(path(), 9)
+    assert ax.lines[0].get_xdata() == [9, 9]
+    assert legend_texts(ax) == ["subset", "hamming", AWKWARD]
+    marked = [line for line in ax.lines if line.get_markersize() == 9]
+    assert [line.get_xdata()[0] for line in marked] == [9, 9, 9]
+
+
+def test_selection_compares_rankings():
+    tried = pd.concat([path().assign(method=name) for name in ("score", "l1")])
+    ax = plots.plot_selection(tried, 4, measures=["subset"], by="method", winner="l1")
+    assert legend_texts(ax) == ["score", "l1"]
+    assert ax.get_ylabel() == "subset"
+    assert sum(line.get_markersize() == 9 for line in ax.lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("frame", "chosen", "options", "message"),
+    [
+        (path().drop(columns="size"), 1, {}, "path must have the column.s. 'size'"),
+        (path(), 99, {}, "chosen must be one of the sizes of path"),
+        (path(), 9, {"measures": ["accuracy"]}, "path must have the column.s. 'accuracy'"),
+        (path()[["size"]], 9, {}, "path must have a column with a measure"),
+        (pd.concat([path(), path()]), 9, {}, "path must have each size once"),
+    ],
+)
+def test_selection_refuses_paths_without_what_is_drawn(frame, chosen, options, message):
+    with pytest.raises(DataError, match=message):
+        plots.plot_selection(frame, chosen, **options)
+
+
+def test_a_selection_by_p_values_has_no_path():
+    from isingmlc.plots.selection import plot_result
+
+    empty = pd.DataFrame(columns=["method", "size", "score", "subset"])
+    with pytest.raises(ModelError, match="chosen by their p-values"):
+        plot_result(SimpleNamespace(path=empty, features=("a",)), None)
+
+
+# Diagnostics
+
+
+@pytest.mark.filterwarnings(FIT_WARNINGS)
+def test_diagnostics_show_the_rows_that_carry_information():
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame((rng.random((300, 4)) < 0.4).astype(int), columns=list("abcd"))
+    labels.loc[labels["a"] == 1, "b"] = 0
+    labels["e"] = 1 - labels["d"]
+    results = im.IsingModel(labels).fit()
+    ax = plots.plot_diagnostics(results)
+    share = results.diagnostics["rows"] / 300
+    tested = results.diagnostics["reason"] == "ok"
+    drawn = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in ax.patches}
+    assert drawn == pytest.approx(dict(enumerate(share[tested])))
+    assert [text.get_text() for text in ax.texts] == ["determined-label"] * 2
+    assert "rows that carry information: the others are certain" in legend_texts(ax)
+
+
+def test_diagnostics_mark_rare_labels():
+    labels = pd.DataFrame({"rare": [1] * 4 + [0] * 96, "common": [0, 1] * 50})
+    with pytest.warns(im.exceptions.DataWarning, match="fewer than 10"):
+        results = im.IsingModel(labels).fit()
+    ax = plots.plot_diagnostics(results)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["rare *", "common"]
+    assert "rare: fewer than 10 rows of one kind" in legend_texts(ax)
+
+
+# Names
+
+
+def test_short_names_stay_and_long_ones_are_cut_in_the_middle():
+    assert wrap("asthma", 10) == "asthma"
+    assert wrap("heart disease", 8) == "heart\ndisease"
+    assert wrap("x" * 30 + "y" * 30, 10) == "x" * 10 + "\n" + "…" + "y" * 9
+    assert max(len(line) for name in LONG_NAMES for line in wrap(name, 12).split("\n")) <= 12
+
+
+def test_names_that_a_cut_makes_the_same_are_numbered():
+    names = [f"{'a' * 20}{middle}{'z' * 20}" for middle in ("1", "2")]
+    assert len(set(wrap_names(names, 10, 1))) == 2
