@@ -31,7 +31,8 @@ def test_code_in_the_documents_runs(path, capsys):
     assert capsys.readouterr().out
 
 
-def test_examples_run(capsys):
+def test_examples_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     scripts = sorted((ROOT / "examples").glob("*.py"))
     assert scripts
     for script in scripts:
