@@ -1,13 +1,90 @@
-"""The command line, ``isingmlc``."""
+"""The command line, ``isingmlc``.
+
+It is built on argparse: what a library such as typer would add here, colours and less typing in
+the declarations, is not worth a dependency that every user has to install.
+"""
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
-from collections.abc import Sequence
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn, TextIO
 
-import isingmlc as im
+from isingmlc import __version__
+from isingmlc import exceptions as exc
+
+# The subcommands, in the order in which the help lists them; each has a module of its name.
+COMMANDS = (
+    "demo",
+    "fit",
+    "test",
+    "rank",
+    "select",
+    "report",
+    "reproduce",
+    "describe",
+    "simulate",
+    "completion",
+)
+EXAMPLES = """\
+examples:
+  isingmlc demo
+  isingmlc rank data.csv --labels 'y_*' --method score --top 20
+  isingmlc rank --help
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and whose examples keep their lines."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("allow_abbrev", False)
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and leave with code 2.
+
+        Parameters
+        ----------
+        message : str
+            What is wrong.
+        """
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def make_parser() -> Parser:
+    """Make the parser of the whole command line.
+
+    Returns
+    -------
+    Parser
+        The parser; what it parses has ``run``, the function to call.
+    """
+    parser = Parser(
+        prog="isingmlc",
+        description="Which features matter for which labels: score tests on Ising networks.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"isingmlc {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    for name in COMMANDS:
+        import_module(f"isingmlc.commands.{name}").add_parser(commands)
+    for each in (parser, *commands.choices.values()):
+        # Left alone where it is not given, so that it may stand before and after the command.
+        each.add_argument(
+            "--debug",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="show where an error comes from",
+        )
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,57 +98,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code.
+        Exit code: 0, 2 after an error, 130 after an interruption.
     """
-    parser = argparse.ArgumentParser(
-        prog="isingmlc",
-        description="Which features matter for which labels: score tests on Ising networks.",
-        epilog="example: isingmlc demo",
-    )
-    parser.add_argument("--version", action="version", version=f"isingmlc {im.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    demo = commands.add_parser(
-        "demo",
-        help="fit and rank the bundled data",
-        description="Fit the label network of the bundled, simulated survey and rank its features.",
-    )
-    demo.add_argument(
-        "--top", type=_count, default=10, help="how many features to list (default: 10)"
-    )
-    options = parser.parse_args(arguments)
+    options = make_parser().parse_args(arguments)
+    name = f"isingmlc {options.command}"
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that lacks a character shows another one; that is no reason to stop.
+        sys.stdout.reconfigure(errors="replace")
     try:
-        run_demo(options.top)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", exc.IsingWarning)
+            warnings.showwarning = _show_warning(name)
+            options.run(options)
         sys.stdout.flush()
-    except im.exceptions.IsingError as error:
-        print(f"isingmlc: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:
         # Whoever read the output has seen enough; python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if getattr(options, "debug", False):
+            traceback.print_exc()
+        print(f"{name}: error: {_one_line(error)}", file=sys.stderr)
+        return 2
     return 0
 
 
-def run_demo(top: int) -> None:
-    """Print the summary and the ranking of the bundled data.
-
-    Parameters
-    ----------
-    top : int
-        How many features to list.
-    """
-    data = im.datasets.load_example()
-    results = im.IsingModel(data.labels, data.features).fit()
-    ranking = results.rank_features()
-    listed = list(ranking.top(top))
-    print(data.DESCR.strip().splitlines()[0], end="\n\n")
-    print(results.summary(), end="\n\n")
-    print(f"The {len(listed)} most important of {len(ranking.importance)} features")
-    print(ranking.table().loc[listed].to_string(float_format="%.1f"))
+def _one_line(error: Exception) -> str:
+    """Write what is wrong in one line; an error that is not ours says its kind too."""
+    text = " ".join(str(error).split())
+    if isinstance(error, exc.IsingError):
+        return text
+    return f"unexpected {type(error).__name__}: {text} (--debug shows where)"
 
 
-def _count(text: str) -> int:
-    """Read a number of at least one; argparse turns the error into its own."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, but is {number}")
-    return number
+def _show_warning(name: str) -> Callable[..., None]:
+    """Make the function that shows warnings, one line each."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        print(f"{name}: warning: {' '.join(str(message).split())}", file=file or sys.stderr)
+
+    return show

@@ -102,7 +102,7 @@ def unpack(packed: PackedBits, n_labels: int) -> BoolArray:
     return np.unpackbits(packed, axis=1, count=n_labels).view(np.bool_)
 
 
-def row_blocks(n_rows: int, bytes_per_row: int) -> Iterable[slice]:
+def row_blocks(n_rows: int, bytes_per_row: int, least: int = 16) -> Iterable[slice]:
     """Cut rows into slices whose temporaries take about ``BLOCK_BYTES``.
 
     Parameters
@@ -111,13 +111,15 @@ def row_blocks(n_rows: int, bytes_per_row: int) -> Iterable[slice]:
         Rows in all.
     bytes_per_row : int
         What one row of the temporary takes.
+    least : int
+        Rows that a slice has in any case.
 
     Yields
     ------
     slice
         Consecutive rows.
     """
-    step = max(16, BLOCK_BYTES // max(1, bytes_per_row))
+    step = max(least, BLOCK_BYTES // max(1, bytes_per_row))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
@@ -132,6 +134,7 @@ def prepare(
     feature_names: Sequence[object] | None = None,
     terms: Mapping[str, tuple[str, ...]] | None = None,
     n_dropped: int = 0,
+    announce: bool = True,
 ) -> ModelData:
     """Check labels, features and weights and bring them into one shape.
 
@@ -151,6 +154,8 @@ def prepare(
         Formula terms and their columns.
     n_dropped : int
         Rows that were dropped before.
+    announce : bool
+        Whether to warn of rows dropped; whoever reads many batches does it once.
 
     Returns
     -------
@@ -178,7 +183,8 @@ def prepare(
         feature_table = _as_table(features, "features")
         _check_same_rows("labels", label_table, "features", feature_table)
         columns = _names(feature_table, "features", feature_names)
-        shared = [name for name in columns if name in set(names)]
+        taken = set(names)
+        shared = [name for name in columns if name in taken]
         if shared:
             verb = "is" if len(shared) == 1 else "are"
             raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
@@ -203,8 +209,9 @@ def prepare(
     if n_missing == n_rows:
         raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     if n_missing:
-        message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
-        exc.warn(message, exc.DataWarning)
+        if announce:
+            message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
+            exc.warn(message, exc.DataWarning)
         kept = ~absent
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
@@ -390,6 +397,10 @@ def _names(table: Any, argument: str, given: Sequence[object] | None) -> tuple[s
 
 def _numeric(table: Any, argument: str, names: tuple[str, ...]) -> Any:
     """Give the values as a numeric array or CSR matrix, with NaN for what is missing."""
+    if isinstance(table, pd.DataFrame):
+        dtypes = set(table.dtypes)
+        if all(_is_plain(dtype) for dtype in dtypes):
+            return table.to_numpy(np.result_type(*dtypes))
     if isinstance(table, pd.DataFrame) or table.dtype.kind == "O":
         frame = pd.DataFrame(table).infer_objects()
         usable = np.array([_is_numeric(column) for _, column in frame.items()])
@@ -410,6 +421,11 @@ def _numeric(table: Any, argument: str, names: tuple[str, ...]) -> Any:
             hint=hint.format(name=names[0] if names[0].isidentifier() else f"Q({names[0]!r})"),
         )
     )
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Tell whether a column of a frame is numpy's, of real numbers or booleans."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -433,8 +449,11 @@ def _frame_to_matrix(frame: pd.DataFrame) -> Any:
             parts.append(sparse.coo_array(_frame_to_matrix(frame.loc[:, ~zero_filled])))
         places = np.concatenate([np.flatnonzero(zero_filled), np.flatnonzero(~zero_filled)])
         return _canonical(sparse.hstack(parts, format="csc")[:, np.argsort(places)])
-    if all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in frame.dtypes):
+    if all(_is_plain(dtype) for dtype in frame.dtypes):
         return frame.to_numpy(np.result_type(*set(frame.dtypes)))
+    if any(dtype == object for dtype in frame.dtypes):
+        # Among Python objects pandas' NA is an object like any other, and no number.
+        frame = frame.where(frame.notna(), np.nan)
     return frame.to_numpy(np.float64, na_value=np.nan)
 
 

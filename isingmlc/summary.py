@@ -58,7 +58,9 @@ def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
     return IsingSummary([head, *tables], attention(results))
 
 
-def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
+def summarize_edges(
+    edges: EdgeTests, top: int, adjust: str | None, within: str | None = None
+) -> IsingSummary:
     """Summarise the strongest edges of many tests.
 
     Parameters
@@ -67,15 +69,15 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
         The tests.
     top : int
         How many edges to list.
-    adjust : str
-        How p-values are adjusted for multiplicity.
+    adjust, within : str or None
+        How p-values are adjusted for multiplicity; see `EdgeTests.to_frame`.
 
     Returns
     -------
     IsingSummary
         Head, the edges with the smallest p-values, notes.
     """
-    frame = edges.to_frame(adjust)
+    frame = edges.to_frame(adjust, within)
     tested = frame[frame["statistic"].notna()]
     listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
     names = ["feature", "label", *(["with"] if "with" in frame else [])]
@@ -91,7 +93,7 @@ def summarize_edges(edges: EdgeTests, top: int, adjust: str) -> IsingSummary:
     right = [
         ("Edges tested:", f"{len(tested)} of {len(frame)}"),
         ("Distribution:", edges.distribution),
-        ("Adjusted p-values:", adjust),
+        ("Adjusted p-values:", f"{adjust or 'none'}{f' by {within}' if within else ''}"),
     ]
     head = two_columns(f"{kind} Tests of Feature-Label Edges", left, right, table.width)
     notes = [f"Null: {edges.null}."]

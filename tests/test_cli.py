@@ -1,61 +1,743 @@
-"""The command line, through a subprocess."""
+"""The command line: every subcommand as a program, and in this process on good and bad input."""
 
+import contextlib
+import io
+import json
 import os
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
 
 import isingmlc as im
+from isingmlc import cli, nodewise, pvalues
+from isingmlc.commands import names, select, values
+from isingmlc.metrics import METRICS
+from isingmlc.ranking_methods import RANKING_METHODS
+
+LABELS = "hypertension,diabetes,arthritis,depression,asthma,heart_disease"
+CONDITIONS = LABELS.split(",")
 
 
-def run(*arguments):
+@pytest.fixture(scope="module")
+def data():
+    return im.datasets.load_example()
+
+
+@pytest.fixture(scope="module")
+def folder(data, tmp_path_factory):
+    """Give a folder with the bundled data in every form that can be read."""
+    folder = tmp_path_factory.mktemp("survey")
+    frame = data.labels.join(data.features)
+    frame.to_csv(folder / "survey.csv", index=False)
+    frame.to_csv(folder / "survey.tsv", index=False, sep="\t")
+    frame.to_parquet(folder / "survey.parquet")
+    im.datasets.to_mulan(data, folder / "survey.arff")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def survey(folder):
+    return str(folder / "survey.csv")
+
+
+@pytest.fixture
+def call(capsys):
+    """Run the command line in this process; give its exit code, output and errors."""
+
+    def run(*arguments):
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            code = stop.code
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def run_program(*arguments, **options):
     return subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from isingmlc.cli import main; raise SystemExit(main())",
-            *arguments,
-        ],
+        [sys.executable, "-m", "isingmlc", *map(str, arguments)],
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=120,
         check=False,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        **options,
     )
 
 
-def test_demo_prints_the_summary_and_the_ranking():
-    done = run("demo", "--top", "3")
+def succeed(*arguments, **options):
+    done = run_program(*arguments, **options)
     assert done.returncode == 0, done.stderr
+    return done
+
+
+# Every subcommand as a program, on bundled data
+
+
+def test_demo_prints_the_summary_and_the_ranking_and_writes_a_report(data, tmp_path):
+    pytest.importorskip("bokeh")
+    done = succeed("demo", "--top", "3", cwd=tmp_path)
+    assert done.stderr == ""
     assert "simulated" in done.stdout.splitlines()[0]
     assert "Ising Model Results" in done.stdout
-    assert "The 3 most important of 30 features" in done.stdout
-    data = im.datasets.load_example()
-    top = im.IsingModel(data.labels, data.features).fit().rank_features().top(3)
-    last = done.stdout.strip().splitlines()[-3:]
-    assert tuple(line.split()[0] for line in last) == top
+    top = im.rank_features(data.labels, data.features).top(3)
+    ranking = done.stdout.partition("The 3 best of 30 features")[2].splitlines()
+    assert tuple(line.split()[0] for line in ranking[4:7]) == top
+    report = tmp_path / "isingmlc-demo.html"
+    assert str(report.resolve()) in done.stdout
+    assert "<html" in report.read_text(encoding="utf-8")
+
+
+def test_fit_as_a_program_prints_the_summary(data, survey):
+    done = succeed("fit", survey, "--labels", LABELS)
+    summary = im.IsingModel(data.labels, data.features).fit().summary()
+    assert done.stdout.strip() == str(summary).strip()
     assert done.stderr == ""
 
 
-def test_mistakes_are_one_line_and_exit_code_two():
-    done = run("demo", "--top", "0")
-    assert done.returncode == 2
-    assert "--top: must be at least 1, but is 0" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert run().returncode == 2
-    assert run("dance").returncode == 2
+def test_test_as_a_program_lists_edges(data, folder):
+    done = succeed(
+        "test", folder / "survey.parquet", "--labels", LABELS, "--format", "csv", "--top", "5"
+    )
+    found = pd.read_csv(io.StringIO(done.stdout))
+    edges = im.IsingModel(data.labels, data.features).fit().score_test().to_frame()
+    best = edges.nsmallest(5, "log10p")
+    assert found["feature"].tolist() == best["feature"].tolist()
+    np.testing.assert_allclose(found["pvalue_adj"], best["pvalue_adj"])
 
 
-def test_version_and_help_answer():
-    assert run("--version").stdout.strip() == f"isingmlc {im.__version__}"
-    assert "demo" in run("--help").stdout
+def test_select_as_a_program_measures_on_other_rows(data, survey):
+    done = succeed(
+        "select", survey, "--labels", LABELS, "--fdr", "0.01", "--test", survey, "--format", "json"
+    )
+    chosen = im.select_features(data.labels, data.features, alpha=0.01).features
+    assert tuple(row["feature"] for row in json.loads(done.stdout)) == chosen
+
+
+def test_describe_as_a_program_reads_arff_with_its_list_of_labels(folder):
+    done = succeed("describe", "survey.arff", "survey.tsv", "--labels", LABELS, cwd=folder)
+    assert done.stdout.count("1500  30  6") == 2
+    assert "hypertension" in done.stdout
+
+
+def test_simulate_and_rank_as_programs_can_be_piped():
+    made = succeed("simulate", "artdata2", "--rows", "300", "--features", "12", "--seed", "3")
+    expected = im.datasets.make_artdata(2, n=300, p=12, random_state=3)
+    drawn = pd.read_csv(io.StringIO(made.stdout))
+    pd.testing.assert_frame_equal(
+        drawn, expected.labels.join(expected.features), check_exact=False, rtol=1e-12
+    )
+    ranked = succeed(
+        "rank", "-", "--labels", "y*", "--method", "score", "--top", "5", input=made.stdout
+    )
+    ranking = im.rank_features(expected)
+    assert ranked.stdout.strip() == str(ranking.summary(5)).strip()
+
+
+def test_programs_answer_broken_input_with_one_line_and_exit_code_two(tmp_path):
+    (tmp_path / "broken.csv").write_text("a,b,x\n0,1,2\n1,5,3\n0,0,1\n", encoding="utf-8")
+    (tmp_path / "broken.npz").write_bytes(b"not a fit")
+    wrong = "broken.csv: labels must be coded 0/1, but column 'b' holds 0, 1, 5"
+    commands = ("fit", "test", "rank", "select", "report", "describe")
+    broken = dict.fromkeys(commands, (("broken.csv", "--labels", "a,b"), wrong))
+    broken["simulate"] = (("network", "--fit", "broken.npz"), "'broken.npz' is damaged")
+    # Two at a time: most of their time is taken by imports.
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(
+            lambda command: run_program(command, *broken[command][0], cwd=tmp_path), broken
+        )
+    for (command, (_, message)), program in zip(broken.items(), done, strict=True):
+        assert (program.returncode, program.stdout) == (2, "")
+        assert program.stderr.startswith(f"isingmlc {command}: error: ")
+        assert message in program.stderr
+        assert program.stderr.count("\n") == 1
 
 
 def test_a_reader_that_stops_early_gets_no_traceback():
-    command = "from isingmlc.cli import main; raise SystemExit(main(['demo']))"
     with subprocess.Popen(
-        [sys.executable, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "isingmlc", "simulate", "timing-data"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_completion_as_a_program_offers_commands_options_and_choices(tmp_path):
+    (tmp_path / "script").write_text(succeed("completion", "bash").stdout, encoding="utf-8")
+    ask = """
+    source ./script
+    offer() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _isingmlc; echo "${COMPREPLY[*]}"; }
+    offer isingmlc ra
+    offer isingmlc rank --meth
+    offer isingmlc rank data.csv --method score
+    offer isingmlc simulate artdata
+    offer isingmlc simulate --out art
+    offer isingmlc --vers
+    """
+    done = subprocess.run(
+        ["bash", "-c", ask], capture_output=True, text=True, check=True, cwd=tmp_path, timeout=60
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "rank",
+        "--method",
+        "score score+l1",
+        "artdata1 artdata2 artdata3 artdata4",
+        "",
+        "--version",
+    ]
+
+
+# What the parser knows
+
+
+def test_names_offered_are_those_that_exist():
+    assert set(names.RANKINGS) == set(RANKING_METHODS)
+    assert names.NULLS == nodewise.METHODS
+    assert set(names.METRICS) == set(METRICS)
+    assert set(pvalues.METHODS) - set(names.ADJUSTMENTS) <= {"lfdr"}
+    assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)
+
+
+def test_version_and_help_answer(call):
+    assert call("--version")[:2] == (0, f"isingmlc {im.__version__}\n")
+    code, out, _ = call("--help")
+    assert code == 0
+    assert all(f"\n    {command} " in out for command in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_help_of_every_command_has_examples(call, command):
+    code, out, err = call(command, "--help")
+    assert (code, err) == (0, "")
+    assert f"\nexamples:\n  isingmlc {command}" in out
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_knows_every_command_in_every_shell(call, shell):
+    code, out, _ = call("completion", shell)
+    assert code == 0
+    assert all(command in out for command in cli.COMMANDS)
+    assert "score interaction interaction-joint" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "isingmlc: error: the following arguments are required: command"),
+        (("dance",), "invalid choice: 'dance'"),
+        (("demo", "--top", "0"), "argument --top: must be a whole number of at least 1, but is"),
+        (("rank", "a.csv", "--method", "magic"), "argument --method: invalid choice: 'magic'"),
+        (("rank", "a.csv", "--option", "keep"), "must be of the form name=value, but is 'keep'"),
+        (("rank", "a.csv", "--option", "depth=3"), "method 'score' has no option 'depth'"),
+        (("rank", "a.csv", "--method", "br-ig", "--null", "ridge"), "null and alpha are for"),
+        (("rank", "a.csv", "--labels", ","), "must hold names separated by commas"),
+        (("rank", "a.csv", "--labels", "y", "--xml", "a.xml"), "not allowed with argument"),
+        (("rank", "a.csv", "--meth", "score"), "unrecognized arguments: --meth"),
+        (("rank", "a.csv", "--out", "no/such/folder/a.csv"), "there is no folder no/such/folder"),
+        (("rank", "a.csv", "--out", "."), ". is a folder"),
+        (("rank", "a.csv"), "nothing says which columns of a.csv are labels"),
+        (("test", "a.csv", "--method", "wald", "--pvalue", "chi2"), "--pvalue has no meaning"),
+        (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but the method is mle"),
+        (("fit", "a.csv", "--confidence", "95"), "--confidence must be above 0 and below 1"),
+        (("select", "a.csv", "--method", "score,magic"), "there is no ranking 'magic'"),
+        (("select", "a.csv", "--max-features", "x"), "must be a number such as 50"),
+        (("select", "a.csv", "--jobs", "0"), "must be a whole number other than 0"),
+        (("select", "a.csv", "--table", "predictions"), "needs other rows"),
+        (("simulate", "xor-example", "--noise", "shared"), "--noise has no meaning for xor-ex"),
+        (("simulate", "network"), "draws from --fit FILE or from --interactions FILE"),
+        (("simulate", "artdata1", "--format", "arff"), "ARFF is two files"),
+        (("simulate", "artdata1", "--features", "3"), "p must be a whole number of at least 10"),
+        (("completion", "cmd"), "invalid choice: 'cmd'"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(call, arguments, message):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("isingmlc")
+
+
+# Input
+
+
+def rank_json(call, *arguments):
+    code, out, err = call("rank", *arguments, "--format", "json")
+    assert code == 0, err
+    return [row["feature"] for row in json.loads(out)]
+
+
+def test_all_kinds_of_files_give_the_same_ranking(call, folder, data, monkeypatch):
+    order = list(im.rank_features(data.labels, data.features).order)
+    assert rank_json(call, folder / "survey.csv", "--labels", LABELS) == order
+    assert rank_json(call, folder / "survey.tsv", "--labels", LABELS) == order
+    assert rank_json(call, folder / "survey.parquet", "--labels", LABELS) == order
+    assert rank_json(call, folder / "survey.arff") == order
+    assert rank_json(call, folder / "survey.arff", "--xml", folder / "survey.xml") == order
+    assert rank_json(call, folder / "survey.csv", "--xml", folder / "survey.xml") == order
+    assert rank_json(call, folder / "survey.arff", "--labels", LABELS) == order
+    content = (folder / "survey.tsv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert rank_json(call, "-", "--labels", LABELS, "--sep", "\\t") == order
+
+
+@pytest.mark.parametrize("file", ["survey.csv", "survey.arff"])
+def test_columns_are_chosen_and_dropped_by_name_and_pattern(call, folder, file):
+    rows = rank_json(
+        call,
+        folder / file,
+        "--labels",
+        "asthma,*betes",
+        "--labels",
+        "arthritis",
+        "--features",
+        "bmi,age,s*",
+        "--drop",
+        "s[!m]*",
+    )
+    assert sorted(rows) == ["age", "bmi", "smoker"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".arff"])
+def test_rows_with_missing_values_stop_or_are_dropped(call, data, tmp_path, ending):
+    features = data.features.astype(float)
+    features.iloc[:40, 0] = np.nan
+    path = tmp_path / f"gaps{ending}"
+    if ending == ".csv":
+        data.labels.join(features).to_csv(path, index=False)
+    else:
+        im.datasets.to_mulan((data.labels, features), path)
+    code, _, err = call("describe", path, "--labels", LABELS)
+    assert code == 2
+    assert f"{path}: features has missing values in 40 row(s)" in err
+    code, out, err = call(
+        "describe", path, "--labels", LABELS, "--missing", "drop", "--format", "json"
+    )
+    assert code == 0
+    assert json.loads(out)[0]["n"] == 1460
+    assert err == (
+        "isingmlc describe: warning: 40 of 1500 rows have missing values and were dropped.\n"
+    )
+
+
+BROKEN = {
+    "unknown label": ("a,b,x\n0,1,2\n1,0,3\n", "a,zzz", "asks for 'zzz', which no column matches"),
+    "empty pattern": ("a,b,x\n0,1,2\n1,0,3\n", "y_*", "asks for 'y_*', which no column matches"),
+    "not 0/1": ("a,b,x\n0,3,2\n1,0,3\n1,1,1\n", "a,b", "column 'b' holds 0, 1, 3"),
+    "text feature": ("a,b,x\n0,1,red\n1,0,blue\n", "a,b", "features must be numeric"),
+    "other separator": ("a;b;x\n0;1;2\n1;0;3\n", "a,b", 'There is one column only; try sep=";"'),
+    "empty file": ("", "a,b", "the file is empty"),
+    "header only": ("a,b,x\n", "a,b", "must have at least one row"),
+    "no features": ("a,b\n0,1\n1,0\n1,1\n0,0\n", "a,b", "has no features"),
+    "constant labels": ("a,b,x\n0,0,2\n" + 9 * "0,0,3\n", "a,b", "no label varies"),
+    "ragged": ("a,b,x\n0,1,2\n1,0,3,4,5\n", "a,b", "it can not be read as csv"),
+}
+
+
+@pytest.mark.parametrize("command", ["rank", "test", "select"])
+@pytest.mark.parametrize(("content", "labels", "message"), BROKEN.values(), ids=BROKEN.keys())
+def test_broken_tables_are_one_line_and_exit_code_two(
+    call, tmp_path, command, content, labels, message
+):
+    path = tmp_path / "broken.csv"
+    path.write_text(content, encoding="utf-8")
+    code, out, err = call(command, path, "--labels", labels)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert [line for line in err.splitlines() if ": warning: " not in line] == [
+        err.splitlines()[-1]
+    ]
+
+
+def test_files_that_are_something_else_are_said_to_be(call, tmp_path, folder):
+    noise = bytes(range(256)) * 4
+    for name, message in {
+        "noise.csv": "it can not be read as csv",
+        "noise.parquet": "it can not be read as parquet",
+        "noise.arff": "byte 0x80 is not valid utf-8",
+        "noise.xlsx": "the kind of file is not known by its ending",
+    }.items():
+        (tmp_path / name).write_bytes(noise)
+        code, _, err = call("describe", tmp_path / name, "--labels", "a")
+        assert code == 2
+        assert f"{tmp_path / name}" in err
+        assert message in err
+        assert err.count("\n") == 1
+    alone = tmp_path / "alone.arff"
+    alone.write_bytes((folder / "survey.arff").read_bytes())
+    code, _, err = call("fit", alone)
+    assert code == 2
+    assert "nothing says which attributes are labels" in err
+    assert "--sep is for tables" in call("fit", alone, "--sep", ";")[2]
+    assert "this is a folder" in call("fit", tmp_path, "--labels", "a")[2]
+
+
+def test_standard_input_that_is_empty_is_said_to_be(call, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    code, _, err = call("rank", "-", "--labels", "a")
+    assert code == 2
+    assert "there is nothing to read" in err
+
+
+# Output
+
+
+def test_formats_hold_the_same_table(call, survey, tmp_path):
+    arguments = ("rank", survey, "--labels", LABELS, "--top", "7")
+    _, out, err = call(*arguments, "--format", "csv")
+    expected = pd.read_csv(io.StringIO(out))
+    assert err == ""
+    assert len(expected) == 7
+    for ending, read in {
+        ".csv": pd.read_csv,
+        ".json": pd.read_json,
+        ".parquet": pd.read_parquet,
+    }.items():
+        path = tmp_path / f"ranking{ending}"
+        code, out, err = call(*arguments, "--out", path)
+        assert (code, out, err) == (0, "", f"isingmlc rank: wrote {path}\n")
+        pd.testing.assert_frame_equal(read(path), expected, check_dtype=False)
+    shown = call(*arguments)[1]
+    assert call(*arguments, "--out", tmp_path / "ranking.txt")[0] == 0
+    assert (tmp_path / "ranking.txt").read_text(encoding="utf-8") == shown
+
+
+def test_parquet_goes_through_a_pipe_and_json_holds_no_nan(tmp_path, capfdbinary):
+    pairs = pd.DataFrame({"a": [0, 1, 0, 1], "b": [0, 0, 1, 0], "c": [0, 1, 1, 0]})
+    rows = pd.concat([pairs] * 5)
+    rows.to_csv(tmp_path / "pairs.csv", index=False)
+    code = cli.main(
+        ["fit", str(tmp_path / "pairs.csv"), "--labels", "a,b,c", "--format", "parquet"]
+    )
+    sys.stdout.flush()
+    assert code == 0
+    said = capfdbinary.readouterr()
+    frame = pd.read_parquet(io.BytesIO(said.out))
+    assert np.isinf(frame["coef"]).any()
+    assert b"isingmlc fit: warning: " in said.err
+    cli.main(["fit", str(tmp_path / "pairs.csv"), "--labels", "a,b,c", "--format", "json"])
+    cells = json.loads(capfdbinary.readouterr().out, parse_constant=pytest.fail)
+    assert [row["coef"] for row in cells if row["coef"] in ("Infinity", "-Infinity")]
+    assert any(row["std err"] is None for row in cells)
+
+
+def test_parquet_is_not_for_terminals_and_needs_its_package(call, survey, monkeypatch):
+    arguments = ("rank", survey, "--labels", LABELS, "--format", "parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.stdout, "isatty", lambda: True)
+        code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert "Name a file with --out FILE" in err
+
+    def refuse(*_, **__):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", refuse)
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "Try python -m pip install pyarrow" in err
+
+
+def test_characters_that_a_terminal_lacks_are_no_error(data, survey):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with contextlib.redirect_stdout(stream):
+        code = cli.main(["rank", survey, "--labels", LABELS, "--method", "interaction"])
+    assert code == 0
+    assert b"depression ? asthma" in stream.buffer.getvalue()
+
+
+def test_a_file_that_can_not_be_written_is_an_error(call, survey, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    code, _, err = call("rank", survey, "--labels", LABELS, "--out", tmp_path / "a.csv")
+    assert code == 2
+    assert "can not be written (No space left on device)" in err
+
+
+# The subcommands
+
+
+@pytest.mark.parametrize("method", names.RANKINGS)
+def test_every_method_ranks(call, data, survey, method):
+    code, out, err = call("rank", survey, "--labels", LABELS, "--method", method, "--top", "1")
+    assert (code, err) == (0, "")
+    assert im.rank_features(data.labels, data.features, method).top(1)[0] in out
+
+
+def test_rank_passes_options_on(call, data, survey):
+    kept = rank_json(
+        call,
+        survey,
+        *("--labels", LABELS, "--method", "score+l1", "-o", "keep=0.1", "--null", "ridge"),
+        *("--alpha", "2", "--option", "n-jobs=1"),
+    )
+    ranking = im.rank_features(
+        data.labels, data.features, "score+l1", keep=0.1, null="ridge", alpha=2.0
+    )
+    assert kept == list(ranking.order)
+
+
+def test_rank_adds_what_each_label_contributes(call, data, survey):
+    _, out, _ = call("rank", survey, "--labels", LABELS, "--contributions", "--format", "csv")
+    found = pd.read_csv(io.StringIO(out), index_col="feature")
+    ranking = im.rank_features(data.labels, data.features)
+    expected = ranking.contributions.loc[list(ranking.order)]
+    np.testing.assert_allclose(found[[f"from_{name}" for name in CONDITIONS]], expected)
+    shown = call("rank", survey, "--labels", LABELS, "--contributions", "--top", "2")[1]
+    assert len(shown.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "method", "options"),
+    [
+        (("--interactions", "joint"), "score_test", {"interactions": "joint"}),
+        (("--interactions", "individual"), "score_test", {"interactions": "individual"}),
+        (("--method", "lr", "--jobs", "1"), "lr_test", {}),
+        (("--method", "wald", "--interactions", "joint"), "wald_test", {"interactions": "joint"}),
+        (("--pvalue", "saddlepoint", "--min-count", "5"), "score_test", {"pvalue": "saddlepoint"}),
+        (
+            ("--pvalue", "permutation", "--permutations", "20", "--seed", "1"),
+            "score_test",
+            {"pvalue": "permutation", "n_permutations": 20, "random_state": 1},
+        ),
+    ],
+)
+def test_test_takes_every_kind_of_test(call, data, survey, arguments, method, options):
+    few = ["age", "bmi", "pets"]
+    code, out, err = call(
+        *("test", survey, "--labels", LABELS, "--features", ",".join(few), *arguments),
+        *("--adjust", "holm", "--within", "label", "--format", "csv"),
+    )
+    assert (code, err) == (0, "")
+    results = im.IsingModel(data.labels, data.features[few]).fit()
+    expected = getattr(results, method)(**options).to_frame("holm", "label")
+    expected = expected.sort_values("log10p", kind="stable", ignore_index=True)
+    found = pd.read_csv(io.StringIO(out), keep_default_na=False, na_values=[""])
+    assert found["label"].tolist() == expected["label"].tolist()
+    np.testing.assert_allclose(found["pvalue_adj"], expected["pvalue_adj"], rtol=1e-9)
+
+
+def test_test_shows_unadjusted_p_values(call, survey):
+    shown = call("test", survey, "--labels", LABELS, "--adjust", "none", "--top", "2")[1]
+    assert "The 2 strongest of 180 edges" in shown
+    assert "none" in shown
+
+
+def test_fit_writes_each_of_its_tables(call, data, survey):
+    results = im.IsingModel(data.labels, data.features).fit(method="ridge", alpha=2.0)
+    arguments = ("fit", survey, "--labels", LABELS, "--method", "ridge", "--alpha", "2")
+    expected = {
+        "coefficients": results.summary_frame(0.1).reset_index(),
+        "interactions": results.interactions.rename_axis("label").reset_index(),
+        "thresholds": results.thresholds.rename_axis("label").reset_index(),
+        "diagnostics": results.diagnostics.rename_axis("label").reset_index(),
+    }
+    for table, frame in expected.items():
+        _, out, _ = call(*arguments, "--confidence", "0.9", "--table", table, "--format", "csv")
+        found = pd.read_csv(io.StringIO(out), keep_default_na=False, na_values=[""])
+        assert found.columns.tolist() == frame.columns.tolist()
+        assert found.iloc[:, 0].tolist() == frame.iloc[:, 0].tolist()
+        assert len(found) == len(frame)
+        numbers = frame.select_dtypes("number").columns
+        np.testing.assert_allclose(found[numbers], frame[numbers])
+    assert "hypertension" in call(*arguments, "--table", "thresholds")[1]
+
+
+def test_fit_makes_sparse_networks(call, data, survey):
+    arguments = ("fit", survey, "--labels", LABELS, "--method", "l1", "--gamma", "0.5")
+    network = im.IsingModel(data.labels).fit_regularized(gamma=0.5, rule="or")
+    _, out, _ = call(*arguments, "--rule", "or", "--format", "csv")
+    found = pd.read_csv(io.StringIO(out))
+    np.testing.assert_allclose(found["weight"], network.to_frame()["weight"])
+    assert "Sparse Ising Network" in call(*arguments)[1]
+
+
+def test_warnings_are_one_line_each(call, tmp_path):
+    frame = pd.DataFrame({"a": [0, 1] * 20, "b": [0] * 40, "x": range(40)})
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    code, _, err = call("fit", tmp_path / "odd.csv", "--labels", "a,b")
+    assert code == 0
+    assert "isingmlc fit: warning: label(s) 'b' are the same in every row" in err
+    assert all(line.startswith("isingmlc fit: warning: ") for line in err.splitlines())
+
+
+def test_a_fit_that_was_kept_can_be_drawn_from(call, survey, tmp_path):
+    path = tmp_path / "network.npz"
+    code, _, err = call("fit", survey, "--labels", LABELS, "--save", path)
+    assert (code, err) == (0, f"isingmlc fit: wrote {path}\n")
+    _, out, _ = call("simulate", "network", "--fit", path, "--rows", "50", "--seed", "1")
+    expected = im.simulate.from_results(im.IsingResults.load(path), 50, random_state=1)
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), expected, check_dtype=False)
+
+
+def test_parameters_that_were_written_can_be_drawn_from(call, survey, tmp_path):
+    arguments = ("fit", survey, "--labels", LABELS)
+    call(*arguments, "--table", "interactions", "--out", tmp_path / "interactions.csv")
+    call(*arguments, "--table", "thresholds", "--out", tmp_path / "thresholds.csv")
+    network = ("simulate", "network", "--interactions", tmp_path / "interactions.csv")
+    code, out, _ = call(*network, "--thresholds", tmp_path / "thresholds.csv", "--seed", "1")
+    assert code == 0
+    drawn = pd.read_csv(io.StringIO(out))
+    assert drawn.columns.tolist() == CONDITIONS
+    # Three standard errors around the survey's own share.
+    assert abs(drawn["hypertension"].mean() - 0.339) < 3 * np.sqrt(0.339 * 0.661 / 1000)
+    half = pd.read_csv(io.StringIO(call(*network, "--rows", "20", "--seed", "1")[1]))
+    assert half["asthma"].mean() > drawn["asthma"].mean()
+    (tmp_path / "words.csv").write_text("label,a\na,high\n", encoding="utf-8")
+    code, _, err = call("simulate", "network", "--interactions", tmp_path / "words.csv")
+    assert code == 2
+    assert "a CSV table of numbers is wanted" in err
+    assert "to load" in call("simulate", "network", "--fit", tmp_path / "none.npz")[2]
+
+
+@pytest.mark.parametrize("what", ["score-example", "or-example", "xor-example", "timing-data"])
+def test_simulate_makes_every_example(call, what):
+    code, out, err = call("simulate", what, "--rows", "5", "--seed", "0")
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 6
+
+
+def test_simulate_writes_arff_and_its_list_of_labels(call, tmp_path):
+    arguments = ("--rows", "20", "--noise", "independent", "--seed", "2")
+    code, _, err = call("simulate", "artdata4", *arguments, "--out", tmp_path / "art.arff")
+    paths = [tmp_path / "art.arff", tmp_path / "art.xml"]
+    assert (code, err) == (0, f"isingmlc simulate: wrote {paths[0]} and {paths[1]}\n")
+    again = im.datasets.read_mulan(*paths)
+    expected = im.datasets.make_artdata(4, n=20, noise="independent", random_state=2)
+    pd.testing.assert_frame_equal(again.labels, expected.labels)
+    pd.testing.assert_frame_equal(again.features, expected.features)
+
+
+def test_select_lets_a_validation_set_choose_among_rankings(call, data, survey):
+    _, out, _ = call(
+        *("select", survey, "--labels", LABELS, "--method", "score,br-ig", "--seed", "0"),
+        *("--method", "score:null=ridge", "--max-features", "4", "--grid", "2"),
+        *("--metric", "jaccard", "--table", "path", "--format", "csv"),
+    )
+    sel = im.select_features(
+        data.labels,
+        data.features,
+        ["score", "br-ig", ("score", {"null": "ridge"})],
+        max_features=4,
+        grid=2,
+        metric="jaccard",
+        random_state=0,
+    )
+    found = pd.read_csv(io.StringIO(out))
+    pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+
+
+def test_select_predicts_and_measures_other_rows(call, data, survey, folder):
+    sel = im.select_features(data.labels, data.features, alpha=0.01)
+    arguments = ("select", survey, "--labels", LABELS, "--fdr", "0.01")
+    tested = (*arguments, "--test", folder / "survey.parquet")
+    _, out, _ = call(*tested, "--table", "predictions", "--format", "csv")
+    predicted = pd.read_csv(io.StringIO(out), index_col="row")
+    np.testing.assert_array_equal(predicted, sel.predict(data.features))
+    measures = sel.evaluate(data)
+    _, out, _ = call(*tested, "--table", "measures", "--format", "csv")
+    found = pd.read_csv(io.StringIO(out), index_col="measure")["value"]
+    np.testing.assert_allclose(found, measures[found.index])
+    assert f"subset {measures['subset']:.4f}" in call(*tested)[1]
+    code, _, err = call(*arguments, "--test", folder / "none.csv")
+    assert code == 2
+    assert "none.csv: there is no such file" in err
+
+
+def test_select_refuses_other_columns_in_sparse_files(call, data, tmp_path):
+    from scipy import sparse
+
+    few = data.features[["age", "bmi", "female", "smoker"]].astype(float)
+    rows = sparse.csr_array(few.to_numpy())
+    for name, order in {"train": few.columns, "test": few.columns[::-1]}.items():
+        made = im.datasets.Dataset(data.labels, rows, tuple(order), name=name)
+        im.datasets.to_mulan(made, tmp_path / name)
+    arguments = ("select", tmp_path / "train.arff", "--fdr", "0.1", "--test")
+    code, _, err = call(*arguments, tmp_path / "test.arff")
+    assert code == 2
+    assert "its features are not those of" in err
+    assert call(*arguments, tmp_path / "train.arff")[0] == 0
+
+
+def test_describe_writes_labels_too(call, survey):
+    _, out, _ = call("describe", survey, "--labels", LABELS, "--table", "labels", "--format", "csv")
+    assert pd.read_csv(io.StringIO(out))["positives"].tolist() == [509, 178, 347, 245, 163, 146]
+
+
+def test_demo_says_how_to_get_the_report(call, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("isingmlc.commands.demo.find_spec", lambda name: None)
+    code, out, _ = call("demo", "--top", "1")
+    assert code == 0
+    assert "python -m pip install 'isingmlc[report]'" in out
+    assert "report" not in call("demo", "--no-report")[1]
+    assert not any(tmp_path.iterdir())
+
+
+# Errors of all kinds
+
+
+def fail(error):
+    def run(options):
+        raise error
+
+    return run
+
+
+def test_an_interruption_is_quiet(call, monkeypatch):
+    monkeypatch.setattr("isingmlc.commands.demo.run", fail(KeyboardInterrupt()))
+    assert call("demo") == (130, "", "")
+
+
+def test_unexpected_errors_are_one_line_and_debug_shows_where(call, monkeypatch):
+    monkeypatch.setattr("isingmlc.commands.demo.run", fail(RuntimeError("two\nlines")))
+    line = "isingmlc demo: error: unexpected RuntimeError: two lines (--debug shows where)\n"
+    assert call("demo") == (2, "", line)
+    for arguments in (("demo", "--debug"), ("--debug", "demo")):
+        code, _, err = call(*arguments)
+        assert code == 2
+        assert err.startswith("Traceback")
+        assert err.endswith(line)
+
+
+def test_filters_of_warnings_are_left_alone(call, survey):
+    import warnings
+
+    before = (list(warnings.filters), warnings.showwarning)
+    call("rank", survey, "--labels", LABELS)
+    assert (list(warnings.filters), warnings.showwarning) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("keep=0.3", ("keep", 0.3)),
+        ("keep-pvalue=None", ("keep_pvalue", None)),
+        ("n_jobs=-1", ("n_jobs", -1)),
+        ("combine=max", ("combine", "max")),
+    ],
+)
+def test_options_of_methods_become_values(text, value):
+    assert values.setting(text) == value
+
+
+def test_lists_of_rankings_take_options():
+    assert select.candidates("auto, score:null=ridge:alpha=2") == [
+        "auto",
+        ("score", {"null": "ridge", "alpha": 2}),
+    ]

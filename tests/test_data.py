@@ -759,3 +759,13 @@ def test_an_option_is_one_of_those_that_exist():
     for given_option in ("AND", None, ["and"], np.array(["and", "or"]), 1.0):
         with pytest.raises(DataError, match="rule must be one of 'and', 'or', but is"):
             check_option("rule", given_option, ("and", "or"))
+
+
+def test_missing_values_among_python_objects_are_seen():
+    labels = pd.DataFrame(
+        {"a": [0, 1, pd.NA, 1], "b": pd.array([0, 1, 1, None], dtype="Int64"), "c": [0, 1, 0, 1]}
+    )
+    with pytest.raises(DataError, match="missing values in 2 row"):
+        prepare(labels)
+    with pytest.warns(DataWarning, match="2 of 4 rows"):
+        assert prepare(labels, missing="drop").n_rows == 2

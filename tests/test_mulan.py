@@ -413,3 +413,14 @@ def test_the_registry_agrees_with_the_files(data_dir, name):
     if f"{name}.xml" not in published.files:
         last = tuple(attribute.name for attribute in attributes[-published.n_labels :])
         assert last == read_label_list(data_dir / name / f"{name}.xml")
+
+
+def test_labels_can_be_chosen_by_name_and_pattern(tmp_path):
+    path = write(tmp_path, SMALL, ["beach"])
+    data = datasets.read_mulan(path, labels=["urban", "b*"])
+    assert data.labels.columns.tolist() == ["urban", "beach"]
+    assert data.feature_names == ("hue",)
+    with pytest.raises(FileError, match=re.escape(f"{path}: labels asks for 'forest'")):
+        datasets.read_mulan(path, labels="forest")
+    with pytest.raises(DataError, match="labels and xml both say"):
+        datasets.read_mulan(path, path.with_suffix(".xml"), labels="beach")

@@ -1,6 +1,7 @@
 """Labels and features from tables in files."""
 
 import gzip
+import io
 import re
 
 import numpy as np
@@ -347,3 +348,25 @@ def test_a_missing_reader_is_named(tmp_path, monkeypatch):
         DataError, match=r"needs another package for it \(no engine\)\. Try pip install"
     ):
         datasets.read_table(path, labels=LABELS)
+
+
+@pytest.mark.parametrize("stream", [io.BytesIO, io.StringIO])
+def test_an_open_file_is_read_as_csv(table, stream):
+    content = table.read_bytes() if stream is io.BytesIO else table.read_text()
+    data = datasets.read_table(stream(content), labels=LABELS)
+    assert_frame_equal(data.labels, datasets.read_table(table, labels=LABELS).labels)
+    with pytest.raises(FileError, match=r"^<stream>: labels asks for 'y'"):
+        datasets.read_table(stream(content), labels="y")
+    with pytest.raises(FileError, match=r"^<stream>: there is nothing to read"):
+        datasets.read_table(stream(), labels="y")
+    with table.open("rb") as file, pytest.raises(FileError, match=re.escape(f"{table}: drop asks")):
+        datasets.read_table(file, labels=LABELS, drop="name")
+
+
+def test_columns_that_are_dropped_are_neither_labels_nor_features(tmp_path):
+    path = save(FRAME.assign(name=list("abcd")), tmp_path / "photos.csv")
+    data = datasets.read_table(path, labels="label_*", drop=["name", "label_urban", "s*"])
+    assert data.labels.columns.tolist() == ["label_beach"]
+    assert data.feature_names == ("hue",)
+    chosen = datasets.read_table(path, LABELS, ["hue", "s*"], drop="size")
+    assert chosen.feature_names == ("hue", "sunset")

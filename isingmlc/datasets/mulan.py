@@ -23,6 +23,7 @@ from isingmlc.datasets.arff import ArffTable, quote, read_arff
 from isingmlc.datasets.coding import columns_of, number_matrix
 from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
 from isingmlc.datasets.registry import PUBLISHED
+from isingmlc.datasets.tables import Selection, choose_columns
 
 PARTS = ("train", "test", "all")
 DATA_VARIABLE = "ISINGMLC_DATA"
@@ -34,6 +35,7 @@ def read_mulan(
     arff: str | PathLike[str],
     xml: str | PathLike[str] | None = None,
     *,
+    labels: Selection | None = None,
     encoding: str = "utf-8",
 ) -> Dataset:
     r"""Read a multi-label data set from an ARFF file.
@@ -46,6 +48,9 @@ def read_mulan(
         Mulan's list of the labels. Left out, it is the file of the same name that ends in
         ``.xml``, where there is one; else MEKA's ``-C`` in the ``@relation`` line counts the
         labels: the first C attributes are the labels, or the last, where C is negative.
+    labels : str, int, or list of these, optional
+        The label attributes, instead of a list: names, patterns or positions, as
+        :func:`read_table` takes them.
     encoding : str
         Encoding of the ARFF file.
 
@@ -89,17 +94,27 @@ def read_mulan(
     >>> data.labels["sand"].tolist(), data.features["hue"].tolist()
     ([1, 0], [0.5, nan])
     """
+    if labels is not None and xml is not None:
+        raise exc.DataError("labels and xml both say which attributes are labels. Pass one.")
     table = read_arff(arff, encoding)
-    if xml is None:
+    attributes = [attribute.name for attribute in table.attributes]
+    if xml is None and labels is None:
         beside = table.path.with_suffix(".xml")
         xml = beside if beside.is_file() else None
-    if xml is None:
+    names: Sequence[str]
+    if labels is not None:
+        try:
+            names = choose_columns("labels", attributes, labels)
+        except exc.DataError as error:
+            raise file_error(table.path, str(error)) from error
+        source = "the argument"
+    elif xml is None:
         names = _meka_labels(table)
         source = "MEKA's -C in the @relation line"
     else:
         names = read_label_list(xml)
         source = Path(xml).name
-        known = {attribute.name for attribute in table.attributes}
+        known = set(attributes)
         lacking = [name for name in names if name not in known]
         if lacking:
             raise file_error(
@@ -154,20 +169,11 @@ def load_mulan(
             f"{type(name).__name__}."
         )
     check_option("part", part, PARTS)
-    if data_dir is not None:
-        roots = [as_path("data_dir", data_dir)]
-    else:
-        named = os.environ.get(DATA_VARIABLE)
-        roots = [Path(named).expanduser()] if named else []
-        roots.append(cache_folder())
-    folders = [folder for root in roots for folder in (root / name, root)]
-    choices = part_files(name, part)
-    for folder in folders:
-        for files in choices:
-            if all((folder / file).is_file() for file in files):
-                return read_parts(folder, name, files)
-    wanted = " or ".join(" and ".join(files) for files in choices)
-    looked = ", ".join(str(folder) for folder in folders)
+    found = find_part(name, part, data_dir)
+    if found is not None:
+        return read_parts(found[0], name, found[1])
+    wanted = " or ".join(" and ".join(files) for files in part_files(name, part))
+    looked = ", ".join(str(folder) for folder in _folders(name, data_dir))
     otherwise = (
         f", or download them with fetch_mulan({name!r})."
         if name in PUBLISHED
@@ -281,6 +287,28 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("isingmlc"))
 
 
+def find_part(
+    name: str, part: str, data_dir: str | PathLike[str] | None = None
+) -> tuple[Path, tuple[str, ...]] | None:
+    """Find the files that make up a part of a data set.
+
+    Parameters
+    ----------
+    name, part, data_dir
+        As `load_mulan` takes them.
+
+    Returns
+    -------
+    tuple of folder and file names, or None
+        The first folder that holds them; None where no folder does.
+    """
+    for folder in _folders(name, data_dir):
+        for files in part_files(name, part):
+            if all((folder / file).is_file() for file in files):
+                return folder, files
+    return None
+
+
 def part_files(name: str, part: str) -> list[tuple[str, ...]]:
     """List the ARFF files that make up a part, in each way in which they may do so.
 
@@ -353,6 +381,17 @@ def read_parts(folder: Path, name: str, files: Sequence[str]) -> Dataset:
         name=name,
         DESCR=f"{name}: read from {' and '.join(files)}; the labels are those of {xml.name}.",
     )
+
+
+def _folders(name: str, data_dir: str | PathLike[str] | None) -> list[Path]:
+    """List the folders in which a data set is looked for."""
+    if data_dir is not None:
+        roots = [as_path("data_dir", data_dir)]
+    else:
+        named = os.environ.get(DATA_VARIABLE)
+        roots = [Path(named).expanduser()] if named else []
+        roots.append(cache_folder())
+    return [folder for root in roots for folder in (root / name, root)]
 
 
 def _meka_labels(table: ArffTable) -> tuple[str, ...]:

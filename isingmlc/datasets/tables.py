@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from io import BytesIO
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -36,10 +37,11 @@ _UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)?|\s*")
 
 
 def read_table(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | IO[Any],
     labels: Selection,
     features: Selection | None = None,
     *,
+    drop: Selection | None = None,
     missing: str = "raise",
     **options: Any,
 ) -> Dataset:
@@ -47,15 +49,18 @@ def read_table(
 
     Parameters
     ----------
-    path : str or path
+    path : str, path or open file
         A file that ends in ``.csv``, ``.tsv`` or ``.tab`` (also compressed, e.g. ``.csv.gz``),
-        ``.parquet`` or ``.pq``, ``.feather`` or ``.arrow``.
+        ``.parquet`` or ``.pq``, ``.feather`` or ``.arrow``. An open file, such as
+        ``sys.stdin.buffer``, is read as CSV.
     labels : str, int, or list of these
         The label columns: names, patterns like ``"label_*"``, or positions counted from 0, from
         the end where negative.
     features : str, int, or list of these, optional
         The feature columns, chosen in the same way; all others where left out, except for first
         columns without a name that count the rows, as ``frame.to_csv(path)`` writes them.
+    drop : str, int, or list of these, optional
+        Columns to leave out before anything else is chosen, e.g. identifiers.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     **options
@@ -90,7 +95,6 @@ def read_table(
     >>> data
     Dataset('photos': 2 rows, 2 labels, 1 features)
     """
-    path = existing_file(as_path("path", path))
     for option in ("chunksize", "iterator"):
         if options.get(option):
             raise exc.DataError(
@@ -98,18 +102,25 @@ def read_table(
                 "as a whole. For chunks pass what pandas.read_csv(path, chunksize=…) gives to "
                 "LabelsetStatistics.from_batches."
             )
-    frame = _read_frame(path, options)
+    if hasattr(path, "read"):
+        path, frame = _read_stream(path, options)
+    else:
+        path = existing_file(as_path("path", path))
+        frame = _read_frame(path, path, _kind(path), options)
     frame.columns = frame.columns.map(str)
     columns = list(frame.columns)
     try:
-        label_columns = _choose("labels", columns, labels)
+        if drop is not None:
+            frame = frame.drop(columns=choose_columns("drop", columns, drop))
+            columns = list(frame.columns)
+        label_columns = choose_columns("labels", columns, labels)
         if features is None:
             left_out = [column for column in _row_numbers(frame) if column not in label_columns]
             chosen = {*label_columns, *left_out}
             feature_columns = [column for column in columns if column not in chosen]
         else:
             left_out = []
-            feature_columns = _choose("features", columns, features)
+            feature_columns = choose_columns("features", columns, features)
         _warn_of_unnamed(path, left_out, _unnamed(columns, feature_columns, features))
         data = prepare(
             frame[label_columns],
@@ -128,7 +139,7 @@ def read_table(
     )
 
 
-def _read_frame(path: Path, options: dict[str, Any]) -> pd.DataFrame:
+def _kind(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
@@ -137,15 +148,33 @@ def _read_frame(path: Path, options: dict[str, Any]) -> pd.DataFrame:
         raise file_error(
             path, f"the kind of file is not known by its ending. Known are {', '.join(_KINDS)}."
         )
+    return kind
+
+
+def _read_stream(stream: Any, options: dict[str, Any]) -> tuple[Path, pd.DataFrame]:
+    """Read CSV from an open file, and give the name that messages use for it."""
+    path = Path(str(getattr(stream, "name", "<stream>")))
+    content = stream.read()
+    held = BytesIO(content.encode() if isinstance(content, str) else content)
+    if not held.getbuffer().nbytes:
+        raise file_error(path, "there is nothing to read.")
+    return path, _read_frame(path, held, "csv", options)
+
+
+def _read_frame(
+    path: Path, source: Path | BytesIO, kind: str, options: dict[str, Any]
+) -> pd.DataFrame:
     try:
         if kind == "parquet":
-            return pd.read_parquet(path, **options)
+            return pd.read_parquet(source, **options)
         if kind == "feather":
-            return pd.read_feather(path, **options)
+            return pd.read_feather(source, **options)
         if "delimiter" not in options:
             options = {"sep": "\t" if kind == "tsv" else ",", **options}
-        _check_header(path, options)
-        return pd.read_csv(path, **options)
+        _check_header(path, source, options)
+        if isinstance(source, BytesIO):
+            source.seek(0)
+        return pd.read_csv(source, **options)
     except ImportError as error:
         raise file_error(
             path, f"pandas needs another package for it ({error}). Try pip install pyarrow."
@@ -160,13 +189,13 @@ def _read_frame(path: Path, options: dict[str, Any]) -> pd.DataFrame:
         raise file_error(path, f"it can not be read as {kind} ({problem}).") from error
 
 
-def _check_header(path: Path, options: dict[str, Any]) -> None:
+def _check_header(path: Path, source: Path | BytesIO, options: dict[str, Any]) -> None:
     """Refuse names that occur twice: pandas would rename them without a word."""
     if not {"header", "names"}.isdisjoint(options):
         return
     shared = {"sep", "encoding", "compression", "skiprows", "comment", "quotechar", "escapechar"}
     taken = {name: option for name, option in options.items() if name in shared}
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, **taken).iloc[0].dropna()
+    header = pd.read_csv(source, header=None, nrows=1, dtype=str, **taken).iloc[0].dropna()
     repeated = header[header.duplicated()].unique()
     if len(repeated):
         raise file_error(
@@ -174,8 +203,33 @@ def _check_header(path: Path, options: dict[str, Any]) -> None:
         )
 
 
-def _choose(argument: str, columns: list[str], wanted: Selection) -> list[str]:
-    """Translate names, patterns and positions into column names, each once."""
+def choose_columns(argument: str, columns: list[str], wanted: Selection) -> list[str]:
+    """Translate names, patterns and positions into names of columns, each once.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    columns : list of str
+        The columns that there are.
+    wanted : str, int, or list of these
+        Names, patterns like ``"label_*"``, or positions.
+
+    Returns
+    -------
+    list of str
+        The columns chosen, in the order in which they were asked for.
+
+    Raises
+    ------
+    DataError
+        When no column is chosen, or something chooses none.
+
+    Examples
+    --------
+    >>> choose_columns("labels", ["hue", "is_beach", "is_urban"], ["is_*", 0])
+    ['is_beach', 'is_urban', 'hue']
+    """
     chosen: dict[str, None] = {}
     for item in _items(argument, wanted):
         chosen.update(dict.fromkeys(_matches(argument, columns, item)))

@@ -1,0 +1,8 @@
+"""``python -m isingmlc`` is ``isingmlc``."""
+
+import sys
+
+from isingmlc.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

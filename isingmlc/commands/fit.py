@@ -1,0 +1,141 @@
+"""``isingmlc fit``: the network of the labels."""
+
+from __future__ import annotations
+
+from argparse import Namespace, _SubParsersAction
+from typing import TYPE_CHECKING, Any
+
+from isingmlc import exceptions as exc
+from isingmlc.commands.inputs import add_input_arguments, make_model
+from isingmlc.commands.names import NULLS
+from isingmlc.commands.outputs import (
+    add_output_arguments,
+    say_written,
+    writable,
+    write_output,
+)
+
+if TYPE_CHECKING:
+    from isingmlc.regularized_results import RegularizedIsingResults
+    from isingmlc.results import IsingResults
+
+EXAMPLES = """\
+examples:
+  isingmlc fit data.csv --labels 'y_*'
+  isingmlc fit data.csv --labels a,b,c --method ridge --alpha 2 --confidence 0.9
+  isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
+  isingmlc fit scene-train.arff --xml scene.xml --method l1 --gamma 0.5 --rule or
+  isingmlc fit data.csv --labels 'y_*' --save network.npz
+"""
+TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
+# Options that only some methods have.
+_OF_METHOD = {
+    "alpha": ("ridge",),
+    "confidence": NULLS,
+    "save": NULLS,
+    "no_intercept": NULLS,
+    "lam": ("l1",),
+    "criterion": ("l1",),
+    "gamma": ("l1",),
+    "rule": ("l1",),
+}
+
+
+def add_parser(commands: _SubParsersAction[Any]) -> None:
+    """Add the parser of the command.
+
+    Parameters
+    ----------
+    commands : _SubParsersAction
+        Where to.
+    """
+    parser = commands.add_parser(
+        "fit",
+        help="fit the network of the labels",
+        description="Fit the Ising network of the labels, one logistic regression a label.",
+        epilog=EXAMPLES,
+    )
+    add_input_arguments(parser)
+    group = parser.add_argument_group("fit")
+    group.add_argument(
+        "--method",
+        choices=(*NULLS, "l1"),
+        default="mle",
+        help="maximum likelihood, a ridge penalty, Firth's penalty, or a sparse network by "
+        "l1 penalties (default: mle)",
+    )
+    group.add_argument("--alpha", type=float, help="penalty of --method ridge (default: 1)")
+    group.add_argument(
+        "--no-intercept", action="store_true", default=None, help="fit without thresholds"
+    )
+    group.add_argument(
+        "--confidence", type=float, help="level of the confidence intervals (default: 0.95)"
+    )
+    group.add_argument(
+        "--save", type=writable, metavar="FILE", help="keep the fit for isingmlc simulate network"
+    )
+    sparse = parser.add_argument_group("sparse network (--method l1)")
+    sparse.add_argument("--lam", type=float, help="one penalty for all labels, instead of paths")
+    sparse.add_argument(
+        "--criterion",
+        choices=("ebic", "bic", "aic"),
+        help="what chooses the penalty of a label (default: ebic)",
+    )
+    sparse.add_argument("--gamma", type=float, help="parameter of EBIC (default: 0.25)")
+    sparse.add_argument(
+        "--rule",
+        choices=("and", "or"),
+        help="whether an edge needs both of its coefficients, or one (default: and)",
+    )
+    add_output_arguments(parser, tables=TABLES)
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> None:
+    """Fit the network and write it.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    """
+    _check(options)
+    model = make_model(options)
+    results: IsingResults | RegularizedIsingResults
+    if options.method == "l1":
+        given = {name: getattr(options, name) for name in ("lam", "criterion", "gamma", "rule")}
+        results = model.fit_regularized(
+            **{name: value for name, value in given.items() if value is not None}
+        )
+        coefficients, summary = results.to_frame(), results.summary()
+    else:
+        results = model.fit(method=options.method, alpha=options.alpha)
+        outside = 0.05 if options.confidence is None else 1 - options.confidence
+        coefficients, summary = results.summary_frame(outside), results.summary(outside)
+        if options.save is not None:
+            results.save(options.save)
+            say_written(options, options.save)
+    tables = {
+        "coefficients": coefficients,
+        "interactions": results.interactions.rename_axis(index="label"),
+        "thresholds": results.thresholds.rename_axis("label").to_frame(),
+        "diagnostics": results.diagnostics.rename_axis("label"),
+    }
+    if options.table is None:
+        write_output(options, coefficients, summary)
+    else:
+        write_output(options, tables[options.table])
+
+
+def _check(options: Namespace) -> None:
+    """Refuse options of other methods, and levels that are none."""
+    for name, methods in _OF_METHOD.items():
+        if getattr(options, name) is not None and options.method not in methods:
+            raise exc.DataError(
+                f"--{name.replace('_', '-')} is for --method {' or '.join(methods)}, but the "
+                f"method is {options.method}. Leave it out."
+            )
+    if options.confidence is not None and not 0 < options.confidence < 1:
+        raise exc.DataError(
+            f"--confidence must be above 0 and below 1, but is {options.confidence:g}."
+        )

@@ -1,0 +1,42 @@
+"""Names that the parsers offer as choices.
+
+They stand here once more so that help and completion do not import the modules that compute; a
+test compares the two.
+"""
+
+RANKINGS = (
+    "score",
+    "interaction",
+    "interaction-joint",
+    "l1",
+    "score+l1",
+    "br-chi2",
+    "br-ig",
+    "lp-chi2",
+    "lp-ig",
+    "oner",
+)
+NULLS = ("mle", "ridge", "firth")
+ADJUSTMENTS = (
+    "bonferroni",
+    "sidak",
+    "holm-sidak",
+    "holm",
+    "simes-hochberg",
+    "hommel",
+    "fdr_bh",
+    "fdr_by",
+    "fdr_tsbh",
+    "fdr_tsbky",
+    "fdr_gbs",
+)
+METRICS = ("subset", "hamming", "jaccard")
+EXPERIMENTS = (
+    "figure-scene",
+    "figure-score",
+    "figure-roc",
+    "figure-size",
+    "table1",
+    "tables",
+    "figure-time",
+)

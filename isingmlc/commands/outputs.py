@@ -1,0 +1,232 @@
+"""Where the result of a command goes, and in which form."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isingmlc import exceptions as exc
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("table", "csv", "json", "parquet")
+_BY_ENDING = {
+    ".csv": "csv",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arff": "arff",
+}
+# How many rows a person is shown who did not say how many.
+SHOWN = 20
+
+
+def add_output_arguments(
+    parser: ArgumentParser,
+    *,
+    tables: tuple[str, ...] = (),
+    formats: tuple[str, ...] = FORMATS,
+    default: str = "table",
+) -> None:
+    """Add the arguments that `write_output` understands.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser of a subcommand.
+    tables : tuple of str
+        The tables that the result has, where it has several; the first is the usual one.
+    formats : tuple of str
+        The forms that the result can take.
+    default : str
+        The form where neither ``--format`` nor the ending of ``--out`` says one.
+    """
+    group = parser.add_argument_group("output")
+    if tables:
+        group.add_argument(
+            "--table",
+            choices=tables,
+            help=f"which table to write (default: a summary to read, else {tables[0]})",
+        )
+    group.add_argument(
+        "--format",
+        choices=formats,
+        help=f"form of the result (default: by the ending of --out, else {default})",
+    )
+    group.add_argument(
+        "--out", type=writable, metavar="FILE", help="file to write (default: standard output)"
+    )
+    parser.set_defaults(formats=formats, usual_format=default)
+
+
+def writable(text: str) -> Path:
+    """Read the path of a file that may be written.
+
+    What is wrong with it is said before anything is computed.
+
+    Parameters
+    ----------
+    text : str
+        What was written.
+
+    Returns
+    -------
+    Path
+        The path; ``~`` is the home folder.
+
+    Raises
+    ------
+    ArgumentTypeError
+        When no file can be written there.
+    """
+    path = Path(text).expanduser()
+    if path.is_dir():
+        raise ArgumentTypeError(f"{text} is a folder; give the path of a file")
+    if not path.parent.is_dir():
+        raise ArgumentTypeError(f"there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ArgumentTypeError(f"{text} can not be written")
+    return path
+
+
+def output_format(options: Namespace) -> str:
+    """Give the form in which the result is wanted.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+
+    Returns
+    -------
+    str
+        The form.
+    """
+    if options.format is not None:
+        return str(options.format)
+    by_ending = "" if options.out is None else _BY_ENDING.get(options.out.suffix.lower(), "")
+    return by_ending if by_ending in options.formats else str(options.usual_format)
+
+
+def first_rows(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
+    """Give as many rows as ``--top`` says.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    table : DataFrame
+        The rows, best first.
+
+    Returns
+    -------
+    DataFrame
+        The first of them; without ``--top`` a few for a person, all for a program.
+    """
+    usual = SHOWN if output_format(options) == "table" else len(table)
+    return table.head(options.top or usual)
+
+
+def write_output(options: Namespace, table: pd.DataFrame, text: object = None) -> None:
+    """Write the result of a command.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    table : DataFrame
+        The result as data; its index is written too where it has a name.
+    text : object, optional
+        The result as a person reads it, turned into text where that is asked for; the table
+        itself where not given.
+
+    Raises
+    ------
+    FileError
+        When the file can not be written.
+    DataError
+        When the form needs a file, or a package that is not there.
+    """
+    kind = output_format(options)
+    if kind == "table":
+        shown = table.to_string() if text is None else str(text)
+        _write(options, f"{shown.rstrip()}\n")
+    else:
+        is_named = any(name is not None for name in table.index.names)
+        _write(options, _ENCODERS[kind](table.reset_index() if is_named else table))
+
+
+def _write(options: Namespace, content: str | bytes) -> None:
+    if options.out is None:
+        if isinstance(content, str):
+            sys.stdout.write(content)
+        elif sys.stdout.isatty():
+            raise exc.DataError("parquet is not for a terminal. Name a file with --out FILE.")
+        else:
+            sys.stdout.buffer.write(content)
+        return
+    try:
+        options.out.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise exc.FileError(f"{options.out}: can not be written ({error.strerror}).") from error
+    say_written(options, options.out)
+
+
+def say_written(options: Namespace, *paths: Path) -> None:
+    """Say on standard error which files were written.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    *paths : Path
+        The files.
+    """
+    listed = " and ".join(str(path) for path in paths)
+    print(f"isingmlc {options.command}: wrote {listed}", file=sys.stderr)
+
+
+def _csv(table: pd.DataFrame) -> str:
+    return str(table.to_csv(index=False, lineterminator="\n"))
+
+
+def _json(table: pd.DataFrame) -> str:
+    """Write one object a row: null for NaN, and in quotes the infinities, which JSON has not."""
+    rows = [
+        {name: _json_value(value) for name, value in row.items()}
+        for row in table.to_dict(orient="records")
+    ]
+    return json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    return value
+
+
+def _parquet(table: pd.DataFrame) -> bytes:
+    buffer = BytesIO()
+    try:
+        table.to_parquet(buffer, index=False)
+    except ImportError as error:
+        raise exc.DataError(
+            "parquet needs a package that is not there. Try python -m pip install pyarrow, or "
+            "choose --format csv."
+        ) from error
+    return buffer.getvalue()
+
+
+_ENCODERS: dict[str, Callable[[pd.DataFrame], str | bytes]] = {
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+}
