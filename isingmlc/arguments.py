@@ -75,7 +75,12 @@ def check_count(argument: str, given: Any, minimum: int) -> int:
 
 
 def check_number(
-    argument: str, given: Any, *, above: float = -np.inf, below: float = np.inf
+    argument: str,
+    given: Any,
+    *,
+    above: float = -np.inf,
+    below: float = np.inf,
+    at_most: float = np.inf,
 ) -> float:
     """Give a finite number between two bounds, or raise our error.
 
@@ -87,6 +92,8 @@ def check_number(
         What the user passed.
     above, below : float
         Bounds that must not be reached.
+    at_most : float
+        A bound that may be reached.
 
     Returns
     -------
@@ -107,12 +114,39 @@ def check_number(
         number = float(given)
     except (TypeError, ValueError):
         number = np.nan
-    if isinstance(given, str | bytes) or not above < number < below:
+    if isinstance(given, str | bytes) or not (above < number < below and number <= at_most):
         limits = [f"above {above:g}"] if above > -np.inf else []
         limits += [f"below {below:g}"] if below < np.inf else []
+        limits += [f"at most {at_most:g}"] if at_most < np.inf else []
         wanted = " ".join(["a finite number", " and ".join(limits)]).strip()
         raise exc.DataError(f"{argument} must be {wanted}, but is {given!r}.")
     return number
+
+
+def check_memory(given: Any) -> float:
+    """Give the number of bytes that may be used, or raise our error.
+
+    Parameters
+    ----------
+    given : object
+        What the user passed as ``max_memory``; None for any number.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    DataError
+        When `given` is not a number above 0.
+
+    Examples
+    --------
+    >>> check_memory(2e9), check_memory(None)
+    (2000000000.0, inf)
+    """
+    return np.inf if given is None else check_number("max_memory", given, above=0)
 
 
 def check_jobs(given: Any) -> int:
@@ -147,6 +181,46 @@ def check_jobs(given: Any) -> int:
             f"n_jobs must be a whole number other than 0 (-1 for all cores), but is {given!r}."
         ) from None
     return number
+
+
+def check_size(argument: str, given: Any, available: int) -> int:
+    """Give a number of features, or the number that a share of them is.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : int or float
+        A number from 1 to `available`, or a share above 0 and at most 1.
+    available : int
+        How many there are.
+
+    Returns
+    -------
+    int
+        The number; a share is rounded down, but to no less than 1.
+
+    Raises
+    ------
+    DataError
+        When `given` is neither, or more than there are.
+
+    Examples
+    --------
+    >>> check_size("max_features", 0.2, 294), check_size("max_features", 7, 294)
+    (58, 7)
+    """
+    if isinstance(given, float | np.floating):
+        share = check_number(argument, given, above=0, at_most=1)
+        # 0.29 · 100 is a little below 29 in floating point.
+        return max(1, int(share * available + 1e-9))
+    size = check_count(argument, given, 1)
+    if size > available:
+        raise exc.DataError(
+            f"{argument} must be at most the number of features, {available}, but is {size}. "
+            "Give fewer, or a share such as 0.2."
+        )
+    return size
 
 
 def make_generator(random_state: RandomState) -> np.random.Generator:

@@ -50,7 +50,8 @@ from isingmlc.discretize import (
     mdl_intervals,
     quantile_bins,
 )
-from isingmlc.labelsets import dense, find_labelsets
+from isingmlc.groups import find_labelsets
+from isingmlc.labelsets import dense
 from isingmlc.ranking import FeatureScores
 
 _Score: TypeAlias = Callable[[Tables], FloatArray]
@@ -397,7 +398,7 @@ class _Settings:
 def _open(data: ModelData) -> tuple[Features, BoolArray, BoolArray]:
     """Give features, labels, and which labels vary."""
     if data.features is None:
-        raise exc.DataError("there are no features to rank: pass features besides the labels.")
+        raise exc.ModelError(exc.NO_FEATURES)
     labels = data.labels
     varies: BoolArray = np.ptp(labels.view(np.uint8), axis=0) > 0
     if not varies.any():

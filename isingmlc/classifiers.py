@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from isingmlc import exceptions as exc
-from isingmlc.data import IntArray
+from isingmlc.data import BoolArray, IntArray
 
 
 def logistic_chain() -> Any:
@@ -48,6 +48,22 @@ def logistic_chain() -> Any:
     regression = LogisticRegression(solver="liblinear", intercept_scaling=10, max_iter=1000)
     chain = ClassifierChain(regression)
     return make_pipeline(StandardScaler(with_mean=False), chain)
+
+
+def vary(labels: Any) -> BoolArray:
+    """Mark the labels that are not the same in every row.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (n, K)
+        The labels.
+
+    Returns
+    -------
+    ndarray of bool, shape (K,)
+        The marks.
+    """
+    return np.asarray((labels != labels[0]).any(axis=0))
 
 
 class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -103,16 +119,21 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         labels = np.asarray(y, dtype=np.int64)
         self.constants_ = labels[0].copy()
-        self.varies_ = (labels != labels[0]).any(axis=0)
+        self.varies_ = vary(labels)
         self.classifier_ = None
         if self.varies_.any():
+            varying = labels[:, self.varies_]
+            # One label is a vector to most of scikit-learn's classifiers.
+            is_chain = hasattr(self.classifier, "order") or hasattr(self.classifier, "steps")
+            target = varying if varying.shape[1] > 1 or is_chain else varying.ravel()
             try:
-                self.classifier_ = clone(self.classifier).fit(X, labels[:, self.varies_])
+                self.classifier_ = clone(self.classifier).fit(X, target)
             except (TypeError, ValueError, AttributeError) as error:
                 raise exc.DataError(
-                    "classifier must be a multi-label estimator of scikit-learn's kind, but "
-                    f"{self.classifier!r} could not be fitted to {self.varies_.sum()} labels at "
-                    f"once ({error}). Wrap it, e.g. in sklearn.multioutput.ClassifierChain."
+                    f"classifier {self.classifier!r} could not be fitted to {varying.shape[1]} "
+                    f"labels at once: {error}. It must be a multi-label estimator of "
+                    "scikit-learn's kind; wrap one for single labels, e.g. in "
+                    "sklearn.multioutput.ClassifierChain."
                 ) from error
         return self
 
@@ -134,7 +155,14 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classifier_ is not None:
             varying = self.classifier_.predict(X)
             varying = varying.toarray() if hasattr(varying, "toarray") else np.asarray(varying)
-            predicted[:, self.varies_] = varying.reshape(len(predicted), -1)
+            shape = (len(predicted), int(self.varies_.sum()))
+            if varying.size != np.prod(shape) or not np.isin(varying, (0, 1)).all():
+                raise exc.DataError(
+                    f"classifier {self.classifier!r} must predict 0 or 1 for each of {shape[1]} "
+                    f"labels, but its predictions have shape {varying.shape} or other values. Pass "
+                    "a multi-label classifier, not a regression."
+                )
+            predicted[:, self.varies_] = varying.reshape(shape)
         return predicted
 
     def __sklearn_tags__(self) -> Tags:

@@ -305,6 +305,58 @@ def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
     return data.labels
 
 
+def prepare_features(
+    features: Any, names: tuple[str, ...], wanted: Sequence[str]
+) -> tuple[Features, pd.Index | None]:
+    """Check features that must match those that something was made from.
+
+    Parameters
+    ----------
+    features : array_like, DataFrame or sparse
+        A frame with the wanted columns among its own, or all features in their order.
+    names : tuple of str
+        Names of all features.
+    wanted : sequence of str
+        Names of the columns that are needed.
+
+    Returns
+    -------
+    features : ndarray or csr_array, shape (n, len(wanted))
+        The wanted columns.
+    index : Index or None
+        Row labels, where the features came as a frame.
+
+    Raises
+    ------
+    DataError
+        Where columns are absent, or values missing or no numbers.
+    """
+    table = _as_table(features, "features")
+    if isinstance(table, pd.DataFrame) and not _is_unnamed(table.columns):
+        table = table.set_axis(table.columns.map(str), axis=1)
+        lacking = [name for name in wanted if name not in table.columns]
+        if lacking:
+            raise exc.DataError(
+                f"features lacks the column(s) {exc.shorten(lacking)} that are needed. Pass a "
+                "frame with the names that the choice was made on."
+            )
+        table = table[list(wanted)]
+        _names(table, "features", None)
+    elif table.shape[1] != len(names):
+        raise exc.DataError(
+            f"features must have all {len(names)} columns of the data that the choice was made on, "
+            f"but its shape is {table.shape}. Pass a DataFrame to have columns taken by name."
+        )
+    else:
+        place = {name: at for at, name in enumerate(names)}
+        places = [place[name] for name in wanted]
+        is_frame = isinstance(table, pd.DataFrame)
+        table = table.iloc[:, places] if is_frame else table[:, places]
+    matrix = _numeric(table, "features", tuple(wanted))
+    _rows_missing(matrix, "features", tuple(wanted), "raise")
+    return matrix, table.index if isinstance(table, pd.DataFrame) else None
+
+
 def _is_unnamed(columns: pd.Index) -> bool:
     """Tell whether a frame's columns are pandas' own 0, 1, 2, …."""
     return bool(isinstance(columns, pd.RangeIndex) and columns.equals(pd.RangeIndex(len(columns))))
@@ -451,7 +503,7 @@ def _frame_to_matrix(frame: pd.DataFrame) -> Any:
         return _canonical(sparse.hstack(parts, format="csc")[:, np.argsort(places)])
     if all(_is_plain(dtype) for dtype in frame.dtypes):
         return frame.to_numpy(np.result_type(*set(frame.dtypes)))
-    if any(dtype == object for dtype in frame.dtypes):
+    if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
         # Among Python objects pandas' NA is an object like any other, and no number.
         frame = frame.where(frame.notna(), np.nan)
     return frame.to_numpy(np.float64, na_value=np.nan)

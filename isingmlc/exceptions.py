@@ -40,6 +40,10 @@ class ModelError(IsingError, ValueError):
     """A model can not be fitted or evaluated as asked."""
 
 
+class EngineError(IsingError, ValueError):
+    """What reads the rows is not installed, or failed: a database, a cluster, a worker process."""
+
+
 class IsingWarning(UserWarning):
     """Base of all warnings that the package issues."""
 
@@ -178,6 +182,21 @@ ROWS_NEEDED = (
 ROWS_CHANGED = (
     "{purpose} needs the rows that the model was made from, but features were changed in place "
     "since. Make a new IsingModel."
+)
+LACKING_COLUMNS = "{argument} lacks the column(s) {columns}; it has {present}."
+IN_BLOCKS = (
+    "the sums of {n_features} features within {n_labelsets} labelsets would take {size:.2g} GB, "
+    "more than max_memory={max_memory:g}: they are computed in {n_blocks} blocks of features, anew "
+    "for each test. The numbers are the same. Raise max_memory to keep the sums."
+)
+
+NOTHING_RANKED = (
+    "method {method!r} finds nothing in any feature, so their order is that of the columns. See "
+    ".reason and .label_reason of the ranking{hint}."
+)
+FREE_THRESHOLD = (
+    "{what} leaves the threshold of each label free, but the model has intercept=False. Make it "
+    "with intercept=True."
 )
 
 

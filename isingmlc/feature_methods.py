@@ -317,4 +317,4 @@ class FeatureMethods:
         from isingmlc.ranking_methods import find_method
 
         found = find_method(method, options)
-        return found.rank(self._fit if found.needs_fit else self._fit.model, **options)
+        return found.run(self._fit if found.needs_fit else self._fit.model, options)

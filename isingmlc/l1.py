@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.special import entr, expit
@@ -72,6 +73,8 @@ class L1Fits:
         ``ok`` or ``constant-feature``.
     label_reason : ndarray of object, shape (K,)
         ``ok``, ``constant-label`` or ``too-rare``.
+    label_names : tuple of str
+        Names of the labels.
     notes : tuple of str
         Sentences that say what was fitted.
     """
@@ -87,7 +90,32 @@ class L1Fits:
     gap: FloatArray
     feature_reason: StrArray
     label_reason: StrArray
+    label_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    def table(self) -> pd.DataFrame:
+        """Give one row a label: its penalty, and how nearly its regression is optimal.
+
+        Returns
+        -------
+        DataFrame
+            Columns lam, lam_max, violation, gap and reason.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> ranking = im.rank_features(im.datasets.load_example(), method="l1")
+        >>> bool((ranking.fits.table()["violation"] < 1e-5).all())
+        True
+        """
+        columns = {
+            "lam": self.lam,
+            "lam_max": self.lam_max,
+            "violation": self.violation,
+            "gap": self.gap,
+            "reason": self.label_reason,
+        }
+        return pd.DataFrame(columns, pd.Index(self.label_names, name="label"))
 
 
 class _NodeFit(NamedTuple):
@@ -172,11 +200,10 @@ def fit_l1(
     >>> bool(fits.violation.max() < 1e-5)
     True
     """
-    # The upper bound is the first number above 1, so that 1 itself may be given.
-    ratio = check_number("lam_ratio", lam_ratio, above=0, below=np.nextafter(1, 2))
+    ratio = check_number("lam_ratio", lam_ratio, above=0, at_most=1)
     least, jobs = check_count("min_count", min_count, 0), check_jobs(n_jobs)
     if data.features is None:
-        raise exc.DataError("there are no features to rank: pass features besides the labels.")
+        raise exc.ModelError(exc.NO_FEATURES)
     used = data.features
     if features is not None:
         used = used[:, _check_features(features, used.shape[1])]
@@ -211,6 +238,7 @@ def fit_l1(
         gap=gap,
         feature_reason=np.where(design.varies[n_labels:], "ok", "constant-feature").astype(object),
         label_reason=label_reason,
+        label_names=data.label_names,
         notes=notes,
     )
 

@@ -20,6 +20,7 @@ from isingmlc.pvalues import METHODS
 from isingmlc.pvalues import adjust as adjust_pvalues
 
 if TYPE_CHECKING:
+    from isingmlc.l1 import L1Fits
     from isingmlc.printing import IsingSummary
 
 
@@ -68,6 +69,9 @@ class FeatureRanking(RankingPlots):
         `label_reason` give them with names.
     settings : mapping
         The options of the method.
+    fits : L1Fits or None
+        The penalised regressions behind ``l1`` and ``score+l1``: coefficients on both scales,
+        penalties, and how nearly each is optimal.
 
     See Also
     --------
@@ -92,6 +96,7 @@ class FeatureRanking(RankingPlots):
     labels: tuple[str, ...]
     scores: FeatureScores
     settings: Mapping[str, object] = field(default_factory=dict)
+    fits: L1Fits | None = None
 
     def __repr__(self) -> str:
         names = exc.shorten(self.order)
@@ -247,16 +252,16 @@ class FeatureRanking(RankingPlots):
 
         return summarize_ranking(self, top)
 
-    def select(self, alpha: float = 0.05, adjust: str = "fdr_bh") -> tuple[str, ...]:
+    def select(self, alpha: float = 0.05, adjust: str | None = "fdr_bh") -> tuple[str, ...]:
         """Choose features by their p-values, with no validation set.
 
         Parameters
         ----------
         alpha : float
             Bound on the adjusted p-values; with the default adjustment the false-discovery rate.
-        adjust : str
+        adjust : str or None
             How p-values are adjusted for multiplicity, any method of statsmodels'
-            ``multipletests``.
+            ``multipletests``; None leaves them as they are.
 
         Returns
         -------
@@ -276,17 +281,47 @@ class FeatureRanking(RankingPlots):
         ('age', 'bmi', 'female', 'hay_fever', 'stressful_events', 'smoker')
         """
         alpha = check_number("alpha", alpha, above=0, below=1)
-        check_option("adjust", adjust, METHODS)
-        if self.scores.pvalue is None:
+        adjusted = self.adjusted_pvalue(adjust, alpha)
+        return tuple(name for name in self.order if adjusted[name] <= alpha)
+
+    def adjusted_pvalue(self, adjust: str | None = "fdr_bh", alpha: float = 0.05) -> pd.Series:
+        """Adjust the p-values of the features for their number.
+
+        Parameters
+        ----------
+        adjust : str or None
+            Any method of statsmodels' ``multipletests``; None leaves them as they are.
+        alpha : float
+            Level at which they are to be used; matters to ``fdr_tsbh`` and ``fdr_tsbky`` alone.
+
+        Returns
+        -------
+        Series
+            Adjusted p-values, in the user's order; NaN for features that could not be tested,
+            which are not counted.
+
+        Raises
+        ------
+        ModelError
+            When the method has no p-values.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> ranking = im.rank_features(data.labels, data.features)
+        >>> int((ranking.adjusted_pvalue("bonferroni") < 0.01).sum())
+        6
+        """
+        check_option("adjust", adjust, (None, *METHODS))
+        pvalue = self.scores.pvalue
+        if pvalue is None:
             raise exc.ModelError(
                 f"method {self.method!r} has no p-values to choose features by. Use "
                 "method='score', or take a number of features with top(m)."
             )
-        adjusted = adjust_pvalues(self.scores.pvalue, adjust, alpha=alpha)
-        chosen = {
-            name for name, value in zip(self.features, adjusted, strict=True) if value <= alpha
-        }
-        return tuple(name for name in self.order if name in chosen)
+        adjusted = pvalue if adjust is None else adjust_pvalues(pvalue, adjust, alpha=alpha)
+        return self._series(adjusted, "pvalue_adj")
 
     def roc(self, relevant: Iterable[str]) -> RankingRoc:
         r"""Compare the ranking with a known truth.
@@ -320,7 +355,8 @@ class FeatureRanking(RankingPlots):
         >>> ranking.roc(data.relevant).auc > 0.9
         True
         """
-        names = [relevant] if isinstance(relevant, str) else list(relevant)
+        is_list = isinstance(relevant, Iterable) and not isinstance(relevant, str)
+        names = [str(name) for name in (relevant if is_list else [relevant])]
         unknown = [name for name in names if name not in set(self.features)]
         if unknown:
             raise exc.DataError(

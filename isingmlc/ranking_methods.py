@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_number, check_option
+from isingmlc.arguments import check_number, check_option, check_size
 from isingmlc.baselines import br_filter, lp_filter, one_rule
-from isingmlc.data import FloatArray, StrArray
+from isingmlc.data import FloatArray, IntArray, StrArray
 from isingmlc.model import IsingModel
 from isingmlc.nodewise import METHODS as NULLS
-from isingmlc.pvalues import adjust
 from isingmlc.ranking import FeatureRanking, FeatureScores
 
 if TYPE_CHECKING:
     from isingmlc.edge_tests import EdgeTests
+    from isingmlc.l1 import L1Fits
     from isingmlc.results import IsingResults
 
 
@@ -47,6 +47,29 @@ class RankingMethod:
     rank: Callable[..., FeatureRanking]
     defaults: Mapping[str, object]
     needs_fit: bool
+
+    def run(self, source: IsingResults | IsingModel, options: Mapping[str, Any]) -> FeatureRanking:
+        """Rank features, and warn where nothing sets one above another.
+
+        Parameters
+        ----------
+        source : IsingResults or IsingModel
+            What the method takes.
+        options : mapping
+            Its options.
+
+        Returns
+        -------
+        FeatureRanking
+            The ranking.
+        """
+        ranking = self.rank(source, **options)
+        if not ranking.scores.importance.any():
+            determined = (ranking.scores.label_reason == "determined-label").any()
+            hint = "; null='ridge' tests labels that others determine" if determined else ""
+            message = exc.NOTHING_RANKED.format(method=ranking.method, hint=hint)
+            exc.warn(message, exc.DataWarning)
+        return ranking
 
     @classmethod
     def of(cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True) -> RankingMethod:
@@ -180,53 +203,52 @@ def rank_by_l1(
     model: IsingModel, *, lam_ratio: float = 1e-4, min_count: int = 2, n_jobs: int = 1
 ) -> FeatureRanking:
     """Sum the absolute coefficients of l1-penalised label models with all features."""
-    from isingmlc.l1 import fit_l1
-
-    rows = model.rows("method='l1'")
-    fits = fit_l1(rows, lam_ratio, min_count=min_count, n_jobs=n_jobs)
+    fits = _fit_l1(model, "l1", lam_ratio, None, min_count, n_jobs)
     contributions = np.abs(fits.coefficients)
     scores = FeatureScores(
         np.nansum(contributions, axis=1),
         contributions,
-        fits.feature_reason,
+        _without_labels(fits.feature_reason, fits.label_reason),
         fits.label_reason,
         notes=fits.notes,
     )
     settings = {"lam_ratio": lam_ratio, "min_count": min_count}
-    return FeatureRanking("l1", model.feature_names, model.label_names, scores, settings)
+    return FeatureRanking("l1", model.feature_names, model.label_names, scores, settings, fits)
 
 
 def rank_by_score_and_l1(
     results: IsingResults,
     *,
-    keep: float = 0.2,
+    keep: int | float = 0.2,
     keep_pvalue: float | None = None,
     lam_ratio: float = 1e-4,
     min_count: int = 2,
     n_jobs: int = 1,
 ) -> FeatureRanking:
     """Rank by l1 the features that the score keeps; the others follow in the score's order."""
-    from isingmlc.l1 import fit_l1
-
     screening = rank_by_score(results, min_count=min_count)
     kept = _kept(screening, keep, keep_pvalue)
-    rows = results.model.rows("method='score+l1'")
-    fits = fit_l1(rows, lam_ratio, kept, min_count=min_count, n_jobs=n_jobs)
     contributions = np.full(screening.scores.contributions.shape, np.nan)
-    contributions[kept] = np.abs(fits.coefficients)
-    # Kept features have 1 plus their coefficients, the others a share of 1 that grows with their
-    # score: one scale, on which every kept feature precedes every other.
-    score = screening.scores.importance
-    importance = score / (1 + score)
-    importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
-    feature_reason = np.where(
-        screening.scores.feature_reason == "ok", "screened-out", screening.scores.feature_reason
-    ).astype(object)
-    feature_reason[kept] = fits.feature_reason
+    usable = screening.scores.feature_reason == "ok"
+    # The share of features behind it in the score's order is below 1, 1 plus coefficients is not.
+    n_features = len(usable)
+    importance = np.empty(n_features)
+    best_first = np.argsort(-screening.scores.importance, kind="stable")
+    importance[best_first] = np.arange(n_features - 1, -1, -1) / n_features
+    importance[~usable] = 0.0
+    reason = np.where(usable, "screened-out", screening.scores.feature_reason).astype(object)
+    label_reason, fits = screening.scores.label_reason, None
+    if len(kept):
+        fits = _fit_l1(results.model, "score+l1", lam_ratio, kept, min_count, n_jobs)
+        contributions[kept] = np.abs(fits.coefficients)
+        importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
+        label_reason = fits.label_reason
+        reason[kept] = _without_labels(fits.feature_reason, label_reason)
     note = (
-        f"Score tests kept {len(kept)} of {len(score)} features, which l1-penalised models ranked; "
+        f"Score tests kept {len(kept)} of {n_features} features, which l1-penalised models ranked; "
         "the others follow in the order of their scores. The importance of a kept feature is 1 "
-        "plus the sum of its absolute coefficients, that of another with score s is s/(1 + s)."
+        "plus the sum of its absolute coefficients, that of another the share of features that it "
+        "precedes."
     )
     settings = {"keep": keep} if keep_pvalue is None else {"keep_pvalue": keep_pvalue}
     return FeatureRanking(
@@ -236,31 +258,50 @@ def rank_by_score_and_l1(
         FeatureScores(
             importance,
             contributions,
-            feature_reason,
-            fits.label_reason,
-            notes=(*screening.scores.notes, *fits.notes, note),
+            reason,
+            label_reason,
+            notes=(*screening.scores.notes, *(fits.notes if fits else ()), note),
         ),
         {**screening.settings, **settings, "lam_ratio": lam_ratio},
+        fits,
     )
 
 
-def _kept(screening: FeatureRanking, keep: float, keep_pvalue: float | None) -> Any:
+def _fit_l1(
+    model: IsingModel,
+    method: str,
+    lam_ratio: float,
+    kept: IntArray | None,
+    min_count: int,
+    n_jobs: int,
+) -> L1Fits:
+    """Fit the penalised regressions of a model, with all features or those that are kept."""
+    from isingmlc.l1 import fit_l1
+
+    if not model.intercept:
+        raise exc.ModelError(exc.FREE_THRESHOLD.format(what=f"method={method!r}"))
+    rows = model.rows(f"method={method!r}")
+    return fit_l1(rows, lam_ratio, kept, min_count=min_count, n_jobs=n_jobs)
+
+
+def _without_labels(feature_reason: StrArray, label_reason: StrArray) -> StrArray:
+    """Say of features that nothing can be told of them where no label could be used."""
+    if (label_reason == "ok").any():
+        return feature_reason
+    return np.where(feature_reason == "ok", "no-testable-label", feature_reason).astype(object)
+
+
+def _kept(screening: FeatureRanking, keep: int | float, keep_pvalue: float | None) -> IntArray:
     """Find the positions of the features that a screening keeps, in the user's order."""
-    scores = screening.scores
+    usable = screening.scores.feature_reason == "ok"
     if keep_pvalue is None:
-        share = check_number("keep", keep, above=0, below=np.nextafter(1, 2))
-        size = max(1, round(share * len(scores.importance)))
-        best_first = np.argsort(-scores.importance, kind="stable")
-        return np.sort(best_first[:size])
-    level = check_number("keep_pvalue", keep_pvalue, above=0, below=1)
-    assert scores.pvalue is not None
-    kept = np.flatnonzero(adjust(scores.pvalue, "fdr_bh", alpha=level) <= level)
-    if not len(kept):
-        raise exc.ModelError(
-            f"keep_pvalue={level:g} keeps no feature: the smallest adjusted p-value is larger. "
-            "Raise it, or keep a share of the features with keep=0.2."
-        )
-    return kept
+        size = check_size("keep", keep, len(usable))
+        best_first = np.argsort(-screening.scores.importance, kind="stable")
+        chosen = np.isin(np.arange(len(usable)), best_first[:size])
+    else:
+        level = check_number("keep_pvalue", keep_pvalue, above=0, below=1)
+        chosen = (screening.adjusted_pvalue("fdr_bh", level) <= level).to_numpy()
+    return np.flatnonzero(chosen & usable)
 
 
 # Filters that know nothing of a network
@@ -345,9 +386,15 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
     found = RANKING_METHODS[method]
     unknown = [name for name in options if name not in found.defaults]
     if unknown:
+        hint = (
+            " The null model is that of the fit: model.fit(method='ridge', alpha=…), or "
+            "isingmlc.rank_features(labels, features, null='ridge')."
+            if {"null", "alpha"} & set(unknown)
+            else ""
+        )
         raise exc.DataError(
             f"method {method!r} has no option {exc.shorten(unknown)}: its options are "
-            f"{exc.shorten(found.defaults, limit=20)}."
+            f"{exc.shorten(found.defaults, limit=20)}.{hint}"
         )
     return found
 
@@ -420,10 +467,10 @@ class Ranker:
         """
         found = check_request(method, null, alpha, options)
         if not found.needs_fit:
-            return found.rank(self.model, **options)
+            return found.run(self.model, options)
         if (null, alpha) not in self._fits:
             self._fits[null, alpha] = self.model.fit(method=null, alpha=alpha)
-        return found.rank(self._fits[null, alpha], **options)
+        return found.run(self._fits[null, alpha], options)
 
 
 def rank_features(
@@ -455,7 +502,8 @@ def rank_features(
         - ``"interaction-joint"``: the sum over labels of the joint statistics of the feature and
           its products.
         - ``"l1"``: the sum of absolute coefficients of l1-penalised regressions of each label on
-          the other labels and all features.
+          the other labels and all features. Columns that are copies of each other share one
+          coefficient in any proportion.
         - ``"score+l1"``: ``score`` keeps some features, ``l1`` ranks those.
         - ``"br-chi2"``, ``"br-ig"``: chi-square or information gain of the feature for each
           label by itself.
@@ -474,8 +522,9 @@ def rank_features(
           is rarer than this are left out.
         - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
           coefficients vanish; 0.0001.
-        - ``keep`` (score+l1): share of the features that is kept, 0.2; or ``keep_pvalue``: keep
-          those whose p-value, adjusted for the false-discovery rate, is at most this.
+        - ``keep`` (score+l1): number or share of the features that is kept, 0.2; or
+          ``keep_pvalue``: keep those whose p-value, adjusted for the false-discovery rate, is at
+          most this.
         - ``combine`` (br-chi2, br-ig, oner): ``"sum"``, ``"max"`` or ``"mean"`` over labels.
         - ``discretize`` (br-chi2, br-ig, lp-chi2, lp-ig): how features with many values become
           categories, ``"mdl"`` (minimum description length), ``"quantile"`` (``n_bins`` intervals)

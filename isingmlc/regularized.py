@@ -64,10 +64,7 @@ def fit_regularized(
     settings = NetworkSettings(criterion, gamma, rule, features, max_iter, lam is not None)
     n_lambda = check_count("n_lambda", n_lambda, 1)
     if not model.intercept:
-        raise exc.ModelError(
-            "fit_regularized leaves the threshold of each label free, but the model has "
-            "intercept=False. Make it with intercept=True."
-        )
+        raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
     labels, columns, weights = _rows(model, settings.features)
     positives = weights @ labels
     included = np.minimum(positives, weights.sum() - positives) > _TOO_RARE

@@ -13,15 +13,31 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import RandomState, check_count, check_number, check_option, make_generator
-from isingmlc.classifiers import VaryingLabels, logistic_chain
-from isingmlc.data import BoolArray, Features, IntArray, ModelData, prepare, prepare_labels
-from isingmlc.datasets._base import open_dataset
+from isingmlc.arguments import (
+    RandomState,
+    check_count,
+    check_jobs,
+    check_number,
+    check_option,
+    check_size,
+    make_generator,
+)
+from isingmlc.classifiers import VaryingLabels, logistic_chain, vary
+from isingmlc.data import (
+    BoolArray,
+    Features,
+    IntArray,
+    ModelData,
+    prepare,
+    prepare_features,
+    prepare_labels,
+)
+from isingmlc.datasets._base import Dataset, open_dataset
 from isingmlc.labelsets import dense
 from isingmlc.metrics import METRICS, evaluate
 from isingmlc.model import IsingModel
 from isingmlc.plot_methods import SelectionPlots
-from isingmlc.pvalues import adjust as adjust_pvalues
+from isingmlc.pvalues import METHODS as ADJUSTMENTS
 from isingmlc.ranking import FeatureRanking
 from isingmlc.ranking_methods import Ranker, check_request
 from isingmlc.readonly import table
@@ -57,6 +73,8 @@ class SelectionResult(SelectionPlots):
         The ranking; of the training part, where a validation set chose.
     metric : str
         What was maximised on the validation set.
+    attempts : DataFrame
+        What was tried; `path` hands it out.
     n_train, n_validation : int
         Rows of the two parts; no row for validation where p-values chose.
     label_names, feature_names : tuple of str
@@ -78,7 +96,7 @@ class SelectionResult(SelectionPlots):
     classifier: VaryingLabels
     ranking: FeatureRanking
     metric: str
-    scores: pd.DataFrame
+    attempts: pd.DataFrame
     n_train: int
     n_validation: int
     label_names: tuple[str, ...]
@@ -100,14 +118,13 @@ class SelectionResult(SelectionPlots):
         Columns method, size, score (the measure that was maximised) and all measures. Empty where
         p-values chose.
         """
-        return self.scores
+        return self.attempts
 
     @property
     def score(self) -> float:
         """Score of the chosen subset on the validation set; NaN where p-values chose."""
-        chosen = self.scores[
-            (self.scores["method"] == self.method) & (self.scores["size"] == len(self.features))
-        ]
+        path = self.attempts
+        chosen = path[(path["method"] == self.method) & (path["size"] == len(self.features))]
         return float(chosen["score"].iloc[0]) if len(chosen) else float("nan")
 
     def predict(self, features: Any) -> pd.DataFrame:
@@ -115,7 +132,7 @@ class SelectionResult(SelectionPlots):
 
         Parameters
         ----------
-        features : array_like, DataFrame or sparse
+        features : array_like, DataFrame or sparse, or Dataset
             A frame with the chosen features among its columns, or all features in the order of
             the data that the choice was made on.
 
@@ -132,27 +149,10 @@ class SelectionResult(SelectionPlots):
         >>> sel.predict(data.features.head(2)).shape
         (2, 6)
         """
-        columns = list(self.features)
-        if isinstance(features, pd.DataFrame):
-            known = features.rename(columns=str)
-            absent = [name for name in columns if name not in known.columns]
-            if absent:
-                raise exc.DataError(
-                    f"features must have the chosen columns, but {exc.shorten(absent)} are not "
-                    "there. Pass a frame with the names that the choice was made on."
-                )
-            values, index = known[columns].to_numpy(dtype=float), features.index
-        else:
-            rows = features if hasattr(features, "shape") else np.asarray(features)
-            if rows.ndim != 2 or rows.shape[1] != len(self.feature_names):
-                raise exc.DataError(
-                    f"features must have all {len(self.feature_names)} columns of the data that "
-                    f"the choice was made on, but its shape is {rows.shape}. Pass a DataFrame to "
-                    "have columns taken by name."
-                )
-            places = _places(self.features, self.feature_names)
-            values, index = _columns(rows, places), pd.RangeIndex(rows.shape[0])
-        predicted = self.classifier.predict(values)
+        if isinstance(features, Dataset):
+            features = features.features
+        rows, index = prepare_features(features, self.feature_names, self.features)
+        predicted = self.classifier.predict(_compact(rows))
         return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
 
     def evaluate(self, labels: Any, features: Any = None, *, empty: float = 0.0) -> pd.Series:
@@ -181,8 +181,12 @@ class SelectionResult(SelectionPlots):
         np.True_
         """
         labels, features, _ = open_dataset(labels, features, None)
+        predicted = self.predict(features)
         truth = prepare_labels(labels, self.label_names)
-        return evaluate(truth, self.predict(features).to_numpy(), empty=empty)
+        if isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame):
+            # Rows of two frames belong together by their indexes.
+            return evaluate(pd.DataFrame(truth, labels.index, predicted.columns), predicted, empty)
+        return evaluate(truth, predicted.to_numpy(), empty)
 
     def summary(self, top: int = 20) -> IsingSummary:
         """Summarise the choice.
@@ -226,7 +230,7 @@ def select_features(
     *,
     ranking: FeatureRanking | None = None,
     alpha: float | None = None,
-    adjust: str = "fdr_bh",
+    adjust: str | None = "fdr_bh",
     max_features: int | float = 0.2,
     grid: int | Sequence[int] | None = None,
     validation: float = 0.3,
@@ -250,11 +254,11 @@ def select_features(
     ----------
     labels, features, missing, label_names, feature_names
         As `IsingModel` takes them.
-    method : str, list or "auto"
-        The ranking; see `rank_features`. A list tries several and lets the validation set choose
-        among them too; an entry may be a pair of a method and its options, such as
-        ``("score", {"null": "ridge"})``. ``"auto"`` tries ``score``, ``score`` with a ridge null,
-        ``interaction`` and ``score+l1``.
+    method : str, pair, list or "auto"
+        The ranking; see `rank_features`. A pair gives its options, such as
+        ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
+        lets the validation set choose among them too. ``"auto"`` tries ``score``, ``score`` with a
+        ridge null, ``interaction`` and ``score+l1``.
     ranking : FeatureRanking, optional
         A ranking to use instead of making one. It should not know the validation rows.
     alpha : float, optional
@@ -307,6 +311,8 @@ def select_features(
     ['method', 'size', 'score', 'subset', 'hamming', 'jaccard']
     """
     check_option("metric", metric, tuple(METRICS))
+    check_option("adjust", adjust, (None, *ADJUSTMENTS))
+    n_jobs = check_jobs(n_jobs)
     share = check_number("validation", validation, above=0, below=1)
     candidates = _candidates(method, ranking, alpha)
     estimator = VaryingLabels(_check_classifier(classifier))
@@ -320,6 +326,10 @@ def select_features(
     )
     if data.features is None:
         raise exc.ModelError(exc.NO_FEATURES)
+    if not vary(data.labels).any():
+        raise exc.DataError(
+            exc.NO_LABEL_VARIES.format(n_labels=len(data.label_names), n_rows=data.n_rows)
+        )
     if ranking is not None and ranking.features != data.feature_names:
         raise exc.DataError(
             "ranking must be of the features that are passed, in their order, but it has "
@@ -333,11 +343,7 @@ def select_features(
         path = pd.DataFrame(columns=["method", "size", "score", *METRICS])
         chosen = found.select(alpha, adjust)
         if not chosen:
-            raise exc.ModelError(
-                f"no feature has an adjusted p-value up to alpha={alpha:g}; the smallest is "
-                f"{_smallest(found, adjust):.3g}. Raise alpha, or leave it out to choose on a "
-                "validation set."
-            )
+            raise exc.ModelError(_why_none(found, alpha, adjust))
         name, parts = candidates[0].name, (all_rows, all_rows[:0])
     else:
         parts = _split(data, share, random_state)
@@ -349,7 +355,7 @@ def select_features(
         found = rankings[[candidate.name for candidate in candidates].index(name)]
         chosen = found.order[: int(best["size"])]
     places = _places(chosen, data.feature_names)
-    estimator.fit(_columns(data.features, places), data.labels)
+    estimator.fit(_compact(data.features[:, places]), data.labels)
     return SelectionResult(
         tuple(chosen),
         name,
@@ -375,17 +381,14 @@ def _candidates(
                 "one with isingmlc.rank_features."
             )
         return [_Candidate(ranking.method, ranking.method, {})]
-    if isinstance(method, str):
-        entries: list[Any] = list(AUTO) if method == "auto" else [method]
-    else:
-        entries = list(method)
-    candidates = []
-    for entry in entries:
-        name, options = (entry, {}) if isinstance(entry, str) else _read_pair(entry)
-        asked = {"null": "mle", "alpha": None, **options}
-        check_request(name, asked.pop("null"), asked.pop("alpha"), asked)
-        given = ", ".join(f"{option}={value}" for option, value in options.items())
-        candidates.append(_Candidate(f"{name} ({given})" if given else name, name, options))
+    is_one = isinstance(method, str) or (len(method) == 2 and isinstance(method[1], Mapping))
+    candidates: list[_Candidate] = []
+    for entry in [method] if is_one else method:
+        for name, options in AUTO if entry == "auto" else [_read_entry(entry)]:
+            asked = {"null": "mle", "alpha": None, **options}
+            check_request(name, asked.pop("null"), asked.pop("alpha"), asked)
+            given = ", ".join(f"{option}={value}" for option, value in options.items())
+            candidates.append(_Candidate(f"{name} ({given})" if given else name, name, options))
     if not candidates:
         raise exc.DataError("method must name at least one ranking, but is an empty list.")
     if len({candidate.name for candidate in candidates}) < len(candidates):
@@ -398,8 +401,10 @@ def _candidates(
     return candidates
 
 
-def _read_pair(entry: Any) -> tuple[str, Mapping[str, Any]]:
-    """Read a method with options."""
+def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
+    """Read a method, with or without options."""
+    if isinstance(entry, str):
+        return entry, {}
     if not (isinstance(entry, Sequence) and len(entry) == 2 and isinstance(entry[1], Mapping)):
         raise exc.DataError(
             "method must hold names of rankings or pairs such as ('score', {'null': 'ridge'}), but "
@@ -424,16 +429,7 @@ def _check_classifier(classifier: Any) -> Any:
 
 def _sizes(available: int, max_features: int | float, grid: int | Sequence[int] | None) -> IntArray:
     """Give the numbers of features to try."""
-    if isinstance(max_features, float | np.floating):
-        share = check_number("max_features", max_features, above=0, below=np.nextafter(1, 2))
-        most = max(1, int(share * available))
-    else:
-        most = check_count("max_features", max_features, 1)
-    if most > available:
-        raise exc.DataError(
-            f"max_features must be at most the number of features, {available}, but is {most}. "
-            "Give fewer, or a share such as 0.2."
-        )
+    most = check_size("max_features", max_features, available)
     if grid is None:
         return np.arange(1, most + 1)
     if isinstance(grid, Sequence | np.ndarray):
@@ -445,11 +441,8 @@ def _sizes(available: int, max_features: int | float, grid: int | Sequence[int] 
             )
         return sizes
     count = check_count("grid", grid, 1)
-    return (
-        np.unique(np.geomspace(1, most, count).round().astype(np.intp))
-        if count > 1
-        else (np.array([most]))
-    )
+    spread = np.geomspace(1, most, count) if count > 1 else np.array([most])
+    return np.unique(spread.round().astype(np.intp))
 
 
 def _split(data: ModelData, share: float, random_state: RandomState) -> tuple[IntArray, IntArray]:
@@ -463,8 +456,7 @@ def _split(data: ModelData, share: float, random_state: RandomState) -> tuple[In
         )
     order = make_generator(random_state).permutation(data.n_rows)
     training = np.sort(order[n_validation:])
-    labels = data.labels[training]
-    if (labels == labels[0]).all():
+    if not vary(data.labels[training]).any():
         raise exc.DataError(
             f"no label varies among the {len(training)} rows for training, so there is nothing to "
             "learn. Give more rows, another random_state or a smaller share for validation."
@@ -507,7 +499,7 @@ def _try_sizes(
         for size in sizes
     ]
     jobs = (
-        joblib.delayed(_measure)(estimator, *(_columns(part, places) for part in rows), *truth)
+        joblib.delayed(_measure)(estimator, *(_compact(part[:, places]) for part in rows), *truth)
         for _, _, places in tasks
     )
     measured = tqdm(
@@ -540,12 +532,21 @@ def _places(chosen: Sequence[str], names: tuple[str, ...]) -> IntArray:
     return np.array([place[name] for name in chosen], dtype=np.intp)
 
 
-def _columns(features: Features, places: IntArray) -> Any:
-    """Take some columns, dense where that is not too large."""
-    taken = features[:, places]
-    return dense(taken) if taken.shape[0] * taken.shape[1] * 8 <= _DENSE_BYTES else taken
+def _compact(columns: Features) -> Any:
+    """Make columns dense where that is not too large."""
+    return dense(columns) if columns.shape[0] * columns.shape[1] * 8 <= _DENSE_BYTES else columns
 
 
-def _smallest(ranking: FeatureRanking, adjust: str) -> float:
-    assert ranking.scores.pvalue is not None
-    return float(np.nanmin(adjust_pvalues(ranking.scores.pvalue, adjust)))
+def _why_none(ranking: FeatureRanking, alpha: float, adjust: str | None) -> str:
+    """Say why p-values choose no feature."""
+    adjusted = ranking.adjusted_pvalue(adjust)
+    if adjusted.isna().all():
+        return (
+            "no feature could be tested, so none has a p-value: "
+            f"{exc.shorten(ranking.label_reason.unique())} are the reasons of the labels. Try "
+            "method=('score', {'null': 'ridge'}), which tests labels that others determine."
+        )
+    return (
+        f"no feature has an adjusted p-value up to alpha={alpha:g}; the smallest is "
+        f"{adjusted.min():.3g}. Raise alpha, or leave it out to choose on a validation set."
+    )

@@ -14,11 +14,11 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_count, check_number, check_option
+from isingmlc.arguments import check_number, check_option, check_size
 from isingmlc.data import BoolArray, FloatArray
 from isingmlc.pvalues import METHODS
 from isingmlc.ranking import FeatureRanking
-from isingmlc.ranking_methods import find_method, rank_features
+from isingmlc.ranking_methods import rank_features
 
 # How many features are kept where nothing is said.
 DEFAULT_SIZE = 10
@@ -39,7 +39,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         there are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
     alpha : float, optional
         Keep features whose adjusted p-value is at most this. For methods with p-values.
-    adjust : str
+    adjust : str or None
         How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
         `alpha` the false-discovery rate.
     options : dict, optional
@@ -87,7 +87,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         n_features: int | float | str | None = "auto",
         *,
         alpha: float | None = None,
-        adjust: str = "fdr_bh",
+        adjust: str | None = "fdr_bh",
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.method = method
@@ -113,7 +113,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         IsingSelector
             This selector.
         """
-        label_names = list(y.columns) if hasattr(y, "columns") else None
+        label_names = _names_of(y)
         if sparse.issparse(y):
             y = y.toarray()
         X, y = validate_data(
@@ -126,30 +126,30 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=2,
         )
         # What can not be met is said before anything is computed.
-        find_method(self.method, {})
-        check_option("adjust", self.adjust, METHODS)
+        check_option("adjust", self.adjust, (None, *METHODS))
         if self.alpha is not None:
             check_number("alpha", self.alpha, above=0, below=1)
         size = self._size(X.shape[1])
+        options = self._check_options()
         ranking = rank_features(
             _code(y),
             X,
             method=self.method,
             freq_weights=sample_weight,
             label_names=label_names,
-            feature_names=getattr(self, "feature_names_in_", None),
-            **(self.options or {}),
+            feature_names=getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]),
+            **options,
         )
         self.feature_ranking_ = ranking
         self.scores_ = ranking.importance.to_numpy()
         self.pvalues_ = None if ranking.pvalue is None else ranking.pvalue.to_numpy()
-        best_first = [ranking.features.index(name) for name in ranking.order]
+        best_first = np.argsort(-self.scores_, kind="stable")
         self.ranking_ = np.empty(len(best_first), dtype=np.intp)
         self.ranking_[best_first] = np.arange(1, len(best_first) + 1)
         self.support_ = self.ranking_ <= size
         if self.alpha is not None:
-            chosen = ranking.select(self.alpha, self.adjust)
-            self.support_ &= np.isin(np.array(ranking.features, dtype=object), chosen)
+            adjusted = ranking.adjusted_pvalue(self.adjust, self.alpha)
+            self.support_ &= (adjusted <= self.alpha).to_numpy()
         return self
 
     def _size(self, available: int) -> int:
@@ -160,16 +160,18 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(wanted, str):
             check_option("n_features", wanted, ("auto",))
             return min(DEFAULT_SIZE, available)
-        if isinstance(wanted, float | np.floating):
-            share = check_number("n_features", wanted, above=0, below=np.nextafter(1, 2))
-            return max(1, round(share * available))
-        size = check_count("n_features", wanted, 1)
-        if size > available:
+        return check_size("n_features", wanted, available)
+
+    def _check_options(self) -> Mapping[str, Any]:
+        """Give the arguments for `rank_features` that are not the selector's own."""
+        options = {} if self.options is None else self.options
+        own = ("labels", "features", "method", "freq_weights", "label_names", "feature_names")
+        if not isinstance(options, Mapping) or set(own) & set(options):
             raise exc.DataError(
-                f"n_features must be at most the number of features, {available}, but is {size}. "
-                "Give fewer, a share such as 0.2, or None for no limit."
+                "options must be a dict of arguments of isingmlc.rank_features other than "
+                f"{exc.shorten(own, limit=6)}, but is {options!r}."
             )
-        return size
+        return options
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
@@ -182,6 +184,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
         return tags
+
+
+def _names_of(y: Any) -> list[object] | None:
+    """Give the names of the labels, where they have any."""
+    if hasattr(y, "columns"):
+        return list(y.columns)
+    return None if getattr(y, "name", None) is None else [y.name]
 
 
 def _code(y: npt.NDArray[Any]) -> BoolArray:

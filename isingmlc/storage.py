@@ -6,9 +6,9 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
@@ -46,21 +46,44 @@ def write_arrays(
             parts[name] = np.asarray(array)
     text = json.dumps({"kind": kind, "format": _FORMAT, **header})
     parts[_HEADER] = np.frombuffer(text.encode(), dtype=np.uint8)
+    write_file(path, lambda file: np.savez(file, **parts))
+
+
+def write_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
+    """Write a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to; written under a temporary name beside it, then renamed.
+    write : callable
+        Takes the open file and writes to it.
+
+    Raises
+    ------
+    FileError
+        When the folder is absent, or the file can not be written there.
+    """
     target = Path(path)
     if not target.parent.is_dir():
         raise exc.FileError(
             f"{os.fspath(path)!r} can not be written: there is no folder {str(target.parent)!r}."
         )
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, **parts)
-        # Temporary files are private; this one is to be like any other that the user makes.
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".isingmlc.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                write(file)
+            # Temporary files are private; this one is to be like any other that the user makes.
+            Path(temporary).chmod(0o666 & ~_umask())
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise exc.FileError(
+            f"{os.fspath(path)!r} can not be written: {error.strerror or error}."
+        ) from error
 
 
 def read_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:

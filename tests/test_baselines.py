@@ -14,7 +14,7 @@ import isingmlc as im
 from isingmlc import baselines, contingency, discretize
 from isingmlc.baselines import br_filter, lp_filter, one_rule
 from isingmlc.data import prepare
-from isingmlc.exceptions import DataError
+from isingmlc.exceptions import DataError, ModelError
 
 FILTERS = {
     "br-chi2": br_filter,
@@ -503,7 +503,7 @@ def test_bad_options_of_single_filters_are_named(small, call, message):
 def test_labels_that_do_not_vary_and_lacking_features_are_refused(name):
     with pytest.raises(DataError, match="no label varies"):
         FILTERS[name](prepare([[0, 1], [0, 1]], [[1.0], [2.0]]))
-    with pytest.raises(DataError, match="no features to rank"):
+    with pytest.raises(ModelError, match="no features"):
         FILTERS[name](prepare([[0, 1], [1, 1]]))
 
 

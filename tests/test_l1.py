@@ -407,7 +407,7 @@ def test_bad_arguments_are_named(options, message):
 
 
 def test_data_without_features_or_variation_are_refused():
-    with pytest.raises(im.exceptions.DataError, match="no features"):
+    with pytest.raises(im.exceptions.ModelError, match="no features"):
         fit_l1(prepare([[0, 1], [1, 0]]))
     with pytest.raises(im.exceptions.DataError, match="no label varies"):
         fit(np.ones((4, 2)), np.arange(4.0)[:, None])

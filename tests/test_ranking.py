@@ -4,6 +4,7 @@ import pytest
 from golden import load, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.stats import kendalltau
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests
@@ -11,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
 from isingmlc.ranking import FeatureRanking, FeatureScores
+from isingmlc.ranking_methods import RANKING_METHODS
 
 SCORE_METHODS = ("score", "interaction", "interaction-joint")
 
@@ -207,6 +209,7 @@ def test_a_penalised_null_uses_labels_that_the_others_determine():
     with (
         pytest.warns(im.exceptions.SeparationWarning),
         pytest.warns(im.exceptions.AliasingWarning),
+        pytest.warns(im.exceptions.DataWarning, match="order is that of the columns"),
     ):
         limit = im.rank_features(labels, features)
     assert set(limit.label_reason) == {"determined-label"}
@@ -256,3 +259,115 @@ def test_bad_arguments_are_named(data, ranking):
         im.rank_features(labels * 0, features)
     with pytest.raises(ModelError, match=r"no p-values.*method='score'"):
         im.rank_features(labels, features, method="interaction").select()
+
+
+# What cannot be ranked
+
+
+@pytest.fixture
+def determined():
+    """Draw two labels of which each is 1 when the other is not, and six features."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, size=200)
+    features = pd.DataFrame(rng.normal(size=(200, 6)), columns=list("uvwxyz"))
+    features["x"] += first
+    return pd.DataFrame({"a": first, "b": 1 - first}), features
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.AliasingWarning")
+def test_a_ranking_of_nothing_is_said_to_be_one(determined):
+    for method in ("score", "interaction", "score+l1"):
+        with pytest.warns(im.exceptions.DataWarning, match=r"order is that of the columns.*ridge"):
+            ranking = im.rank_features(*determined, method=method)
+        assert (ranking.importance == 0).all()
+        assert set(ranking.reason) == {"no-testable-label"}
+    with pytest.warns(im.exceptions.DataWarning, match="order is that of the columns"):
+        ranking = im.rank_features(*determined, method="l1")
+    assert (ranking.importance == 0).all()
+    with pytest.warns(im.exceptions.DataWarning):
+        ranking = im.rank_features(*determined, method="l1", min_count=10_000)
+    assert set(ranking.reason) == {"no-testable-label"}
+    with (
+        pytest.warns(im.exceptions.DataWarning),
+        pytest.raises(ModelError, match=r"no feature could be tested.*determined-label.*ridge"),
+    ):
+        im.select_features(*determined, alpha=0.05)
+    assert im.rank_features(*determined, null="ridge").order[0] == "x"
+
+
+def test_score_and_l1_keep_only_features_that_can_be_used(data):
+    features = data.features.assign(bmi=5.0)
+    with pytest.warns(im.exceptions.DataWarning, match="bmi"):
+        ranking = im.rank_features(data.labels, features, method="score+l1", keep=1.0)
+    assert ranking.importance["bmi"] == 0
+    assert ranking.reason["bmi"] == "constant-feature"
+    assert (ranking.importance.drop("bmi") > 1).all()
+
+
+def test_score_and_l1_rank_the_kept_by_l1_and_the_others_by_score(data, ranking):
+    for options, size in (({"keep": 0.2}, 6), ({"keep": 4}, 4), ({"keep_pvalue": 0.01}, 8)):
+        both = im.rank_features(data.labels, data.features, method="score+l1", **options)
+        assert set(both.top(size)) == set(ranking.top(size))
+        assert both.order[size:] == ranking.order[size:]
+        kept = data.features[[name for name in data.features if name in ranking.top(size)]]
+        alone = im.rank_features(data.labels, kept, method="l1")
+        np.testing.assert_allclose(both.importance[alone.importance.index] - 1, alone.importance)
+        assert (both.reason == "screened-out").sum() == 30 - size
+    none = im.rank_features(data.labels, data.features, method="score+l1", keep_pvalue=1e-200)
+    assert none.order == ranking.order
+    assert none.fits is None
+
+
+def test_l1_rankings_carry_their_fits(data):
+    ranking = im.rank_features(data.labels, data.features, method="l1", lam_ratio=0.01)
+    fits = ranking.fits
+    np.testing.assert_array_equal(ranking.contributions, np.abs(fits.coefficients))
+    scale = data.features.std(ddof=0).to_numpy()
+    np.testing.assert_allclose(fits.original_coefficients * scale[:, None], fits.coefficients)
+    nodes = fits.table()
+    assert (nodes["violation"] < 1e-5).all()
+    np.testing.assert_allclose(nodes["lam"], 0.01 * nodes["lam_max"])
+    assert list(nodes.index) == list(data.labels)
+    assert im.rank_features(data.labels, data.features).fits is None
+
+
+def test_l1_needs_a_free_threshold(data):
+    for method in ("l1", "score+l1"):
+        with pytest.raises(ModelError, match="threshold of each label free"):
+            im.rank_features(data.labels, data.features, method=method, intercept=False)
+
+
+def test_a_fit_says_where_its_null_model_comes_from(data):
+    res = im.IsingModel(data.labels, data.features).fit()
+    with pytest.raises(DataError, match=r"no option 'null'.*model\.fit\(method='ridge'"):
+        res.rank_features(null="ridge")
+
+
+def test_names_that_are_numbers_are_found(data):
+    ranking = im.rank_features(data.labels, data.features.to_numpy(), feature_names=range(30))
+    assert ranking.roc([0, 1]).auc == ranking.roc(["0", "1"]).auc
+    with pytest.raises(DataError, match="relevant must name features"):
+        ranking.roc(99)
+
+
+def test_every_method_ranks_sparse_features_as_dense_ones():
+    rng = np.random.default_rng(4)
+    features = rng.poisson(0.6, size=(300, 12)) * rng.integers(1, 4, size=(300, 12))
+    labels = (rng.random((300, 4)) < 0.2 + 0.1 * np.minimum(features[:, :4], 5)).astype(int)
+    for method in RANKING_METHODS:
+        dense = im.rank_features(labels, features.astype(float), method=method)
+        thin = im.rank_features(labels, sparse.csr_array(features.astype(float)), method=method)
+        np.testing.assert_allclose(thin.importance, dense.importance, rtol=1e-5)
+        assert thin.order == dense.order
+
+
+@pytest.mark.parametrize("method", list(RANKING_METHODS))
+def test_every_method_follows_the_columns_when_they_are_shuffled(data, method):
+    rng = np.random.default_rng(5)
+    features = data.features.iloc[:, rng.permutation(30)]
+    labels = data.labels.iloc[:, rng.permutation(6)]
+    one = im.rank_features(data.labels, data.features, method=method)
+    other = im.rank_features(labels, features, method=method)
+    expected = one.importance[other.importance.index]
+    np.testing.assert_allclose(other.importance, expected, rtol=1e-5, atol=1e-8)

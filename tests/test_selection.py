@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.multioutput import ClassifierChain
 from sklearn.neighbors import KNeighborsClassifier
@@ -146,6 +146,7 @@ def test_a_ranking_can_be_brought_along(data):
         (1.0, 1, [10]),
         (0.8, [8, 2, 2], [2, 8]),
         (0.01, None, [1]),
+        (0.7, 1, [7]),
     ],
 )
 def test_sizes_follow_from_the_limit_and_the_grid(data, max_features, grid, sizes):
@@ -214,7 +215,7 @@ def test_columns_are_taken_by_name_or_by_place(data):
     np.testing.assert_array_equal(chosen.predict(features.to_numpy()), expected)
     moved = features.set_index(pd.Index(range(1000, 1400)))
     assert chosen.predict(moved).index[0] == 1000
-    with pytest.raises(DataError, match=r"features must have the chosen columns.*x"):
+    with pytest.raises(DataError, match=r"features lacks the column\(s\) 'x"):
         chosen.predict(features.drop(columns=chosen.features[0]))
     with pytest.raises(DataError, match=r"all 10 columns.*\(400, 3\)"):
         chosen.predict(features.to_numpy()[:, :3])
@@ -249,7 +250,10 @@ class OneLabel(LogisticRegression):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"classifier": OneLabel()}, DataError, "classifier must be a multi-label estimator"),
+        ({"classifier": OneLabel()}, DataError, "could not be fitted to 3 labels at once"),
+        ({"classifier": LinearRegression()}, DataError, "must predict 0 or 1"),
+        ({"n_jobs": 0}, DataError, "n_jobs must be"),
+        ({"adjust": "best"}, DataError, "adjust must be one of"),
         ({"classifier": OneLabel}, DataError, "not fitted yet"),
         ({"classifier": "chain"}, DataError, "classifier must be a multi-label estimator"),
         ({"max_features": 0}, DataError, "max_features must be"),
@@ -307,3 +311,70 @@ def test_where_no_label_varies_nothing_is_fitted():
     constant = VaryingLabels(logistic_chain()).fit(np.zeros((3, 1)), np.ones((3, 2)))
     assert constant.classifier_ is None
     np.testing.assert_array_equal(constant.predict(np.zeros((2, 1))), np.ones((2, 2)))
+
+
+def test_rows_of_frames_belong_together_by_their_indexes(data):
+    labels, features = data
+    chosen = select_features(labels, features, max_features=2, random_state=0)
+    with pytest.raises(DataError, match="indexes differ"):
+        chosen.evaluate(labels.sample(frac=1, random_state=0), features)
+    shuffled = features.sample(frac=1, random_state=0)
+    pd.testing.assert_series_equal(
+        chosen.evaluate(labels.loc[shuffled.index], shuffled), chosen.evaluate(labels, features)
+    )
+
+
+def test_frames_without_names_are_taken_by_place(data):
+    labels, features = data
+    unnamed = pd.DataFrame(features.to_numpy())
+    chosen = select_features(labels.to_numpy(), unnamed, max_features=2, random_state=0)
+    assert chosen.predict(unnamed).shape == (400, 3)
+    assert chosen.evaluate(labels.to_numpy(), unnamed)["hamming"] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda frame: frame.mask(frame > 2), "features has missing values"),
+        (lambda frame: frame.assign(x7="high"), "features must be numeric"),
+        (lambda frame: pd.concat([frame, frame[["x7"]]], axis=1), "more than once"),
+        (lambda frame: frame.iloc[:0], "at least one row"),
+        (lambda frame: None, "features must be a table"),
+    ],
+)
+def test_features_to_predict_from_are_checked(data, spoil, message):
+    chosen = select_features(*data, max_features=2, random_state=0)
+    with pytest.raises(DataError, match=message):
+        chosen.predict(spoil(data[1]))
+
+
+def test_any_sparse_format_is_predicted_from(data):
+    labels, features = data
+    chosen = select_features(labels, features, max_features=2, random_state=0)
+    expected = chosen.predict(features)
+    np.testing.assert_array_equal(chosen.predict(sparse.coo_array(features)), expected)
+
+
+def test_a_pair_alone_is_a_method(data):
+    pair = ("score", {"null": "ridge"})
+    one = select_features(*data, method=pair, max_features=2, random_state=0)
+    other = select_features(*data, method=[pair], max_features=2, random_state=0)
+    pd.testing.assert_frame_equal(one.path, other.path)
+    more = select_features(*data, method=["auto", "l1"], max_features=2, random_state=0)
+    assert len(more.path["method"].unique()) == 5
+
+
+def test_one_label_is_enough(data):
+    labels, features = data
+    for classifier in (None, KNeighborsClassifier()):
+        chosen = select_features(
+            labels[["a"]], features, max_features=2, classifier=classifier, random_state=0
+        )
+        assert chosen.features[0] == "x7"
+        assert chosen.evaluate(labels[["a"]], features)["subset"] > 0.7
+
+
+def test_labels_that_are_all_constant_are_refused_as_such(data):
+    _, features = data
+    with pytest.raises(DataError, match="no label varies: each of the 2"):
+        select_features(np.ones((400, 2)), features, random_state=0)

@@ -140,6 +140,8 @@ def test_constant_labels_are_named(data):
         ({"alpha": 0.05, "adjust": "best"}, DataError, "adjust must be one of"),
         ({"method": "chi2"}, DataError, "method must be one of"),
         ({"options": {"penalty": 2}}, DataError, "has no option 'penalty'"),
+        ({"options": {"method": "l1"}}, DataError, "options must be a dict"),
+        ({"options": "ridge"}, DataError, "options must be a dict"),
         ({"alpha": 0.05, "method": "interaction"}, ModelError, "has no p-values"),
     ],
 )
@@ -151,3 +153,10 @@ def test_bad_settings_are_named(data, settings, error, message):
 def test_labels_with_three_values_are_refused(data):
     with pytest.raises(DataError, match=r"two values in each column.*'0'"):
         IsingSelector().fit(data.features, data.features[["age"]])
+
+
+def test_the_ranking_has_the_names_of_the_columns(data):
+    selector = IsingSelector(n_features=2).fit(data.features.to_numpy(), data.labels.to_numpy())
+    assert set(selector.feature_ranking_.top(2)) == set(selector.get_feature_names_out())
+    one = IsingSelector().fit(data.features, data.labels["asthma"])
+    assert one.feature_ranking_.labels == ("asthma",)

@@ -1,0 +1,1 @@
+"""Interactive reports of fits, drawn by Bokeh: one HTML file that opens without a connection."""

@@ -1,0 +1,443 @@
+"""What a report shows, as tables and sentences: the best features first, nothing drawn yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.arguments import check_count, check_number, check_option
+from isingmlc.data import FloatArray
+from isingmlc.plots.evidence import TEST_NAMES
+from isingmlc.plots.style import digits
+from isingmlc.pvalues import METHODS
+from isingmlc.pvalues import adjust as adjust_pvalues
+from isingmlc.summary import attention
+
+if TYPE_CHECKING:
+    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.ranking import FeatureRanking
+    from isingmlc.results import IsingResults
+
+REASONS: Mapping[str, str] = {
+    "ok": "",
+    "constant-label": "the label is the same in every row",
+    "determined-label": "the other labels determine the label",
+    "too-rare": "too few rows of one kind carry information about the label",
+    "constant-feature": "the feature is the same in every row",
+    "collinear-feature": "nothing of the feature is left once the labels are known",
+    "separated-alternative": "the feature separates the label: its coefficient is infinite",
+    "no-testable-label": "no label can be tested",
+}
+# Pairs of labels kept for a feature where their number is left to us, and the number of products
+# (features × labels²) up to which they are computed unasked.
+_PAIRS = 10
+_MAX_PRODUCTS = 20_000_000
+_PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "bokeh")
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a report is to show; `IsingResults.report` explains it.
+
+    Attributes
+    ----------
+    alpha : float
+        Level of significance.
+    adjust : str or None
+        How p-values are adjusted.
+    top : int
+        How many features.
+    pairs : int or None
+        How many pairs of labels for each feature.
+    title : str or None
+        The headline.
+    """
+
+    alpha: float = 0.05
+    adjust: str | None = "fdr_bh"
+    top: int = 2000
+    pairs: int | None = None
+    title: str | None = None
+
+    def __post_init__(self) -> None:
+        check_number("alpha", self.alpha, above=0, below=1)
+        if self.adjust is not None:
+            check_option("adjust", self.adjust, METHODS)
+        check_count("top", self.top, 1)
+        if self.pairs is not None:
+            check_count("pairs", self.pairs, 0)
+
+    @property
+    def level(self) -> str:
+        """When something is significant, in words."""
+        kind = "p-value" if self.adjust is None else f"{self.adjust}-adjusted p-value"
+        return f"{kind} ≤ {self.alpha:g}"
+
+
+@dataclass(frozen=True)
+class StrongPairs:
+    """The pairs of labels that each feature moves most, strongest first.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (features, pairs)
+        Positions of the labels.
+    statistic : ndarray, shape (features, pairs)
+        What a pair adds to the importance with interactions; 0 where nothing could be tested.
+    """
+
+    first: npt.NDArray[np.intp]
+    second: npt.NDArray[np.intp]
+    statistic: FloatArray
+
+
+@dataclass(frozen=True)
+class FeaturePart:
+    """What a report shows of features and their edges, the best features first.
+
+    Attributes
+    ----------
+    tests : EdgeTests
+        Tests of all edges.
+    table : DataFrame
+        One row a feature: feature, importance, pvalue, pvalue_adj, strongest, sign, reason.
+    edges : mapping of str to ndarray, shape (features, labels)
+        statistic, df, pvalue, log10p, pvalue_adj, sign and reason of the edges of those features.
+    total : int
+        How many features there are, shown or not.
+    counts : mapping of str to int
+        Significant features and edges, and edges tested, among all.
+    pairs : StrongPairs or None
+        Pairs of labels.
+    without_pairs : str
+        Why there are none.
+    method : str
+        What the importance is.
+    """
+
+    tests: EdgeTests
+    table: pd.DataFrame
+    edges: Mapping[str, npt.NDArray[Any]]
+    total: int
+    counts: Mapping[str, int]
+    pairs: StrongPairs | None
+    without_pairs: str
+    method: str
+
+    @property
+    def has_pvalues(self) -> bool:
+        """Whether features have p-values."""
+        return bool(self.table["pvalue"].notna().any())
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """All that a report shows.
+
+    Attributes
+    ----------
+    results : IsingResults
+        The fit.
+    options : ReportOptions
+        What was asked for.
+    features : FeaturePart or None
+        Features and their edges, where the model has features.
+    """
+
+    results: IsingResults
+    options: ReportOptions
+    features: FeaturePart | None
+
+    @property
+    def title(self) -> str:
+        """The headline."""
+        default = "The label network" if self.features is None else "Features and labels"
+        return self.options.title or default
+
+    @property
+    def subtitle(self) -> str:
+        """What was done to what, in a line."""
+        labels = f"{len(self.results.label_names):,} labels"
+        rows = f"{self.results.nobs:,.12g} observations"
+        if self.features is None:
+            return f"Ising network of {labels} on {rows}"
+        test = TEST_NAMES[self.features.tests.test]
+        return f"{test} tests of {self.features.total:,} features and {labels} on {rows}"
+
+    @cached_property
+    def cards(self) -> list[tuple[str, str]]:
+        """Numbers to begin with, and what they are."""
+        results, part = self.results, self.features
+        cards = [
+            (f"{results.nobs:,.12g}", "observations"),
+            (f"{len(results.label_names):,}", "labels"),
+            (f"{len(results.model.statistics.counts):,}", "different label vectors"),
+        ]
+        if part is None:
+            return cards
+        features, edges, tested = (
+            f"{part.counts[name]:,}" for name in ("features", "edges", "tested")
+        )
+        cards.append((f"{part.total:,}", "features"))
+        if part.has_pvalues:
+            cards.append((features, "significant features"))
+        cards.append((edges, f"significant of {tested} edges"))
+        return cards
+
+    @cached_property
+    def findings(self) -> list[str]:
+        """What the tests say, in sentences."""
+        part = self.features
+        if part is None:
+            return []
+        sentences = []
+        if part.has_pvalues:
+            sentences.append(
+                f"{part.counts['features']:,} of {part.total:,} features act on some label "
+                f"({self.options.level})."
+            )
+        sentences.append(
+            f"{part.counts['edges']:,} of {part.counts['tested']:,} tested edges between a feature "
+            f"and a label are significant ({self.options.level})."
+        )
+        strongest = _strongest_edge(part)
+        if strongest:
+            sentences.append(strongest)
+        if len(part.table) < part.total:
+            sentences.append(
+                f"The {len(part.table):,} most important of {part.total:,} features are shown."
+            )
+        return sentences
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What needs attention, in sentences."""
+        notes = attention(self.results)
+        if self.features is not None:
+            # The first note says what the null is; that stands elsewhere.
+            notes += self.features.tests.summary(top=1).notes[1:]
+        return notes
+
+    @cached_property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """What made the report: settings of the fit, the tests and the page, and versions."""
+        settings = dataclasses.asdict(self.results.settings)
+        if self.results.method != "ridge":
+            del settings["alpha"]
+        data = self.results.model.data
+        groups = {
+            "Fit": {
+                **{name.replace("_", " "): str(value) for name, value in settings.items()},
+                "rows": "statistics only" if data is None else f"{data.n_rows:,}",
+            }
+        }
+        part = self.features
+        if part is not None:
+            groups["Tests"] = {
+                "test": part.tests.test,
+                "null": part.tests.null,
+                "interactions": part.tests.interactions or "none",
+                "p-values": part.tests.distribution,
+                "importance": part.method,
+                "adjusted by": self.options.adjust or "not adjusted",
+                "level": f"{self.options.alpha:g}",
+            }
+        versions = {name: version(name) for name in _PACKAGES}
+        groups["Versions"] = {"Python": platform.python_version(), **versions}
+        return groups
+
+
+def gather(
+    results: IsingResults,
+    options: ReportOptions,
+    edges: EdgeTests | None = None,
+    ranking: FeatureRanking | None = None,
+) -> ReportData:
+    """Collect what a report shows.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+    options : ReportOptions
+        What is asked for.
+    edges : EdgeTests, optional
+        Tests of the edges; the score tests of the fit where not given.
+    ranking : FeatureRanking, optional
+        Order of the features; by the sum of the statistics where not given.
+
+    Returns
+    -------
+    ReportData
+        Tables and sentences.
+
+    Raises
+    ------
+    DataError
+        When tests or ranking are of other labels or features than the fit.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> res = im.IsingModel(data.labels, data.features).fit()
+    >>> gather(res, ReportOptions()).features.table["feature"].tolist()[:2]
+    ['age', 'bmi']
+    """
+    if edges is None and results.feature_names:
+        edges = results.score_test()
+    if edges is None:
+        return ReportData(results, options, None)
+    if edges.labels != results.label_names:
+        raise exc.DataError(
+            f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
+            f"but are of {exc.shorten(edges.labels)}. Take them from the same results, e.g. with "
+            "results.score_test()."
+        )
+    if ranking is not None and set(ranking.features) != set(edges.features):
+        raise exc.DataError(
+            f"ranking must be of the features that are tested, {exc.shorten(edges.features)}, but "
+            f"is of {exc.shorten(ranking.features)}. Take it from the same results, e.g. with "
+            "results.rank_features()."
+        )
+    return ReportData(results, options, _gather_features(results, options, edges, ranking))
+
+
+def _gather_features(
+    results: IsingResults,
+    options: ReportOptions,
+    edges: EdgeTests,
+    ranking: FeatureRanking | None,
+) -> FeaturePart:
+    """Order features, cut them, and look up their edges."""
+    cells = _cells(edges, options)
+    table = _feature_table(edges, ranking, cells)
+    if options.adjust is None:
+        table["pvalue_adj"] = table["pvalue"]
+    else:
+        table["pvalue_adj"] = adjust_pvalues(table["pvalue"], options.adjust, alpha=options.alpha)
+    tested = ~np.isnan(cells["statistic"])
+    counts = {
+        "features": int((table["pvalue_adj"] <= options.alpha).sum()),
+        "edges": int((cells["pvalue_adj"] <= options.alpha).sum()),
+        "tested": int(tested.sum()),
+    }
+    best = np.argsort(-table["importance"].to_numpy(), kind="stable")[: options.top]
+    pairs, without_pairs = _strong_pairs(results, edges, options)
+    if pairs is not None:
+        pairs = StrongPairs(pairs.first[best], pairs.second[best], pairs.statistic[best])
+    return FeaturePart(
+        tests=edges,
+        table=table.iloc[best].reset_index(drop=True),
+        edges={name: values[best] for name, values in cells.items()},
+        total=len(table),
+        counts=counts,
+        pairs=pairs,
+        without_pairs=without_pairs,
+        method=f"sum of {edges.test} statistics" if ranking is None else ranking.method,
+    )
+
+
+def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[Any]]:
+    """Give what is known of each edge, features × labels."""
+    frame = edges.to_frame(options.adjust)
+    if "with" in frame:
+        frame = frame[frame["with"] == ""]
+    adjusted = frame["pvalue_adj"].to_numpy().reshape(edges.arrays.statistic.shape)
+    names = ("statistic", "df", "pvalue", "log10p", "sign", "reason")
+    return {
+        **{name: getattr(edges, name).to_numpy() for name in names},
+        "pvalue_adj": adjusted,
+    }
+
+
+def _feature_table(
+    edges: EdgeTests, ranking: FeatureRanking | None, cells: Mapping[str, npt.NDArray[Any]]
+) -> pd.DataFrame:
+    """Give one row a feature, in the order of the tests."""
+    names = list(edges.features)
+    depth = np.where(np.isnan(cells["log10p"]), np.inf, cells["log10p"])
+    strongest = depth.argmin(axis=1)
+    rows = np.arange(len(names))
+    tested = np.isfinite(depth[rows, strongest])
+    if ranking is None:
+        pvalue, reason = edges.feature_pvalue, cells["reason"][rows, strongest]
+        importance = edges.importance.to_numpy()
+    else:
+        pvalue, reason = ranking.pvalue, ranking.reason[names].to_numpy()
+        importance = ranking.importance[names].to_numpy()
+    # Where nothing was tested there is no p-value, not one of 1.
+    known = np.full(len(names), np.nan) if pvalue is None else pvalue[names].to_numpy()
+    return pd.DataFrame(
+        {
+            "feature": pd.array(names, dtype=object),
+            "importance": importance,
+            "pvalue": np.where(tested, known, np.nan),
+            "strongest": np.where(tested, np.array(edges.labels, dtype=object)[strongest], ""),
+            "sign": np.where(tested, cells["sign"][rows, strongest], 0.0),
+            "reason": reason,
+        }
+    )
+
+
+def _strong_pairs(
+    results: IsingResults, edges: EdgeTests, options: ReportOptions
+) -> tuple[StrongPairs | None, str]:
+    """Find the pairs of labels that features move most, or say why they are not looked for."""
+    n_labels = len(results.label_names)
+    wanted = _PAIRS if options.pairs is None else options.pairs
+    if not wanted:
+        return None, "They were left out with pairs=0."
+    if n_labels < 2:
+        return None, "There is only one label."
+    place = {name: at for at, name in enumerate(results.feature_names)}
+    if not all(name in place for name in edges.features):
+        return None, "They are shown for single features, not for terms of a formula."
+    products = len(place) * n_labels**2
+    if options.pairs is None and products > _MAX_PRODUCTS:
+        return None, (
+            f"There are {products:,} products of features and labels to test, which takes a while "
+            f"and much memory: ask for them with pairs={_PAIRS}."
+        )
+    scores = results.rank_features(method="interaction").scores
+    assert scores.pairs is not None
+    values = scores.pairs[[place[name] for name in edges.features]]
+    best = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
+    first, second = np.triu_indices(n_labels, 1)
+    return StrongPairs(first[best], second[best], np.take_along_axis(values, best, axis=1)), ""
+
+
+def _strongest_edge(part: FeaturePart) -> str:
+    """Say which edge has the smallest p-value."""
+    depth = part.edges["log10p"]
+    if np.isnan(depth).all():
+        return ""
+    row, column = np.unravel_index(np.nanargmin(depth), depth.shape)
+    verb = {1.0: "raises", -1.0: "lowers", 0.0: "acts on"}[float(part.edges["sign"][row, column])]
+    return (
+        f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.labels[column]} "
+        f"(statistic {digits(part.edges['statistic'][row, column])}, "
+        f"p = {say_power(depth[row, column])})."
+    )
+
+
+def say_power(log10: float) -> str:
+    """Write a power of ten, also where it is too small for a number.
+
+    Examples
+    --------
+    >>> say_power(-1000.4)
+    '4.0e-1001'
+    """
+    exponent = int(np.floor(log10))
+    return f"{10 ** (log10 - exponent):.1f}e{exponent}"

@@ -1,0 +1,479 @@
+"""Reports as files, without a browser; `test_report_browser` opens them."""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import hostile
+import numpy as np
+import pandas as pd
+import pytest
+
+import isingmlc as im
+from isingmlc.cli import main
+from isingmlc.exceptions import DataError, DataWarning, FileError, ModelError, SeparationWarning
+from isingmlc.report.data import ReportOptions, gather
+
+pytest.importorskip("bokeh", reason="reports need Bokeh: pip install 'isingmlc[report]'")
+
+
+class Elements(HTMLParser):
+    """The elements of a page, its scripts, and its text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.scripts, self.text = [], [], []
+        self.within_script = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+            self.within_script = True
+
+    def handle_endtag(self, tag):
+        self.within_script = self.within_script and tag != "script"
+
+    def handle_data(self, data):
+        if self.within_script:
+            self.scripts[-1] += data
+        else:
+            self.text.append(data)
+
+    @property
+    def facts(self):
+        return json.loads(self.scripts[0])
+
+
+def read(path):
+    return Elements(path.read_text(encoding="utf-8"))
+
+
+def models(facts, kind):
+    """Find the models of a kind in Bokeh's document, by name."""
+    found = {}
+
+    def walk(value):
+        if isinstance(value, list):
+            for item in value:
+                walk(item)
+        elif isinstance(value, dict):
+            if value.get("name") == kind and "attributes" in value:
+                found[value["attributes"].get("name")] = value["attributes"]
+            for item in value.values():
+                walk(item)
+
+    walk(facts["document"])
+    return found
+
+
+def columns(facts, name):
+    """Give the columns of a data source as arrays or lists."""
+    entries = dict(models(facts, "ColumnDataSource")[name]["data"]["entries"])
+
+    def decode(column):
+        if isinstance(column, list):
+            return column
+        raw = base64.b64decode(column["array"]["data"])
+        # Older versions of Bokeh do not compress.
+        raw = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+        return np.frombuffer(raw, dtype=column["dtype"]).reshape(column["shape"])
+
+    return {key: decode(column) for key, column in entries.items()}
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return im.IsingModel(im.datasets.load_example()).fit()
+
+
+@pytest.fixture(scope="module")
+def page(fit, tmp_path_factory):
+    return read(fit.report(tmp_path_factory.mktemp("report") / "report.html"))
+
+
+def separated_fit(**options):
+    """Fit labels of which one is constant, one determined, and two never meet."""
+    generator = np.random.default_rng(3)
+    first, second, third = generator.random((3, 200)) < 0.4
+    third &= ~first
+    none = ~(first | second | third)
+    labels = pd.DataFrame(
+        {"first": first, "second": second, "third": third, "none": none, "always": True}
+    ).astype(int)
+    features = pd.DataFrame(generator.normal(size=(200, 4))).add_prefix("x")
+    features["x0"] += first
+    features["same"] = 2.0
+    with pytest.warns(DataWarning):
+        model = im.IsingModel(labels, features)
+    if options:
+        return model.fit(**options)
+    with pytest.warns(SeparationWarning):
+        return model.fit()
+
+
+@pytest.fixture(scope="module")
+def separated():
+    return separated_fit()
+
+
+@pytest.fixture(scope="module")
+def separated_page(separated, tmp_path_factory):
+    return read(separated.report(tmp_path_factory.mktemp("separated") / "report.html"))
+
+
+def test_the_file_holds_everything_and_names_no_other(page):
+    for tag, attributes in page.elements:
+        assert tag not in ("iframe", "object", "embed", "img", "base"), tag
+        assert "src" not in attributes
+        assert attributes.get("href", "#").startswith(("#", "data:"))
+    policy = next(
+        attributes["content"]
+        for tag, attributes in page.elements
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    running = page.scripts[1:]
+    assert len(running) == 5
+    for script in running:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+
+
+def test_the_same_fit_gives_the_same_bytes(fit, tmp_path):
+    first = fit.report(tmp_path / "first.html").read_bytes()
+    im.IsingModel(im.datasets.load_example().labels).fit().report(tmp_path / "other.html")
+    again = im.IsingModel(im.datasets.load_example()).fit()
+    assert again.report(tmp_path / "second.html").read_bytes() == first
+
+
+def test_features_come_best_first_with_their_edges(page, fit):
+    facts = page.facts
+    table = fit.rank_features().table()
+    features = columns(facts, "features")
+    assert features["feature"] == list(table.index)
+    np.testing.assert_allclose(features["importance"], table["importance"])
+    np.testing.assert_allclose(features["pvalue"], table["pvalue"])
+    assert features["strongest"] == table["strongest"].tolist()
+    significant = {
+        name
+        for name, value in zip(features["feature"], features["pvalue_adj"], strict=True)
+        if value <= 0.05
+    }
+    assert significant == set(fit.rank_features().select(0.05))
+    edges = fit.score_test()
+    cells = columns(facts, "edges")
+    order = list(table.index)
+    shape = edges.statistic.shape
+    np.testing.assert_array_equal(
+        cells["statistic"].reshape(shape), edges.statistic.loc[order].to_numpy()
+    )
+    adjusted = edges.to_frame().set_index(["feature", "label"])["pvalue_adj"]
+    np.testing.assert_array_equal(
+        cells["pvalue_adj"], [adjusted[name, label] for name in order for label in edges.labels]
+    )
+    np.testing.assert_array_equal(
+        cells["sign"].reshape(shape), edges.sign.loc[order].to_numpy().astype(int)
+    )
+
+
+def test_the_strongest_pairs_of_labels_are_kept(fit, page):
+    pairs = columns(page.facts, "all-pairs")
+    at = columns(page.facts, "features")["feature"].index("deprivation_decile")
+    expected = fit.rank_features("interaction").pairs.loc["deprivation_decile"]
+    expected = expected.sort_values(ascending=False, kind="stable").head(10)
+    np.testing.assert_allclose(pairs["statistic"].reshape(-1, 10)[at], expected)
+    labels = np.array(fit.label_names)
+    first = labels[pairs["first"].reshape(-1, 10)[at]]
+    second = labels[pairs["second"].reshape(-1, 10)[at]]
+    assert list(zip(first, second, strict=True)) == list(expected.index)
+    assert gather(fit, ReportOptions(pairs=3)).features.pairs.first.shape == (30, 3)
+
+
+def test_sentences_settings_and_versions_are_there(page, fit):
+    text = " ".join(page.text)
+    assert "8 of 30 features act on some label (fdr_bh-adjusted p-value ≤ 0.05)." in text
+    assert "The strongest edge: age raises hypertension (statistic 133, p = 7.4e-31)." in text
+    assert "Ising Model Results" in text
+    assert f"{fit.llf:.4f}" in text
+    for package in ("isingmlc", "numpy", "bokeh"):
+        assert package in text
+    assert im.__version__ in text
+
+
+def test_what_needs_attention_is_said(separated_page):
+    text = " ".join(separated_page.text)
+    assert "always is 1 in every row: its edges cannot be tested." in text
+    assert "edges were not tested: determined-label." in text
+    assert "edges were not tested: constant-label." in text
+    assert "never occur together" in text
+
+
+def test_untestable_edges_keep_their_reason(separated, separated_page):
+    facts = separated_page.facts
+    cells = columns(facts, "edges")
+    codes = [code for code, _ in facts["reasons"]]
+    order = columns(facts, "features")["feature"]
+    expected = separated.score_test().reason.loc[order].to_numpy().ravel()
+    assert [codes[code] for code in cells["reason"]] == list(expected)
+    untested = np.isnan(cells["statistic"])
+    assert untested.any()
+    assert not np.any(cells["df"][untested])
+    features = columns(facts, "features")
+    at = order.index("same")
+    assert np.isnan(features["pvalue"][at])
+    assert features["shown"][at].startswith("–")
+
+
+def test_infinite_interactions_are_kept_and_counted(separated, separated_page):
+    drawn = columns(separated_page.facts, "interactions")
+    known = separated.interactions.to_numpy()[np.triu_indices(5, 1)]
+    assert np.isinf(drawn["weight"]).sum() == np.isinf(known).sum() > 0
+    assert len(drawn["weight"]) == (~np.isnan(known)).sum()
+    assert "−∞" in drawn["value"]
+    assert np.isfinite(drawn["width"]).all()
+    assert any(attributes.get("id") == "infinite" for _, attributes in separated_page.elements)
+
+
+@pytest.mark.parametrize("method", ["ridge", "firth"])
+def test_penalised_fits_say_that_p_values_are_approximate(method, tmp_path):
+    fit = separated_fit(method=method)
+    sentence = f"The null model is penalised ({method}), so p-values are approximate."
+    assert sentence in gather(fit, ReportOptions(pairs=0)).notes
+    assert fit.report(tmp_path / "report.html").stat().st_size > 1e6
+
+
+def test_a_fit_without_rows_gives_the_same_features(fit, page, tmp_path):
+    facts = read(fit.remove_data().report(tmp_path / "report.html", pairs=0)).facts
+    assert columns(facts, "features")["feature"] == columns(page.facts, "features")["feature"]
+
+
+def test_a_fit_without_features_has_a_report_of_its_labels(tmp_path):
+    page = read(im.IsingModel(im.datasets.load_example().labels).fit().report(tmp_path / "r.html"))
+    identifiers = {attributes.get("id") for _, attributes in page.elements}
+    assert {"labels", "label-network", "fit", "settings"} <= identifiers
+    assert not {"features", "heat", "network"} & identifiers
+
+
+def test_one_label_is_enough(tmp_path):
+    data = im.datasets.load_example()
+    fit = im.IsingModel(data.labels[["asthma"]], data.features).fit()
+    text = " ".join(read(fit.report(tmp_path / "report.html")).text)
+    assert "There is only one label." in text
+
+
+def test_only_the_best_features_are_kept(fit, tmp_path):
+    page = read(fit.report(tmp_path / "report.html", top=5, pairs=0))
+    assert columns(page.facts, "features")["feature"] == list(fit.rank_features().top(5))
+    text = " ".join(page.text)
+    assert "The 5 most important of 30 features are shown." in text
+    # What is said of all features stays: they were all tested.
+    assert "8 of 30 features act on some label" in text
+    assert "They were left out with pairs=0." in text
+
+
+def test_another_ranking_orders_the_features(fit, tmp_path):
+    ranking = fit.rank_features("br-chi2")
+    page = read(fit.report(tmp_path / "report.html", ranking=ranking, pairs=0))
+    features = columns(page.facts, "features")
+    assert features["feature"] == list(ranking.order)
+    assert np.isnan(features["pvalue"]).all()
+    shown = models(page.facts, "DataTable")["feature-table"]
+    titles = [column["attributes"]["title"] for column in shown["columns"]]
+    assert titles == ["#", "Feature", "Importance", "Strongest label"]
+
+
+def test_other_tests_of_some_features_are_shown(fit, tmp_path):
+    edges = fit.wald_test(["bmi", "age"])
+    page = read(fit.report(tmp_path / "report.html", edges=edges))
+    assert columns(page.facts, "features")["feature"] == ["age", "bmi"]
+    assert "Wald tests of 2 features and 6 labels" in " ".join(page.text)
+    assert len(columns(page.facts, "all-pairs")["first"]) == 20
+
+
+def test_terms_of_a_formula_are_shown_without_pairs(tmp_path):
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    fit = im.IsingModel.from_formula(
+        "diabetes + asthma + depression ~ bmi + C(deprivation_decile)", frame
+    ).fit()
+    page = read(fit.report(tmp_path / "report.html", edges=fit.score_test(by="term")))
+    assert set(columns(page.facts, "features")["feature"]) == {"bmi", "C(deprivation_decile)"}
+    assert "not for terms of a formula" in " ".join(page.text)
+    assert set(columns(page.facts, "edges")["df"]) == {1, 9}
+
+
+def test_tests_with_products_are_shown(fit):
+    edges = fit.score_test(interactions="individual")
+    table = gather(fit, ReportOptions(), edges).features.table
+    expected = fit.rank_features("interaction")
+    assert table["feature"].tolist() == list(expected.order)
+    np.testing.assert_allclose(table["importance"], sorted(expected.importance, reverse=True))
+
+
+def test_p_values_may_stay_as_they_are(fit):
+    data = gather(fit, ReportOptions(adjust=None, alpha=0.01, pairs=0))
+    table = data.features.table
+    assert table["pvalue"].tolist() == table["pvalue_adj"].tolist()
+    few = int((table["pvalue"] <= 0.01).sum())
+    assert data.findings[0] == f"{few} of 30 features act on some label (p-value ≤ 0.01)."
+
+
+def test_hostile_names_make_no_element(separated_page, tmp_path):
+    fit = hostile.hostile_fit()
+    title = "</title><script>alert(3)</script> {{ 7*7 }}"
+    page = read(fit.report(tmp_path / "report.html", title=title))
+    assert len(page.scripts) == len(separated_page.scripts)
+    assert not any("onerror" in attributes for _, attributes in page.elements)
+    assert title in page.text
+    facts = page.facts
+    assert set(columns(facts, "features")["feature"]) == set(hostile.FEATURES)
+    assert columns(facts, "labels")["name"] == hostile.LABELS
+
+
+def test_two_thousand_features_and_fifty_labels_stay_below_15_megabytes(tmp_path):
+    generator = np.random.default_rng(0)
+    features = generator.normal(size=(300, 2000))
+    labels = (generator.normal(size=(300, 50)) + features[:, :50] > 0.8).astype(int)
+    fit = im.IsingModel(labels, features).fit(method="ridge")
+    path = fit.report(tmp_path / "report.html", pairs=0)
+    assert path.stat().st_size < 15e6
+
+
+def test_very_many_products_are_tested_only_when_asked_for(fit, monkeypatch):
+    monkeypatch.setattr("isingmlc.report.data._MAX_PRODUCTS", 30 * 36 - 1)
+    part = gather(fit, ReportOptions()).features
+    assert part.pairs is None
+    assert "pairs=10" in part.without_pairs
+    assert gather(fit, ReportOptions(pairs=10)).features.pairs is not None
+
+
+def test_a_file_that_can_not_be_written_is_our_error(fit, tmp_path):
+    with pytest.raises(FileError, match="there is no folder"):
+        fit.report(tmp_path / "absent" / "report.html", pairs=0)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="can not be written"):
+        fit.report(tmp_path / "folder", pairs=0)
+    with pytest.raises(DataError, match="path must be a str or a path"):
+        fit.report(3)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_file_that_is_there_is_replaced_whole(fit, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert fit.report(str(path), pairs=0) == path
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 2}, "alpha"),
+        ({"adjust": "magic"}, "adjust"),
+        ({"top": 0}, "top"),
+        ({"pairs": -1}, "pairs"),
+    ],
+)
+def test_wrong_options_are_said_before_anything_is_written(fit, tmp_path, options, message):
+    with pytest.raises(DataError, match=message):
+        fit.report(tmp_path / "report.html", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_tests_and_rankings_of_other_data_are_refused(fit, tmp_path):
+    data = im.datasets.load_example()
+    other = im.IsingModel(data.labels.iloc[:, :3], data.features[["age", "bmi"]]).fit()
+    with pytest.raises(DataError, match="edges must be tests of the labels of the fit"):
+        fit.report(tmp_path / "report.html", edges=other.score_test())
+    with pytest.raises(DataError, match="ranking must be of the features"):
+        fit.report(tmp_path / "report.html", ranking=other.rank_features())
+
+
+def test_without_bokeh_the_error_says_what_to_install(fit, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "bokeh"]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("page", "figures"):
+        monkeypatch.delitem(sys.modules, f"isingmlc.report.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    with pytest.raises(ModelError, match=re.escape('pip install "isingmlc[report]"')):
+        fit.report(tmp_path / "report.html")
+
+
+# Notebooks
+
+
+def test_notebooks_show_names_as_text():
+    fit = hostile.hostile_fit()
+    ranking = fit.rank_features()
+    labels = (np.random.default_rng(0).random((120, 6)) < 0.4).astype(int)
+    features = np.random.default_rng(1).normal(size=(120, len(hostile.FEATURES)))
+    selection = im.select_features(
+        labels,
+        features,
+        label_names=hostile.LABELS,
+        feature_names=hostile.FEATURES,
+        random_state=0,
+    )
+    for shown in (fit, fit.score_test(), ranking, selection):
+        page = Elements(shown._repr_html_())
+        assert page.scripts == []
+        tags = {tag for tag, _ in page.elements}
+        assert tags <= {"table", "caption", "tr", "th", "td", "p", "ol", "li", "tbody", "thead"}
+        assert sum(tag == "table" for tag, _ in page.elements) >= 2
+    assert "<script>alert(2)</script>" in "".join(Elements(fit._repr_html_()).text)
+
+
+# Command line
+
+
+def run(*arguments, folder):
+    return subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from isingmlc.cli import main; raise SystemExit(main())",
+            *arguments,
+        ],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+def test_the_command_writes_a_report(tmp_path):
+    data = im.datasets.load_example()
+    frame = data.labels.add_prefix("y_").join(data.features)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    done = run("report", "data.csv", "--labels", "y_*", "--title", "A & B", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "report.html" in done.stderr
+    assert done.stdout == ""
+    page = read(tmp_path / "report.html")
+    assert "A & B" in page.text
+    assert columns(page.facts, "labels")["name"] == list(data.labels.add_prefix("y_"))
+
+
+def test_mistakes_of_the_command_are_one_line(tmp_path, capsys):
+    pd.DataFrame({"y": [0, 1, 2], "x": [1.0, 2.0, 3.0]}).to_csv(tmp_path / "data.csv", index=False)
+    done = run("report", "data.csv", "--labels", "y", folder=tmp_path)
+    assert done.returncode == 2
+    assert "0/1" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert main(["report", str(tmp_path / "data.csv"), "--labels", "y", "--level", "3"]) == 2
+    assert "--level must be above 0 and below 1, but is 3." in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()
