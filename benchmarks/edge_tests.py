@@ -1,6 +1,6 @@
 """Time all score tests, from arrays to the table of p-values, against what people use.
 
-Prints tables, all measured in this run, with one thread:
+Prints tables, all measured in this run, as processor time of one thread:
 
 - against statsmodels: one GLM fit a label, then its ``score_test`` feature by feature (timed on a
   sample of features and scaled up);
@@ -15,7 +15,7 @@ project.
 
 from __future__ import annotations
 
-from timing import find_data, seconds  # isort: skip  (first: it sets the number of threads)
+from timing import find_data, take_turns  # isort: skip  (first: it sets the number of threads)
 
 import contextlib
 import shutil
@@ -50,15 +50,15 @@ def statsmodels_loop(labels: pd.DataFrame, features: np.ndarray) -> float:
     for name in labels:
         others = sm.add_constant(labels.drop(columns=name).to_numpy(float), has_constant="add")
         glm = sm.GLM(labels[name].to_numpy(), others, family=sm.families.Binomial())
-        start = time.perf_counter()
+        start = time.process_time()
         params = glm.fit().params
-        middle = time.perf_counter()
+        middle = time.process_time()
         for column in sample:
             # On determined labels statsmodels meets a singular matrix; the time counts anyway.
             with contextlib.suppress(np.linalg.LinAlgError):
                 glm.score_test(params, exog_extra=features[:, [column]], observed=False)
         fitting += middle - start
-        testing += time.perf_counter() - middle
+        testing += time.process_time() - middle
     return fitting + testing * n_features / SAMPLE
 
 
@@ -81,8 +81,10 @@ def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         # chi2 wants counts: measure everything from the smallest value.
         counts = features - features.min(axis=0)
         labels = data.labels.to_numpy()
-        ours = seconds(lambda y=data.labels, x=features: all_edges(y, x), 5)
-        theirs = seconds(lambda y=labels, x=counts: chi2_loop(y, x), 3)
+        ours, theirs = take_turns(
+            lambda y=data.labels, x=features: all_edges(y, x),
+            lambda y=labels, x=counts: chi2_loop(y, x),
+        )
         loop = statsmodels_loop(data.labels, features)
         size = {"data": name, "rows": len(labels), "p": features.shape[1], "K": labels.shape[1]}
         dense_rows.append(
@@ -96,8 +98,10 @@ def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             }
         )
         if sparse.issparse(data.features):
-            ours = seconds(lambda y=data.labels, x=data.features: all_edges(y, x), 5)
-            theirs = seconds(lambda y=labels, x=data.features: chi2_loop(y, x), 3)
+            ours, theirs = take_turns(
+                lambda y=data.labels, x=data.features: all_edges(y, x),
+                lambda y=labels, x=data.features: chi2_loop(y, x),
+            )
             sparse_rows.append(
                 {
                     **size,
@@ -115,10 +119,13 @@ def compare_interactions(data_dir: Path) -> pd.DataFrame:
     data = im.datasets.load_mulan("bibtex", part="train", data_dir=data_dir)
     data = im.datasets.limit_labels(data, 50)
     results = im.IsingModel(data.labels, data.features.toarray()).fit()
-    plain = seconds(lambda: results.score_test().pvalue, 3)
     rows = []
-    for kind in ("individual", "joint"):
-        took = seconds(lambda kind=kind: results.score_test(kind), 1)
+    for kind, repeats in (("individual", 3), ("joint", 1)):
+        took, plain = take_turns(
+            lambda kind=kind: results.score_test(kind),
+            lambda: results.score_test().pvalue,
+            repeats=repeats,
+        )
         tracemalloc.start()
         results.score_test(kind)
         peak = tracemalloc.get_traced_memory()[1]
@@ -142,7 +149,7 @@ def compare_r(data_dir: Path) -> pd.DataFrame:
         return pd.DataFrame()
     data = im.datasets.load_mulan("scene", part="train", data_dir=data_dir)
     edges = im.IsingModel(data.labels, data.features).fit().score_test()
-    ours = seconds(lambda: all_edges(data.labels, data.features), 5)
+    (ours,) = take_turns(lambda: all_edges(data.labels, data.features))
     with tempfile.TemporaryDirectory() as folder:
         data.labels.join(data.features).to_csv(f"{folder}/scene.csv", index=False)
         script = f"""

@@ -21,6 +21,24 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
     return best
 
 
+def take_turns(*works: Callable[[], object], repeats: int = 5) -> list[float]:
+    """Give the best processor times of several pieces of work, done in turns.
+
+    Whatever else the machine does then slows all of them alike. Short ones are repeated within
+    their turn, a tenth of a second long.
+    """
+    best = [float("inf")] * len(works)
+    for _ in range(repeats):
+        for at, work in enumerate(works):
+            spent = 0.0
+            while spent < 0.1:
+                start = time.process_time()
+                work()
+                took = time.process_time() - start
+                best[at], spent = min(best[at], took), spent + took
+    return best
+
+
 def find_data() -> Path:
     """Give the folder with Mulan's sets: ISINGMLC_DATA, or ../shared/data beside the project."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"

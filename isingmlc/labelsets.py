@@ -9,74 +9,32 @@ files and machines.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.batches import read_batch
-from isingmlc.data import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    ModelData,
-    PackedBits,
-    prepare,
-    row_blocks,
-    unpack,
+from isingmlc.arguments import check_memory
+from isingmlc.data import BoolArray, FloatArray, IntArray, ModelData, prepare
+from isingmlc.groups import (
+    as_shift,
+    bytes_needed,
+    choose_shift,
+    find_labelsets,
+    indicator,
+    sum_dense,
+    sum_sparse,
 )
 from isingmlc.storage import read_arrays, write_arrays
 from isingmlc.terms import recenter_products, sum_products, wide_terms
 
-# So many rows tell where a feature lies; its sums are taken around their mean.
-_SHIFT_SAMPLE = 1000
-_FILE_KIND = "labelset statistics"
-
-
-def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArray]:
-    """Find the distinct label vectors and which of them each row has.
-
-    Parameters
-    ----------
-    packed : ndarray of uint8, shape (n, ceil(n_labels / 8))
-        Labels as packed bits.
-    n_labels : int
-        Number of labels.
-
-    Returns
-    -------
-    patterns : ndarray of bool, shape (L, n_labels)
-        The distinct vectors in lexicographic order, whatever the order of the rows.
-    codes : ndarray of int, shape (n,)
-        The pattern of each row.
-
-    Examples
-    --------
-    >>> patterns, codes = find_labelsets(np.array([[128], [0], [128]], dtype=np.uint8), 2)
-    >>> patterns.astype(int), codes
-    (array([[0, 0],
-           [1, 0]]), array([1, 0, 1]))
-    """
-    n_rows, n_bytes = packed.shape
-    padded = np.zeros((n_rows, -(-n_bytes // 8) * 8), dtype=np.uint8)
-    padded[:, :n_bytes] = packed
-    # Big-endian words: their numeric order is the lexicographic order of the bits.
-    words = padded.view(">u8").astype(np.uint64)
-    codes, distinct = pd.factorize(words[:, 0])
-    for word in words.T[1:]:
-        more, values = pd.factorize(word)
-        codes, distinct = pd.factorize(codes * len(values) + more)
-    first_row = np.empty(len(distinct), dtype=np.intp)
-    first_row[codes[::-1]] = np.arange(n_rows - 1, -1, -1)
-    order = np.lexsort(words[first_row].T[::-1])
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return unpack(packed[first_row[order]], n_labels), rank[codes]
+# What sums and squares may take before they are computed in blocks of features, in bytes.
+MAX_MEMORY = 2e9
+FILE_KIND = "labelset statistics"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +42,7 @@ class LabelsetStatistics:
     r"""Counts of labelsets, and sums and squares of features within them.
 
     Objects of the same labels and features add up: ``a + b`` is the statistics of the rows of
-    both. Make them with `from_arrays` or `from_batches`.
+    both. Make them with `from_arrays`, `from_batches` or `from_table`.
 
     Attributes
     ----------
@@ -167,6 +125,7 @@ class LabelsetStatistics:
         missing: str = "raise",
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
+        max_memory: float | None = MAX_MEMORY,
     ) -> LabelsetStatistics:
         """Compute the statistics of rows in memory.
 
@@ -182,6 +141,9 @@ class LabelsetStatistics:
             What to do with rows that have missing values.
         label_names, feature_names : sequence, optional
             Names, where the data carry none.
+        max_memory : float or None
+            Bytes that sums and squares may take. Where labelsets are so many that they would take
+            more, they are computed in blocks of features when a test needs them, with a notice.
 
         Returns
         -------
@@ -202,10 +164,12 @@ class LabelsetStatistics:
             label_names=label_names,
             feature_names=feature_names,
         )
-        return cls.from_data(data)
+        return cls.from_data(data, max_memory=max_memory)
 
     @classmethod
-    def from_data(cls, data: ModelData, shift: FloatArray | None = None) -> LabelsetStatistics:
+    def from_data(
+        cls, data: ModelData, shift: FloatArray | None = None, max_memory: float | None = None
+    ) -> LabelsetStatistics:
         """Compute the statistics of checked rows.
 
         Parameters
@@ -214,6 +178,8 @@ class LabelsetStatistics:
             What the door let in.
         shift : ndarray, shape (p,), optional
             What to subtract from the features; chosen from the data where it is not given.
+        max_memory : float, optional
+            Bytes that sums and squares may take. Formula terms of several columns need them whole.
 
         Returns
         -------
@@ -224,11 +190,18 @@ class LabelsetStatistics:
         counts = np.bincount(codes, data.weights, minlength=len(patterns)).astype(np.float64)
         features = np.empty((data.n_rows, 0)) if data.features is None else data.features
         if shift is None:
-            shift = _choose_shift(features)
-        sum_up = _sum_sparse if sparse.issparse(features) else _sum_dense
-        sums, squares = sum_up(features, codes, len(patterns), data.weights, shift)
+            shift = choose_shift(features)
         term_columns = wide_terms(data.terms, data.feature_names)
-        pool = _indicator(codes, len(patterns), data.weights) if term_columns else None
+        size, limit = bytes_needed(features, len(patterns)), check_memory(max_memory)
+        if size > limit and not term_columns:
+            from isingmlc.blocks import block_rows, block_width
+
+            return block_rows(
+                data, shift, block_width(len(patterns), features.shape[1], size, limit)
+            )
+        sum_up = sum_sparse if sparse.issparse(features) else sum_dense
+        sums, squares = sum_up(features, codes, len(patterns), data.weights, shift)
+        pool = indicator(codes, len(patterns), data.weights) if term_columns else None
         return cls(
             patterns,
             counts,
@@ -250,10 +223,13 @@ class LabelsetStatistics:
         cls,
         batches: Iterable[Any],
         *,
-        labels: Sequence[str] | None = None,
+        labels: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         weights: str | None = None,
         missing: str = "raise",
+        n_jobs: int = 1,
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_memory: float | None = MAX_MEMORY,
     ) -> LabelsetStatistics:
         """Compute the statistics of rows that come in batches, one batch in memory at a time.
 
@@ -261,18 +237,38 @@ class LabelsetStatistics:
         ----------
         batches : iterable
             Either pairs ``(labels, features)`` or triples ``(labels, features, freq_weights)``
-            of what `from_arrays` takes, or, with `labels` given, frames that hold all columns.
+            of what `from_arrays` takes, or, with `labels` given, tables that hold all columns:
+            frames, Arrow record batches, structured arrays, dicts. A function without arguments
+            stands for the batch that it returns; with `n_jobs` it is called by a worker.
         labels, features : list of str, optional
-            The columns of a frame; `features` defaults to all that are not labels or weights.
+            The columns of a table; `features` defaults to all that are not labels or weights.
         weights : str, optional
-            The column of a frame that holds the frequency weights.
+            The column of a table that holds the frequency weights.
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
+        n_jobs : int
+            Worker processes that sum up batches; -1 for all cores.
+        checkpoint : path-like, optional
+            A file that keeps what was added up so far, written about once a minute, at the end
+            and when something fails; `load` reads it. Called again with the same batches, those
+            that it counts are passed over, also when more have come after them.
+        max_memory : float or None
+            Bytes that sums and squares may take. Where labelsets are so many that they would take
+            more, batches that can be read again, such as a list of functions, are read in blocks
+            of features when a test needs them, with a notice; other batches are an error.
 
         Returns
         -------
         LabelsetStatistics
             The statistics of all batches together.
+
+        Raises
+        ------
+        DataError
+            When a batch can not be used; the message says which one. When the checkpoint was made
+            with other settings or from other batches.
+        EngineError
+            When a worker process died.
 
         Examples
         --------
@@ -281,21 +277,71 @@ class LabelsetStatistics:
         >>> im.LabelsetStatistics.from_batches([frame[:2], frame[2:]], labels=["a", "b"])
         LabelsetStatistics(3 rows, 2 labels, 1 features, 3 labelsets)
         """
-        if not isinstance(batches, Iterable):
-            raise exc.DataError(f"batches must be iterable, but is {type(batches).__name__}.")
-        total: LabelsetStatistics | None = None
-        for batch in batches:
-            data = read_batch(batch, labels, features, weights, missing)
-            if data is None:
-                continue
-            # One shift for all batches: then adding them up loses no digits.
-            part = cls.from_data(data, None if total is None else total.shift)
-            total = part if total is None else total + part
-        if total is None:
-            raise exc.DataError(
-                "batches must hold at least one batch with rows that can be used, but has none."
-            )
-        return total
+        from isingmlc.batches import BatchColumns, sum_batches
+
+        columns = BatchColumns.checked(labels, features, weights, missing)
+        return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        labels: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        weights: str | None = None,
+        missing: str = "raise",
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_memory: float | None = MAX_MEMORY,
+    ) -> LabelsetStatistics:
+        """Compute the statistics where the rows are, in a database or on a cluster.
+
+        Parameters
+        ----------
+        table : ibis.Table
+            An Ibis table expression: DuckDB, Spark, BigQuery, Snowflake, PostgreSQL and others.
+        labels : list of str
+            The columns with the labels, boolean or 0/1 of any numeric type.
+        features : list of str, optional
+            The columns with the features; all that are not labels or weights where not given.
+        weights : str, optional
+            The column with the frequency weights.
+        missing : {"raise", "drop"}
+            What to do with rows that have NULL or NaN in any of these columns.
+        checkpoint : path-like, optional
+            A file that keeps the features summed so far. An interrupted call goes on from there.
+        max_memory : float or None
+            Bytes that sums and squares may take here. Where labelsets are so many that they would
+            take more, they are asked for in blocks of features when a test needs them, with a
+            notice.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Raises
+        ------
+        DataError
+            When columns are absent, not numeric, or labels are not 0/1: before features are read.
+        EngineError
+            When Ibis is not installed, or the engine fails.
+
+        See Also
+        --------
+        isingmlc.scan : the same for Parquet and CSV files.
+
+        Examples
+        --------
+        >>> import ibis, isingmlc as im
+        >>> connection = ibis.duckdb.connect()
+        >>> table = connection.sql("SELECT i % 2 AS a, i % 3 = 0 AS b, i AS x FROM range(9) t(i)")
+        >>> im.LabelsetStatistics.from_table(table, labels=["a", "b"])
+        LabelsetStatistics(9 rows, 2 labels, 1 features, 4 labelsets)
+        """
+        from isingmlc.engines import read_table
+
+        return read_table(table, labels, features, weights, missing, checkpoint, max_memory)[0]
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
         """Give the same statistics for features measured from another origin.
@@ -317,7 +363,7 @@ class LabelsetStatistics:
         >>> stats.recenter(0.0).sums.ravel(), stats.recenter(2.0).sums.ravel()
         (array([5., 4.]), array([1., 2.]))
         """
-        shift = _as_shift(shift, len(self.feature_names))
+        shift = as_shift(shift, len(self.feature_names))
         moved = self.shift - shift
         if not moved.any():
             return self
@@ -348,15 +394,18 @@ class LabelsetStatistics:
                     f"statistics can be added when their {kind} are the same, in the same order, "
                     f"but one has {exc.shorten(mine)} and the other {exc.shorten(theirs)}."
                 )
-        other = other.recenter(self.shift)
+        other = other.recenter(self.shift).whole()
         both = np.packbits(np.concatenate([self.patterns, other.patterns]), axis=1)
         patterns, codes = find_labelsets(both, len(self.label_names))
-        pool = _indicator(codes, len(patterns), None)
+        pool = indicator(codes, len(patterns), None)
 
         def pooled(mine: Any, theirs: Any) -> Any:
             if sparse.issparse(mine) and sparse.issparse(theirs):
                 return sparse.csr_array(pool @ sparse.vstack([mine, theirs], format="csr"))
-            return pool @ np.concatenate([dense(mine), dense(theirs)])
+            total = np.zeros((len(patterns), mine.shape[1]))
+            total[codes[: mine.shape[0]]] = dense(mine)
+            total[codes[mine.shape[0] :]] += dense(theirs)
+            return total
 
         return LabelsetStatistics(
             patterns,
@@ -382,12 +431,48 @@ class LabelsetStatistics:
         return self if other == 0 else NotImplemented
 
     @cached_property
+    def column_sums(self) -> FloatArray:
+        """Sums of ``x - shift`` over all rows, shape (p,)."""
+        return np.asarray(self.sums.sum(axis=0))
+
+    @cached_property
+    def column_squares(self) -> FloatArray:
+        """Sums of ``(x - shift) ** 2`` over all rows, shape (p,)."""
+        return np.asarray(self.squares.sum(axis=0))
+
+    def blocks(self) -> Iterator[tuple[slice, LabelsetStatistics]]:
+        """Go through the features, as many at a time as `max_memory` allows.
+
+        Yields
+        ------
+        slice
+            Which features; all of them where their sums are in memory.
+        LabelsetStatistics
+            Their statistics.
+        """
+        yield slice(0, len(self.feature_names)), self
+
+    def whole(self) -> LabelsetStatistics:
+        """Give the same statistics with all sums and squares in memory.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+        """
+        return self
+
+    @cached_property
     def constant_features(self) -> BoolArray:
         """Marks of the features that are the same in every row, shape (p,)."""
-        sums = np.asarray(self.sums.sum(axis=0))
-        squares = np.asarray(self.squares.sum(axis=0))
+        sums, squares = self.column_sums, self.column_squares
         # Around a shift inside the data a feature that varies keeps nearly all of its squares.
         return np.asarray(squares - sums**2 / self.nobs <= 1e-13 * squares)
+
+    @cached_property
+    def regressors(self) -> Any:
+        """The constant and the labels as rows of a sparse matrix, shape (1 + K, L)."""
+        return sparse.csc_array(np.vstack([np.ones(len(self.counts)), self.patterns.T]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the statistics to one file (numpy's ``.npz``, no pickle).
@@ -406,7 +491,7 @@ class LabelsetStatistics:
         ...     im.LabelsetStatistics.load(f"{folder}/stats.npz")
         LabelsetStatistics(2 rows, 2 labels, 0 features, 2 labelsets)
         """
-        write_arrays(path, _FILE_KIND, *self.to_parts())
+        write_arrays(path, FILE_KIND, *self.to_parts())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelsetStatistics:
@@ -422,7 +507,7 @@ class LabelsetStatistics:
         LabelsetStatistics
             The statistics.
         """
-        return cls.from_parts(*read_arrays(path, _FILE_KIND))
+        return cls.from_parts(*read_arrays(path, FILE_KIND))
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Take the statistics apart for a file.
@@ -473,17 +558,6 @@ class LabelsetStatistics:
         )
 
 
-def _as_shift(given: Any, n_features: int) -> FloatArray:
-    """Check an origin: one number, or one a feature."""
-    try:
-        shift = np.asarray(given, dtype=np.float64)
-        return np.broadcast_to(shift, (n_features,)).copy()
-    except (TypeError, ValueError) as error:
-        raise exc.DataError(
-            f"shift must be a number or one number a feature ({n_features}), but is {given!r}."
-        ) from error
-
-
 def dense(matrix: Any) -> FloatArray:
     """Give an array, whether a matrix is sparse or not.
 
@@ -499,66 +573,3 @@ def dense(matrix: Any) -> FloatArray:
     """
     array: FloatArray = matrix.toarray() if sparse.issparse(matrix) else matrix
     return array
-
-
-def _indicator(codes: IntArray, n_groups: int, weights: FloatArray | None) -> Any:
-    """Make the n_groups × rows matrix whose product with rows sums them within groups."""
-    values = np.ones(len(codes)) if weights is None else weights
-    return sparse.csc_array(
-        (values, codes, np.arange(len(codes) + 1)), shape=(n_groups, len(codes))
-    )
-
-
-def _choose_shift(features: Any) -> FloatArray:
-    """Find a value near the middle of each feature, exact where the feature is constant."""
-    n_rows, n_features = features.shape
-    if sparse.issparse(features):
-        shift = np.zeros(n_features)
-        columns = sparse.csc_array(features)
-        full = np.flatnonzero(np.diff(columns.indptr) == n_rows)
-        sample = columns[:, full].toarray() if len(full) else np.empty((n_rows, 0))
-    else:
-        full = np.arange(n_features)
-        shift = np.empty(n_features)
-        step = max(1, n_rows // _SHIFT_SAMPLE)
-        sample = features[::step]
-    middle = sample.mean(axis=0, dtype=np.float64)
-    alike = (sample == sample[0]).all(axis=0)
-    shift[full] = np.where(alike, sample[0], middle)
-    return shift
-
-
-def _sum_dense(
-    features: Any, codes: IntArray, n_groups: int, weights: FloatArray | None, shift: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    n_rows, n_features = features.shape
-    sums = np.zeros((n_groups, n_features))
-    squares = np.zeros((n_groups, n_features))
-    blocks = list(row_blocks(n_rows, 8 * n_features))
-    buffer = np.empty((blocks[0].stop, n_features))
-    for block in blocks:
-        groups: Any = slice(None)
-        local = codes[block]
-        size = n_groups
-        if n_groups > len(local):
-            # Sum only the groups that occur here, so that many groups do not cost many zeros.
-            groups, local = np.unique(local, return_inverse=True)
-            size = len(groups)
-        pool = _indicator(local, size, None if weights is None else weights[block])
-        values = np.subtract(features[block], shift, out=buffer[: len(local)])
-        sums[groups] += pool @ values
-        np.square(values, out=values)
-        squares[groups] += pool @ values
-    return sums, squares
-
-
-def _sum_sparse(
-    features: Any, codes: IntArray, n_groups: int, weights: FloatArray | None, shift: FloatArray
-) -> tuple[Any, Any]:
-    values = features.astype(np.float64)
-    if shift.any():
-        values.data = values.data - shift[values.indices]
-    pool = _indicator(codes, n_groups, weights)
-    sums = sparse.csr_array(pool @ values)
-    values.data = np.square(values.data)
-    return sums, sparse.csr_array(pool @ values)

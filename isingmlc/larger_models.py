@@ -28,16 +28,21 @@ from scipy.linalg import qr
 from scipy.special import expit, log_expit
 
 from isingmlc.data import BoolArray, FloatArray, IntArray
-from isingmlc.nodewise import _CONVERGED, _ROUNDING, _newton, _proves_overlap, _Solution
+from isingmlc.newton import (
+    CONVERGED,
+    LEAST_MARGIN,
+    ROUNDING,
+    SHORTEST,
+    SLACK,
+    Point,
+    Solution,
+    climb,
+    newton,
+    proves_overlap,
+)
 from isingmlc.score import COLLINEAR
 from isingmlc.separation import settled_rows, shortest_direction
 
-# Loss of likelihood, relative to the null model's, that is put down to rounding.
-_SLACK = 1e-12
-# A Newton step that must be cut to less than this share of itself leads nowhere.
-_SHORTEST = 1e-6
-# Odds against what happened, exp(-margin), do not overflow from here on.
-_LEAST_MARGIN = -700.0
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
 # Singular values and pivots below this share of the largest are zeros: columns are of about unit
@@ -247,7 +252,7 @@ def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatA
     margin = np.repeat(coef[:, n_null:] @ null.multipliers.T, null.sizes, axis=1)
     margin *= x
     margin += np.repeat(coef[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
-    odds = np.exp(-np.maximum(margin, _LEAST_MARGIN, out=margin), out=margin)
+    odds = np.exp(-np.maximum(margin, LEAST_MARGIN, out=margin), out=margin)
     chance = 1 / (1 + odds)
     log_likelihood = np.log(chance)
     residual = odds * chance
@@ -313,7 +318,7 @@ def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerMode
     furthest = np.maximum.reduceat(x**2, null.first, axis=1)
     norms = (null.regressors**2).sum(axis=1) + furthest * (null.multipliers**2).sum(axis=1)
     radius_squared = norms.max(axis=1)
-    slack = _SLACK * abs(null.value)
+    slack = SLACK * abs(null.value)
     coef = np.tile(null.start, (len(x), 1))
     candidate = coef.copy()
     evaluation = _evaluate(null, x, candidate)
@@ -333,13 +338,13 @@ def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerMode
         decrement = (gradient * step).sum(axis=1)
         better = new_gain >= gain[left] - slack
         done = better & (
-            (decrement <= _CONVERGED) | ((previous[left] <= decrement) & (decrement <= _ROUNDING))
+            (decrement <= CONVERGED) | ((previous[left] <= decrement) & (decrement <= ROUNDING))
         )
         variances = np.diagonal(covariance, axis1=1, axis2=2)
         inflation = variances * np.diagonal(information, axis1=1, axis2=2)
         regular = ((inflation > 0) & (inflation < _SINGULAR)).all(axis=1)
         flatness = 4 * radius_squared[left] * variances.sum(axis=1)
-        proved = done & regular & (flatness * np.maximum(decrement, _CONVERGED) <= 1.0)
+        proved = done & regular & (flatness * np.maximum(decrement, CONVERGED) <= 1.0)
         models.record(
             left[proved],
             new_gain[proved],
@@ -351,7 +356,7 @@ def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerMode
         models.step[moved], previous[moved] = step[better], decrement[better]
         length[left] = np.where(better, 1.0, length[left] / 2)
         # What has become too flat for a proof is likely to be separated.
-        hopeful = regular & (flatness * _ROUNDING <= 1.0) & (length[left] > _SHORTEST)
+        hopeful = regular & (flatness * ROUNDING <= 1.0) & (length[left] > SHORTEST)
         left = left[~done & hopeful]
         if not len(left):
             break
@@ -374,7 +379,7 @@ def _inverses(matrices: FloatArray) -> FloatArray:
 
 def _fit_alone(
     null: RowsInPlay, x: FloatArray, kept: BoolArray, step: FloatArray, max_steps: int
-) -> tuple[float, FloatArray | None, _Solution]:
+) -> tuple[float, FloatArray | None, Solution]:
     """Fit one model or its limit; give gain, direction of separation and fit of the rest."""
     codes, x, counts = _distinct_rows(null, x)
     design = _design(null, codes, x)[:, kept]
@@ -383,7 +388,7 @@ def _fit_alone(
     free = design[:, penalty == 0]
     free = free / np.maximum(np.abs(free).max(axis=1, keepdims=True), np.finfo(float).tiny)
 
-    def fit_rest(settled: BoolArray) -> tuple[float, _Solution, bool]:
+    def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
         rest, weights, basis = design[~settled], counts[~settled], np.arange(len(penalty))
         if settled.any():
             values = x[~settled]
@@ -392,13 +397,12 @@ def _fit_alone(
             rest = _design(null, codes[~settled], values)[:, kept]
             basis = _independent(rest, penalty)
             rest = rest[:, basis]
-        happened = np.ones(len(rest), dtype=np.bool_)
-        solution = _newton(rest, happened, weights, max_steps=max_steps, penalty=penalty[basis])
+        solution = newton(rest, weights, max_steps=max_steps, penalty=penalty[basis])
         if not solution.converged:
-            solution = _climb(rest, weights, penalty[basis], max_steps)
+            solution = _climb_flat(rest, weights, penalty[basis], max_steps)
         value = weights @ log_expit(rest @ solution.coef)
         value -= 0.5 * penalty[basis] @ solution.coef**2
-        proved = solution.converged and _proves_overlap(rest, solution)
+        proved = proves_overlap(solution, float((rest**2).sum(axis=1).max(initial=0.0)))
         return float(value) - null.value, solution, proved
 
     # Along a separated direction a Newton step moves each settled row by about one and no other
@@ -410,47 +414,41 @@ def _fit_alone(
         gain, solution, complete = fit_rest(settled)
         if complete:
             return gain, direction, solution
-    settled = settled_rows(free, np.ones(len(free), dtype=np.bool_))
+    settled = settled_rows(free)
     # The programme has tolerances: here, too, a direction must confirm what it says.
     direction = _settling_direction(free, settled)
     gain, solution, _ = fit_rest(settled & (direction is not None))
     return gain, direction, solution
 
 
-def _climb(
+def _climb_flat(
     design: FloatArray, counts: FloatArray, penalty: FloatArray, max_steps: int
-) -> _Solution:
+) -> Solution:
     """Maximise a likelihood that is flat in some directions by steps in the others alone."""
-    coef = np.zeros(design.shape[1])
-    margin = design @ coef
     ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
-    value, previous, steps = float(counts @ log_expit(margin)), np.inf, 0
-    while True:
+
+    def decompose(coef: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         # Square roots of the odds against what happened and of the weights, so that the squares
         # of small numbers need not be told from zero.
-        odds = roots * np.exp(-0.5 * np.maximum(margin, _LEAST_MARGIN))
+        margin = design @ coef
+        odds = roots * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN))
         scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
-        left, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
+        return np.concatenate([odds, -ridge @ coef]), *np.linalg.svd(scaled, full_matrices=False)
+
+    def evaluate(coef: FloatArray) -> Point:
+        pull, left, sizes, axes = decompose(coef)
         steep = sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)
-        along = np.concatenate([odds, -ridge @ coef]) @ left[:, steep]
+        along = pull @ left[:, steep]
+        value = float(counts @ log_expit(design @ coef) - 0.5 * penalty @ coef**2)
         step = (along / sizes[steep]) @ axes[steep]
-        decrement = float(along @ along)
-        done = decrement <= _CONVERGED or previous <= decrement <= _ROUNDING
-        if done or steps >= max_steps:
-            covariance = np.full((len(coef), len(coef)), np.nan)
-            if steep.all():
-                covariance = (axes.T / sizes**2) @ axes
-            return _Solution(coef, covariance, step, steps, converged=done)
-        previous, length = decrement, 1.0
-        while True:
-            candidate = coef + length * step
-            margin = design @ candidate
-            new_value = float(counts @ log_expit(margin) - 0.5 * penalty @ candidate**2)
-            if new_value >= value - _SLACK * abs(value) or length < _SHORTEST:
-                break
-            length /= 2
-        coef, value = candidate, new_value
-        steps += 1
+        return Point(coef, value, step, float(along @ along), (axes.T * sizes**2) @ axes)
+
+    point, steps, converged = climb(evaluate, np.zeros(design.shape[1]), max_steps)
+    _, _, sizes, axes = decompose(point.coef)
+    covariance = np.full((design.shape[1], design.shape[1]), np.nan)
+    if (sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)).all():
+        covariance = (axes.T / sizes**2) @ axes
+    return Solution(point.coef, covariance, point.step, steps, converged)
 
 
 def _is_singular(covariance: FloatArray) -> bool:
@@ -481,8 +479,7 @@ def _settling_direction(design: FloatArray, settled: BoolArray) -> FloatArray | 
         return None
     _, sizes, axes = np.linalg.svd(np.linalg.qr(design[~settled], mode="r"))
     rank = int(np.sum(sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)))
-    happened = np.ones(int(settled.sum()), dtype=np.bool_)
-    return shortest_direction(design[settled], happened, axes[rank:].T)
+    return shortest_direction(design[settled], axes[rank:].T)
 
 
 def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:

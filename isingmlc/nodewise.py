@@ -9,16 +9,16 @@ rank. Ridge and Firth penalties keep everything finite instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.linalg import lapack
-from scipy.special import expit, log_expit
-from threadpoolctl import ThreadpoolController
+from scipy.special import expit, log_expit, xlogy
 
 from isingmlc.arguments import check_option
 from isingmlc.data import BoolArray, FloatArray, IntArray, row_blocks
+from isingmlc.label_newton import PairSums, newton_together
+from isingmlc.newton import Solution, firth_newton, proves_overlap, thread_pools
 from isingmlc.separation import (
     Columns,
     independent_columns,
@@ -29,17 +29,15 @@ from isingmlc.separation import (
 
 METHODS = ("mle", "ridge", "firth")
 
-# Squared Newton decrement at which a fit has converged; on very large counts rounding may stop
-# it a little earlier.
-_CONVERGED = 1e-18
-_ROUNDING = 1e-12
-# Squared decrement below which Firth's objective is concave enough for its exact curvature.
-_NEAR = 1.0
-# Newton squares its error near a finite maximum; a decrement that has not begun to collapse
-# after so many steps (fewer from a good start) is taken for a sign of separation.
+# Steps after which a fit that does not collapse is looked at for separation, fewer from a good
+# start, and after which a guess is tried in any case.
 _PATIENCE = 5
 _PATIENCE_WARM = 2
-_COLLAPSE = 0.1
+_LONGEST = 10
+# Along a separated direction a Newton step moves the margins of settled rows by about one, if
+# several directions share them by less, and no other row.
+_SETTLING = 0.2
+_QUIET = 0.1
 # Guesses at what is separated before the linear programme is asked.
 _GUESSES = 3
 
@@ -151,17 +149,6 @@ def _touches(design: FloatArray, directions: FloatArray) -> BoolArray:
     return np.asarray((np.abs(design @ directions) > 1e-9).any(axis=1))
 
 
-@dataclass(frozen=True)
-class _Solution:
-    """Where an iteration stopped."""
-
-    coef: FloatArray
-    covariance: FloatArray
-    step: FloatArray
-    steps: int
-    converged: bool
-
-
 def fit_nodes(
     patterns: BoolArray, counts: FloatArray, settings: FitSettings
 ) -> tuple[NodeFit, ...]:
@@ -191,32 +178,22 @@ def fit_nodes(
     """
     check_option("method", settings.method, METHODS)
     design = np.column_stack([np.ones(len(patterns)), patterns])
-    gram = design.T @ design
-    first = 0 if settings.intercept else 1
-    whole = independent_columns(gram[first:, first:])
-    constant = np.ptp(patterns.astype(np.int8), axis=0) == 0
     # These matrices are small: more threads only get in each other's way.
-    with _thread_pools().limit(limits=1, user_api="blas"):
-        in_play, directions = peel(patterns, settings.intercept)
-        fits = []
-        for label in range(patterns.shape[1]):
-            columns = np.delete(np.arange(first, len(gram)), label + 1 - first)
-            free = np.zeros((len(gram), 0))
-            if len(whole.dropped) and settings.method != "ridge":
-                chosen = whole.without(label + 1 - first)
-                if chosen is None:
-                    chosen = independent_columns(gram[np.ix_(columns, columns)])
-                free = np.zeros((len(gram), len(chosen.dropped)))
-                free[columns] = chosen.null_space
-                columns = columns[chosen.kept]
-            # The ridge penalty leaves the constant free: alone it still settles a constant label.
-            settles = settings.method == "ridge" and settings.intercept and constant[label]
-            problem = _Problem(label, design, columns, free, counts, settings)
-            if settings.method == "mle" or settles:
-                fits.append(_fit_limit(problem, in_play[label], directions[label]))
-            else:
-                fits.append(_fit_penalised(problem))
-    return tuple(fits)
+    with thread_pools().limit(limits=1, user_api="blas"):
+        table = _Table(design, PairSums(design), np.where(patterns.T, 1.0, -1.0), counts)
+        nodes = _begin(table, settings)
+        if settings.method == "firth":
+            for node in nodes:
+                regressors = table.regressors(node)
+                _learn(table, node, firth_newton(regressors, counts, settings.max_iter))
+        else:
+            penalty = None
+            if settings.method == "ridge":
+                penalty = np.full(design.shape[1], settings.alpha)
+                penalty[0] = 0.0
+            for block in row_blocks(len(nodes), 8 * len(counts)):
+                _find_limits(table, nodes[block], settings.max_iter, penalty)
+    return _collect(table, nodes, settings)
 
 
 def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...], ...]:
@@ -258,325 +235,208 @@ def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...],
     return tuple(tuple(sorted(others)) for others in related)
 
 
-@cache
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 @dataclass(frozen=True)
-class _Problem:
-    """The regression of one label: `design` holds a constant and all labels."""
+class _Table:
+    """What the models of all labels share: `design` holds a constant and all labels."""
+
+    design: FloatArray
+    pairs: PairSums
+    signs: FloatArray
+    counts: FloatArray
+
+    @cached_property
+    def radius_squared(self) -> float:
+        """The largest number of columns that a row carries, the square of its length."""
+        return float(self.design.sum(axis=1).max())
+
+    def regressors(self, node: _Node) -> FloatArray:
+        """Give the signed regressors of a label in the rows in play."""
+        regressors = self.design[node.in_play][:, node.columns]
+        regressors *= self.signs[node.label, node.in_play, None]
+        return regressors
+
+
+@dataclass
+class _Node:
+    """The model of one label on its way to a fit; `is_final` if nothing more can be settled."""
 
     label: int
-    design: FloatArray
     columns: IntArray
     aliased: FloatArray
-    counts: FloatArray
-    settings: FitSettings
+    in_play: BoolArray
+    directions: list[FloatArray]
+    chosen: Columns
+    is_final: bool
+    start: FloatArray = field(default_factory=lambda: np.zeros(0))
+    steps: int = 0
+    guesses: int = 0
+    solution: Solution | None = None
 
     @property
-    def outcome(self) -> BoolArray:
-        """The label that is explained."""
-        return self.design[:, self.label + 1] > 0
-
-    def solved(
-        self,
-        *,
-        basis: IntArray,
-        solution: _Solution,
-        estimable: IntArray,
-        directions: list[FloatArray],
-        unidentified: FloatArray,
-        in_play: BoolArray,
-        steps: int,
-    ) -> NodeFit:
-        """Put a fit together from the solution on the rows in play."""
-        size = self.design.shape[1]
-        outcome = self.outcome
-        eta = self.design[np.ix_(in_play, basis)] @ solution.coef
-        probability = outcome.astype(np.float64)
-        probability[in_play] = expit(eta)
-        coef, bse = np.full(size, np.nan), np.full(size, np.nan)
-        finite = np.zeros(size, dtype=np.bool_)
-        finite[basis[estimable]] = True
-        coef[basis[estimable]] = solution.coef[estimable]
-        bse[basis[estimable]] = np.sqrt(np.diag(solution.covariance))[estimable]
-        for direction in directions[::-1]:
-            running = (direction != 0) & ~finite
-            coef[running] = np.copysign(np.inf, direction[running])
-        return NodeFit(
-            label=self.label,
-            coef=coef,
-            bse=bse,
-            basis=basis,
-            basis_coef=solution.coef,
-            covariance=solution.covariance,
-            directions=np.array(directions).reshape(len(directions), size),
-            aliased=self.aliased,
-            unidentified=unidentified,
-            in_play=in_play,
-            probability=probability,
-            llf=float(self.counts[in_play] @ _log_likelihood(eta, outcome[in_play])),
-            llf_null=_null_log_likelihood(outcome, self.counts, self.settings.intercept),
-            iterations=steps,
-            converged=solution.converged,
-        )
+    def basis(self) -> IntArray:
+        """The columns that the fit is made with."""
+        return self.columns[self.chosen.kept]
 
 
-def _fit_limit(problem: _Problem, in_play: BoolArray, directions: list[FloatArray]) -> NodeFit:
-    """Fit by maximum likelihood, or its limit where the label is separated."""
-    design, columns, counts = problem.design, problem.columns, problem.counts
-    outcome, settings = problem.outcome, problem.settings
-    size = design.shape[1]
-    start: FloatArray | None = None
-    steps = guesses = 0
-    all_settled = False
-    chosen = _rank(design[np.ix_(in_play, columns)])
-    while True:
-        basis = columns[chosen.kept]
-        inner, result = design[np.ix_(in_play, basis)], outcome[in_play]
-        solution = _newton(
-            inner,
-            result,
-            counts[in_play],
-            start=None if start is None else chosen.carry_over(start[columns]),
-            max_steps=settings.max_iter - steps,
-            patience=np.inf if all_settled else _PATIENCE if start is None else _PATIENCE_WARM,
-        )
-        steps += solution.steps
-        if all_settled or (solution.converged and _proves_overlap(inner, solution)):
-            break
-        start = np.zeros(size)
-        start[basis] = solution.coef
-        # Along a separated direction a Newton step moves each settled row by about one and no
-        # other row; such a guess is checked, and only where it fails a programme is solved.
-        guesses += 1
-        if guesses <= _GUESSES:
-            settled = np.where(result, 1.0, -1.0) * (inner @ solution.step) > 0.5
+def _begin(table: _Table, settings: FitSettings) -> list[_Node]:
+    """Choose columns for the models of all labels, and settle by counting."""
+    patterns = table.design[:, 1:] > 0
+    size = table.design.shape[1]
+    first = 0 if settings.intercept else 1
+    gram = table.design.T @ table.design
+    whole = independent_columns(gram[first:, first:])
+    constant = np.asarray(patterns.all(axis=0) | ~patterns.any(axis=0))
+    in_play, directions = peel(patterns, settings.intercept)
+    sums = table.pairs.under(in_play.astype(np.float64))
+    nodes = []
+    for label in range(size - 1):
+        columns = np.arange(first, size)
+        columns = columns[columns != label + 1]
+        aliased = np.zeros((size, 0))
+        if len(whole.dropped) and settings.method != "ridge":
+            chosen = whole.without(label + 1 - first)
+            if chosen is None:
+                chosen = independent_columns(gram[np.ix_(columns, columns)])
+            aliased = _spread(chosen.null_space, columns, size)
+            columns = columns[chosen.kept]
+        # The ridge penalty leaves the constant free: alone it still settles a constant label.
+        settles = settings.method == "ridge" and settings.intercept and constant[label]
+        if settings.method == "mle" or settles:
+            chosen = _rank(sums[label][table.pairs.place[columns[:, None], columns]])
+            rows, settling = in_play[label], directions[label]
         else:
-            settled = settled_rows(inner, result)
-            all_settled = True
-        if not settled.any():
-            continue
-        remaining = in_play.copy()
-        remaining[np.flatnonzero(in_play)[settled]] = False
-        rest = _rank(design[np.ix_(remaining, columns)])
-        regressors = design[np.ix_(in_play & ~remaining, columns)]
-        direction = shortest_direction(regressors, result[settled], rest.null_space)
-        if direction is not None:
-            directions.append(np.zeros(size))
-            directions[-1][columns] = direction
-            in_play, chosen = remaining, rest
-    unidentified = np.zeros((size, len(chosen.dropped)))
-    unidentified[columns] = chosen.null_space
-    return problem.solved(
-        basis=basis,
-        solution=solution,
-        estimable=chosen.estimable,
-        directions=directions,
-        unidentified=unidentified,
-        in_play=in_play,
-        steps=steps,
-    )
+            chosen = Columns.all_of(len(columns))
+            rows, settling = np.ones(len(patterns), dtype=np.bool_), []
+        is_final = settings.method != "mle"
+        nodes.append(_Node(label, columns, aliased, rows, settling, chosen, is_final))
+    return nodes
 
 
-def _fit_penalised(problem: _Problem) -> NodeFit:
-    """Fit with a ridge or Firth penalty: finite, so nothing is settled."""
-    columns, counts, settings = problem.columns, problem.counts, problem.settings
-    inner, outcome = problem.design[:, columns], problem.outcome
-    if settings.method == "firth":
-        solution = _firth_newton(inner, outcome, counts, settings.max_iter)
+def _find_limits(
+    table: _Table, nodes: list[_Node], max_iter: int, penalty: FloatArray | None
+) -> None:
+    """Fit by maximum likelihood, or its limit where labels are separated."""
+    start: FloatArray | None = None
+    while nodes:
+        solutions = newton_together(
+            table.pairs,
+            table.signs[[node.label for node in nodes]],
+            table.counts * np.array([node.in_play for node in nodes]),
+            [node.basis for node in nodes],
+            start=start,
+            max_steps=[max_iter - node.steps for node in nodes],
+            penalty=penalty,
+            patience=_PATIENCE if start is None else _PATIENCE_WARM,
+            gives_up=partial(_looks_separated, table, nodes),
+        )
+        for node, solution in zip(nodes, solutions, strict=True):
+            _learn(table, node, solution)
+        nodes = [node for node in nodes if node.solution is None]
+        start = np.array([node.start for node in nodes])
+
+
+def _looks_separated(
+    table: _Table, nodes: list[_Node], order: int, step: FloatArray, steps: int
+) -> bool:
+    """Tell whether a step shows which rows are settled, so that a guess should be tried."""
+    node = nodes[order]
+    if node.is_final:
+        return False
+    moves = _moves(table, node, step)
+    settling = moves > _SETTLING
+    is_clear = settling.any() and (settling | (np.abs(moves) <= _QUIET)).all()
+    return bool(is_clear or steps >= _LONGEST)
+
+
+def _learn(table: _Table, node: _Node, solution: Solution) -> None:
+    """Take a solution for the limit, or settle rows that it shows to be separated."""
+    node.steps += solution.steps
+    if node.is_final or proves_overlap(solution, table.radius_squared):
+        node.solution = solution
+        return
+    coef = _spread(solution.coef, node.chosen.kept, len(node.columns))
+    # A guess is checked, and only where guesses fail a programme is solved.
+    node.guesses += 1
+    regressors = table.regressors(node)
+    if node.guesses <= _GUESSES:
+        settled = _moves(table, node, solution.step) > _SETTLING
     else:
-        penalty = np.where(columns == 0, 0.0, settings.alpha)
-        solution = _newton(inner, outcome, counts, max_steps=settings.max_iter, penalty=penalty)
-    return problem.solved(
-        basis=columns,
-        solution=solution,
-        estimable=np.arange(len(columns)),
-        directions=[],
-        unidentified=np.zeros((problem.design.shape[1], 0)),
-        in_play=np.ones(len(outcome), dtype=np.bool_),
-        steps=solution.steps,
-    )
+        settled = settled_rows(regressors[:, node.chosen.kept])
+        node.is_final = True
+    if settled.any():
+        remaining = regressors[~settled]
+        rest = _rank(remaining.T @ remaining)
+        direction = shortest_direction(regressors[settled], rest.null_space)
+        if direction is not None:
+            node.directions.append(_spread(direction, node.columns, table.design.shape[1]))
+            node.in_play = node.in_play.copy()
+            node.in_play[node.in_play] = ~settled
+            node.chosen = rest
+    node.start = _spread(node.chosen.carry_over(coef), node.basis, table.design.shape[1])
 
 
-def _rank(regressors: FloatArray) -> Columns:
-    return independent_columns(regressors.T @ regressors, in_order=False)
+def _moves(table: _Table, node: _Node, step: FloatArray) -> FloatArray:
+    """Give how much a step moves the margins of the rows in play."""
+    whole = _spread(step, node.basis, table.design.shape[1])
+    moves: FloatArray = (table.signs[node.label] * (table.design @ whole))[node.in_play]
+    return moves
 
 
-def _newton(
-    design: FloatArray,
-    outcome: BoolArray,
-    counts: FloatArray,
-    *,
-    start: FloatArray | None = None,
-    max_steps: int,
-    penalty: FloatArray | None = None,
-    patience: float = np.inf,
-) -> _Solution:
-    """Maximise the (ridge-penalised) likelihood; stop where it stalls after `patience` steps."""
-    if penalty is None:
-        penalty = np.zeros(design.shape[1])
-    ridge = np.diag(penalty)
-    steps = 0
-    if start is None:
-        start = _first_step(design, outcome, counts, ridge)
-        steps = 1
-
-    # With the sign of the outcome, expit of the linear predictor is what happened to happen.
-    signed = np.where(outcome, 1.0, -1.0)[:, None] * design
-
-    def objective(coef: FloatArray, margin: FloatArray) -> float:
-        return float(counts @ log_expit(margin) - 0.5 * coef @ (penalty * coef))
-
-    coef, margin = start, signed @ start
-    value = objective(coef, margin)
-    previous = np.inf
-    while True:
-        surprise = expit(-margin)
-        weights = counts * surprise * (1 - surprise)
-        gradient = (counts * surprise) @ signed - penalty * coef
-        covariance = _inverse((signed.T * weights) @ signed + ridge)
-        if covariance is None:
-            unknown = np.full_like(ridge, np.nan)
-            return _Solution(coef, unknown, np.zeros_like(coef), steps, converged=False)
-        step = covariance @ gradient
-        decrement = float(gradient @ step)
-        if decrement <= _CONVERGED or previous <= decrement <= _ROUNDING:
-            return _Solution(coef, covariance, step, steps, converged=True)
-        stalls = steps >= patience and decrement > _COLLAPSE * previous
-        if steps >= max_steps or stalls:
-            return _Solution(coef, covariance, step, steps, converged=False)
-        previous = decrement
-        length = 1.0
-        while True:
-            candidate = coef + length * step
-            new_margin = signed @ candidate
-            new_value = objective(candidate, new_margin)
-            if new_value >= value - 1e-12 * abs(value) or length < 1e-6:
-                break
-            length /= 2
-        coef, margin, value = candidate, new_margin, new_value
-        steps += 1
+def _spread(values: FloatArray, places: IntArray, size: int) -> FloatArray:
+    """Put values where they belong among `size` of them, the others being zero."""
+    whole = np.zeros((size, *values.shape[1:]))
+    whole[places] = values
+    return whole
 
 
-def _first_step(
-    design: FloatArray, outcome: BoolArray, counts: FloatArray, ridge: FloatArray
-) -> FloatArray:
-    """Take the first scoring step from probabilities of 1/4 and 3/4, as R's ``glm`` does."""
-    weight = 3 / 16
-    response = np.where(outcome, 1.0, -1.0) * (np.log(3) + 0.25 / weight)
-    scaled = design.T * (weight * counts)
-    information = scaled @ design + ridge
-    return np.asarray(np.linalg.solve(information, scaled @ response))
+def _rank(gram: FloatArray) -> Columns:
+    return independent_columns(gram, in_order=False)
 
 
-def _proves_overlap(design: FloatArray, solution: _Solution) -> bool:
-    r"""Tell whether a converged fit shows that nothing is separated.
-
-    The logistic likelihood is self-concordant with constant :math:`R = \max_i \|z_i\|`, so a
-    Newton decrement :math:`\nu \le \sqrt{\lambda_{min}} / (2R)` proves that a finite maximum
-    exists (Bach, 2010, *Electronic Journal of Statistics* 4, proposition 2). The decrement is
-    below its tolerance here, and :math:`1 / tr(\Sigma) \le \lambda_{min}`.
-    """
-    if not design.size:
-        return True
-    radius_squared = float((design**2).sum(axis=1).max())
-    return bool(4 * radius_squared * np.trace(solution.covariance) * _CONVERGED <= 1.0)
-
-
-def _firth_newton(
-    design: FloatArray, outcome: BoolArray, counts: FloatArray, max_steps: int
-) -> _Solution:
-    r"""Maximise the likelihood with Jeffreys' prior by Newton steps with halving.
-
-    The score is :math:`Z'(N(y - p) + h(1/2 - p))`, h the leverages (Firth, 1993, *Biometrika*
-    80).
-    """
-    coef = np.zeros(design.shape[1])
-    value, previous, steps = -np.inf, np.inf, 0
-    step, length = np.zeros_like(coef), 1.0
-    while True:
-        candidate = coef + length * step
-        eta = design @ candidate
-        probability = expit(eta)
-        variance = probability * expit(-eta)
-        information = design.T @ ((counts * variance)[:, None] * design)
-        covariance = _inverse(information)
-        new_value = -np.inf
-        if covariance is not None:
-            log_determinant = float(np.linalg.slogdet(information)[1])
-            new_value = float(counts @ _log_likelihood(eta, outcome)) + 0.5 * log_determinant
-        if new_value < value - 1e-10 * abs(value) and length > 1e-6:
-            length /= 2
-            continue
-        if covariance is None:
-            unknown = np.full_like(information, np.nan)
-            return _Solution(coef, unknown, step, steps, converged=False)
-        coef, value, length = candidate, new_value, 1.0
-        leverage = counts * variance * ((design @ covariance) * design).sum(axis=1)
-        score = design.T @ (counts * (outcome - probability) + leverage * (0.5 - probability))
-        # The score is that of data with h/2 more rows of each outcome: step with their
-        # information, and with the exact curvature near the maximum.
-        weights = (counts + leverage) * variance
-        step = np.linalg.solve(design.T @ (weights[:, None] * design), score)
-        if score @ step <= _NEAR:
-            curvature = _inverse(
-                _firth_curvature(design, counts, probability, variance, covariance, leverage)
+def _collect(table: _Table, nodes: list[_Node], settings: FitSettings) -> tuple[NodeFit, ...]:
+    """Put the fits of all labels together."""
+    size = table.design.shape[1]
+    values = np.zeros((len(nodes), size))
+    for node in nodes:
+        assert node.solution is not None
+        values[node.label, node.basis] = node.solution.coef
+    in_play = np.array([node.in_play for node in nodes])
+    eta = values @ table.design.T
+    probability = np.where(in_play, expit(eta), table.signs > 0)
+    llf = (in_play * log_expit(table.signs * eta)) @ table.counts
+    total, positives = table.counts.sum(), (table.signs > 0) @ table.counts
+    llf_null = np.full(len(nodes), -total * np.log(2))
+    if settings.intercept:
+        negatives = total - positives
+        llf_null = xlogy(positives, positives / total) + xlogy(negatives, negatives / total)
+    fits = []
+    for node in nodes:
+        chosen, solution, basis = node.chosen, node.solution, node.basis
+        assert solution is not None
+        estimable = chosen.estimable
+        coef, bse = np.full((2, size), np.nan)
+        coef[basis[estimable]] = solution.coef[estimable]
+        bse[basis[estimable]] = np.sqrt(solution.covariance.diagonal()[estimable])
+        for direction in node.directions[::-1]:
+            running = (direction != 0) & ~np.isfinite(coef)
+            coef[running] = np.copysign(np.inf, direction[running])
+        fits.append(
+            NodeFit(
+                label=node.label,
+                coef=coef,
+                bse=bse,
+                basis=basis,
+                basis_coef=solution.coef,
+                covariance=solution.covariance,
+                directions=np.array(node.directions).reshape(-1, size),
+                aliased=node.aliased,
+                unidentified=_spread(chosen.null_space, node.columns, size),
+                in_play=node.in_play,
+                probability=probability[node.label],
+                llf=float(llf[node.label]),
+                llf_null=float(llf_null[node.label]),
+                iterations=node.steps,
+                converged=solution.converged,
             )
-            step = step if curvature is None else curvature @ score
-        decrement = float(score @ step)
-        if decrement <= _CONVERGED or previous <= decrement <= _ROUNDING:
-            return _Solution(coef, covariance, step, steps, converged=True)
-        if steps >= max_steps:
-            return _Solution(coef, covariance, step, steps, converged=False)
-        previous = decrement
-        steps += 1
-
-
-def _firth_curvature(
-    design: FloatArray,
-    counts: FloatArray,
-    probability: FloatArray,
-    variance: FloatArray,
-    covariance: FloatArray,
-    leverage: FloatArray,
-) -> FloatArray:
-    """Give minus the second derivative of the likelihood with Jeffreys' prior."""
-    slope = 1 - 2 * probability
-    weights = counts * variance - 0.5 * leverage * (slope**2 - 2 * variance)
-    curvature: FloatArray = design.T @ (weights[:, None] * design)
-    scaled = (counts * variance * slope)[:, None] * design
-    for block in row_blocks(len(design), 8 * len(design)):
-        kernel = np.square(design[block] @ covariance @ design.T)
-        curvature += 0.5 * scaled[block].T @ (kernel @ scaled)
-    return curvature
-
-
-def _inverse(information: FloatArray) -> FloatArray | None:
-    """Invert a positive definite matrix; None where it is not one to working precision."""
-    if not len(information):
-        return information
-    factor, failed = lapack.dpotrf(information, lower=1)
-    if failed:
-        return None
-    lower, failed = lapack.dpotri(factor, lower=1)
-    if failed:
-        return None
-    inverse: FloatArray = lower + lower.T
-    inverse.flat[:: len(inverse) + 1] /= 2
-    return inverse
-
-
-def _log_likelihood(eta: FloatArray, outcome: BoolArray) -> FloatArray:
-    return np.asarray(log_expit(np.where(outcome, eta, -eta)))
-
-
-def _null_log_likelihood(outcome: BoolArray, counts: FloatArray, intercept: bool) -> float:
-    total = float(counts.sum())
-    positives = float(counts @ outcome)
-    if not intercept:
-        return -total * float(np.log(2))
-    shares = np.array([positives, total - positives])
-    shares = shares[shares > 0]
-    return float(shares @ np.log(shares / total))
+        )
+    return tuple(fits)

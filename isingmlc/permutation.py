@@ -12,7 +12,8 @@ from isingmlc import exceptions as exc
 from isingmlc.arguments import RandomState, make_generator
 from isingmlc.data import FloatArray, IntArray, ModelData
 from isingmlc.edge_tests import EdgeTests, GivenPvalues
-from isingmlc.labelsets import LabelsetStatistics, dense, find_labelsets
+from isingmlc.groups import find_labelsets
+from isingmlc.labelsets import LabelsetStatistics, dense
 from isingmlc.score import NullModel, plain_scores
 
 # Statistics of permuted data are computed in pieces of about this size.

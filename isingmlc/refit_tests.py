@@ -11,7 +11,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
 from isingmlc.edge_tests import EdgeArrays, EdgeTests
-from isingmlc.labelsets import find_labelsets
+from isingmlc.groups import find_labelsets
 from isingmlc.nodewise import NodeFit
 from isingmlc.pvalues import chi2_sf
 from isingmlc.refits import refit_edges

@@ -20,7 +20,8 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.data import BLOCK_BYTES, BoolArray, FloatArray, IntArray, ModelData
 from isingmlc.larger_models import LargerModels, RowsInPlay, fit_larger_models
-from isingmlc.nodewise import FitSettings, NodeFit, _thread_pools
+from isingmlc.newton import thread_pools
+from isingmlc.nodewise import FitSettings, NodeFit
 from isingmlc.separation import independent_columns
 
 
@@ -132,7 +133,7 @@ def refit_edges(
     Examples
     --------
     >>> import isingmlc as im
-    >>> from isingmlc.labelsets import find_labelsets
+    >>> from isingmlc.groups import find_labelsets
     >>> example = im.datasets.load_example()
     >>> res = im.IsingModel(example.labels, example.features).fit()
     >>> patterns, codes = find_labelsets(res.model.data.packed_labels, 6)
@@ -177,7 +178,7 @@ def refit_edges(
     reason = np.broadcast_to(reasons, shape).copy()
     n_failed = 0
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
-    with _thread_pools().limit(limits=1, user_api="blas"):
+    with thread_pools().limit(limits=1, user_api="blas"):
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
             delayed(_fit_piece)(source, fit, wanted[piece]) for fit, piece in pieces
         )

@@ -13,8 +13,10 @@ column with sums S and squares Q within labelsets is
 At a maximum of the likelihood g vanishes; under a penalty it is the penalty's own gradient, and A
 carries the penalty. The weights w then overstate how much the residuals vary (where a label is
 certain, a penalised model still says it is not), so the variance is taken from the residuals
-themselves: :math:`\sum_i e_i^2 (x_i - c_i)^2` with :math:`c = z'A^{-1}B`, which is
-:math:`\sum_g e_g^2 (Q_g - 2 c_g S_g + N_g c_g^2)` on labelsets.
+themselves: :math:`\sum_i \tilde e_i^2 (x_i - c_i)^2` with :math:`c = z'A^{-1}B`, which is
+:math:`\sum_g \tilde e_g^2 (Q_g - 2 c_g S_g + N_g c_g^2)` on labelsets. What the penalty adds to the
+residuals does not vary, and is left out of them: :math:`\tilde e = e - w z'A^{-1}g`, which are to
+first order those after a Newton step towards the maximum without penalty.
 
 A feature x has the S and Q of `LabelsetStatistics`. Its product with a label s has
 :math:`y_{gs} S_g` and :math:`y_{gs} Q_g`, so it needs no other data.
@@ -48,63 +50,47 @@ class NullModel:
     ----------
     label : int
         The label.
+    stats : LabelsetStatistics
+        What it was fitted to.
     rows : ndarray of int
-        Labelsets at which it is not certain.
-    probability, residual, weight, counts : ndarray, shape (L,)
-        p, e, w and N at all labelsets; residuals and weights are zero where the label is certain.
-    regressors : csc_array, shape (1 + K, L)
-        The constant and all labels, sparse as labels are.
+        Labelsets at which the label is not certain.
+    probability, weight : ndarray, shape (L,)
+        p and w at all labelsets; weights are zero where the label is certain.
     basis : ndarray of int, shape (m,)
-        Which of them are regressors of this label.
+        Which of the constant and all labels are regressors of this label.
     factor : ndarray, shape (m, m)
         F with :math:`FF' = A^{-1}`; then :math:`B'A^{-1}B` is the square of :math:`F'B`.
     effective : ndarray, shape (L,)
         :math:`e - w z'A^{-1}g`, of which scores are the products with sums; e itself at a maximum
-        of the likelihood.
+        of the likelihood, zero where the label is certain.
     penalised : bool
         Whether variances are taken from the residuals.
     """
 
     label: int
+    stats: LabelsetStatistics
     rows: IntArray
     probability: FloatArray
-    residual: FloatArray
     weight: FloatArray
-    counts: FloatArray
-    regressors: Any
     basis: IntArray
     factor: FloatArray
     effective: FloatArray
     penalised: bool
 
-    @classmethod
-    def of(
-        cls, stats: LabelsetStatistics, regressors: Any, fit: NodeFit, penalised: bool
-    ) -> NullModel:
-        """Take what is needed from a fit; `regressors` is what `sparse_regressors` gives."""
-        residual = np.where(fit.in_play, stats.patterns[:, fit.label] - fit.probability, 0.0)
-        weight = np.where(fit.in_play, fit.probability * (1 - fit.probability), 0.0)
-        factor = fit.covariance
-        if len(fit.basis):
-            factor = np.asarray(np.linalg.cholesky(fit.covariance))
-        return cls(
-            label=fit.label,
-            rows=np.flatnonzero(fit.in_play),
-            probability=fit.probability,
-            residual=residual,
-            weight=weight,
-            counts=stats.counts,
-            regressors=regressors,
-            basis=fit.basis,
-            factor=factor,
-            effective=effective_residual(stats, regressors, fit) if penalised else residual,
-            penalised=penalised,
-        )
+    @cached_property
+    def noise(self) -> FloatArray:
+        """How much residuals vary: the weights, or their own squares under a penalty."""
+        return self.effective**2 if self.penalised else self.weight
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """What variances are measured by: the noise, where it is more than rounding."""
+        return np.maximum(self.noise, COLLINEAR * self.weight)
 
     @cached_property
     def _cross(self) -> Any:
         """The regressors times the weights, for one label: only the numbers change."""
-        pattern = self.regressors
+        pattern = self.stats.regressors
         values = np.repeat(self.weight, np.diff(pattern.indptr))
         return sparse.csc_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
 
@@ -122,15 +108,53 @@ class NullModel:
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
 
 
-def effective_residual(stats: LabelsetStatistics, regressors: Any, fit: NodeFit) -> FloatArray:
+def null_models(
+    stats: LabelsetStatistics, fits: Sequence[NodeFit], penalised: bool
+) -> list[NullModel]:
+    """Take what score tests need from the fits of some labels.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    fits : sequence of NodeFit
+        The fits.
+    penalised : bool
+        Whether the fits are penalised.
+
+    Returns
+    -------
+    list of NullModel
+        One a fit.
+    """
+    # A certain label has a probability of 0 or 1, so residual and weight vanish there.
+    probability = np.array([fit.probability for fit in fits]).reshape(len(fits), len(stats.counts))
+    residual = stats.patterns.T[[fit.label for fit in fits]] - probability
+    weight = probability * (1 - probability)
+    effective = [effective_residual(stats, fit) for fit in fits] if penalised else residual
+    return [
+        NullModel(
+            label=fit.label,
+            stats=stats,
+            rows=np.flatnonzero(fit.in_play),
+            probability=fit.probability,
+            weight=weight[at],
+            basis=fit.basis,
+            factor=np.asarray(np.linalg.cholesky(fit.covariance)),
+            effective=effective[at],
+            penalised=penalised,
+        )
+        for at, fit in enumerate(fits)
+    ]
+
+
+def effective_residual(stats: LabelsetStatistics, fit: NodeFit) -> FloatArray:
     """Take the penalty's own gradient out of the residuals of a penalised fit.
 
     Parameters
     ----------
     stats : LabelsetStatistics
         The statistics.
-    regressors : csc_array, shape (1 + K, L)
-        What `sparse_regressors` gives.
     fit : NodeFit
         The fit.
 
@@ -139,29 +163,13 @@ def effective_residual(stats: LabelsetStatistics, regressors: Any, fit: NodeFit)
     ndarray, shape (L,)
         :math:`e - w z'A^{-1}g`; zero everywhere where the regressors leave nothing to test.
     """
-    residual = np.where(fit.in_play, stats.patterns[:, fit.label] - fit.probability, 0.0)
-    weight = np.where(fit.in_play, fit.probability * (1 - fit.probability), 0.0)
+    regressors = stats.regressors
+    residual = stats.patterns[:, fit.label] - fit.probability
+    weight = fit.probability * (1 - fit.probability)
     gradient = (regressors @ (stats.counts * residual))[fit.basis]
     step = np.zeros(regressors.shape[0])
     step[fit.basis] = fit.covariance @ gradient
     return np.asarray(residual - weight * (regressors.T @ step))
-
-
-def sparse_regressors(stats: LabelsetStatistics) -> Any:
-    """Give the constant and the labels as rows of a sparse matrix.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    csc_array, shape (1 + K, L)
-        The regressors of all label models, at all labelsets.
-    """
-    ones = np.ones((1, len(stats.counts)))
-    return sparse.csc_array(np.vstack([ones, stats.patterns.T]))
 
 
 @dataclass(frozen=True)
@@ -174,18 +182,19 @@ class Scores:
         :math:`s - B'A^{-1}g`.
     variance : ndarray
         :math:`D - B'A^{-1}B`.
-    total : ndarray
-        D, the scale of the variance.
+    scale : ndarray
+        What the variance is measured by: D, or under a penalty the like of it with squared
+        residuals.
     """
 
     score: FloatArray
     variance: FloatArray
-    total: FloatArray
+    scale: FloatArray
 
     @property
     def collinear(self) -> Any:
         """Columns without variance of their own."""
-        return self.variance <= COLLINEAR * self.total
+        return self.variance <= COLLINEAR * self.scale
 
     def statistic(self) -> FloatArray:
         """Give the score statistics; NaN where nothing is left to test."""
@@ -195,11 +204,7 @@ class Scores:
 
 
 def plain_scores(
-    nulls: Sequence[NullModel],
-    patterns: BoolArray,
-    sums: Any,
-    squares: Any,
-    rows: IntArray | None = None,
+    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any
 ) -> Scores:
     """Scores of all columns for all labels.
 
@@ -209,47 +214,66 @@ def plain_scores(
         The fits of the labels.
     patterns : ndarray of bool, shape (L, K)
         The labelsets.
-    sums, squares : ndarray or csr_array, shape (L, columns) or (len(rows), columns)
+    sums, squares : ndarray or csr_array, shape (L, columns)
         Sums and squares within labelsets.
-    rows : ndarray of int, optional
-        Labelsets outside which all columns are zero, where sums and squares are given for these
-        only.
 
     Returns
     -------
     Scores
         Arrays of labels × columns.
     """
-    if rows is None:
-        rows = np.arange(len(patterns))
+    weights = np.array([null.weight for null in nulls]).reshape(len(nulls), len(patterns))
+    effective = np.array([null.effective for null in nulls]).reshape(weights.shape)
     n_columns = sums.shape[1]
-    weights = np.array([null.weight[rows] for null in nulls]).reshape(len(nulls), len(rows))
-    effective = np.array([null.effective[rows] for null in nulls]).reshape(weights.shape)
-    total = np.asarray(weights @ squares)
+    total, scale = _totals(nulls, squares)
     variance = np.zeros(total.shape)
     # The constant is carried by all labelsets; regressors that none carries are left out.
-    carriers = [np.arange(len(rows)), *(np.flatnonzero(column) for column in patterns[rows].T)]
+    rows = np.arange(len(patterns))
+    carriers = [rows, *(np.flatnonzero(column) for column in patterns.T)]
     carried = np.array([len(at) > 0 for at in carriers])
     place = np.cumsum(carried) - 1
-    concerned = np.flatnonzero(weights.any(axis=1))
-    for part in _parts(n_columns, 8 * len(concerned) * int(carried.sum())):
-        whole = part == slice(0, n_columns)
-        some, some_squares = (sums, squares) if whole else (sums[:, part], squares[:, part])
+    for part in _parts(n_columns, 8 * len(nulls) * int(carried.sum())):
+        some = sums if part == slice(0, n_columns) else sums[:, part]
         # B for all labels, one regressor at a time: only labelsets that carry it count.
-        crossed = np.array(
-            [weights[np.ix_(concerned, at)] @ some[at] for at in carriers if len(at)]
-        )
-        for order, at in enumerate(concerned.tolist()):
-            null = nulls[at]
+        crossed = np.empty((int(carried.sum()), len(nulls), some.shape[1]))
+        for target, at in zip(crossed, (at for at in carriers if len(at)), strict=True):
+            target[:] = weights[:, at] @ some[at]
+        for order, null in enumerate(nulls):
             inside = carried[null.basis]
             leaning = null.factor[inside].T @ crossed[place[null.basis[inside]], order]
-            variance[at, part] = _variance(null, rows, some, some_squares, leaning, total[at, part])
-    return Scores(np.asarray(effective @ sums), variance, total)
+            variance[order, part] = _variance(null, rows, some, leaning, total[order, part])
+    return Scores(np.asarray(effective @ sums), variance, scale)
+
+
+def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Scores:
+    """Scores of all features for all labels, a block of features at a time.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    nulls : sequence of NullModel
+        The fits of the labels.
+
+    Returns
+    -------
+    Scores
+        Arrays of labels × features.
+    """
+    blocks = [
+        plain_scores(nulls, block.patterns, block.sums, block.squares)
+        for _, block in stats.blocks()
+    ]
+    return Scores(
+        np.concatenate([block.score for block in blocks], axis=1),
+        np.concatenate([block.variance for block in blocks], axis=1),
+        np.concatenate([block.scale for block in blocks], axis=1),
+    )
 
 
 def product_scores(
     stats: LabelsetStatistics, nulls: Sequence[NullModel]
-) -> Iterator[tuple[int, Scores]]:
+) -> Iterator[tuple[slice, int, Scores]]:
     """Scores of the products of all features with each label.
 
     Parameters
@@ -261,42 +285,73 @@ def product_scores(
 
     Yields
     ------
+    slice
+        Which features.
     int
-        The label that features are multiplied with.
+        The label that they are multiplied with.
     Scores
         Arrays of labels × features; the row of that label itself means nothing.
     """
-    for other, carried in enumerate(stats.patterns.T):
-        # Labelsets without the label have products of zero.
-        rows = np.flatnonzero(carried)
-        yield (
-            other,
-            plain_scores(nulls, stats.patterns, stats.sums[rows], stats.squares[rows], rows),
-        )
+    for part, block in stats.blocks():
+        for other, carried in enumerate(stats.patterns.T):
+            # Labelsets without the label have products of zero.
+            rows = np.flatnonzero(carried)
+            sums, squares = block.sums[rows], block.squares[rows]
+            yield part, other, _carried_scores(nulls, stats.patterns, sums, squares, rows)
+
+
+def _carried_scores(
+    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any, rows: IntArray
+) -> Scores:
+    """Scores for all labels of columns that are zero outside a few labelsets."""
+    design = np.column_stack([np.ones(len(rows)), patterns[rows]])
+    carried = np.asarray(design.any(axis=0))
+    weights = np.array([null.weight[rows] for null in nulls]).reshape(len(nulls), len(rows))
+    effective = np.array([null.effective[rows] for null in nulls]).reshape(weights.shape)
+    total, scale = _totals(nulls, squares, rows)
+    variance = np.zeros(total.shape)
+    for order, null in enumerate(nulls):
+        if not weights[order].any():
+            continue
+        inside = carried[null.basis]
+        factor = null.factor[inside]
+        if not null.penalised:
+            # Of F only its products with regressors that are carried here are needed.
+            factor = np.asarray(np.linalg.cholesky(factor @ factor.T))
+        root = factor.T @ (weights[order] * design[:, null.basis[inside]].T)
+        for part in _parts(sums.shape[1], 8 * len(root)):
+            some = sums[:, part]
+            variance[order, part] = _variance(null, rows, some, root @ some, total[order, part])
+    return Scores(np.asarray(effective @ sums), variance, scale)
+
+
+def _totals(
+    nulls: Sequence[NullModel], squares: Any, rows: Any = slice(None)
+) -> tuple[FloatArray, FloatArray]:
+    """Variances of scores that are not efficient, and what variances are measured by."""
+    shape = len(nulls), squares.shape[0]
+    total = np.asarray(np.array([null.noise[rows] for null in nulls]).reshape(shape) @ squares)
+    if not any(null.penalised for null in nulls):
+        return total, total
+    return total, np.array([null.scale[rows] for null in nulls]) @ squares
 
 
 def _variance(
-    null: NullModel,
-    rows: IntArray,
-    sums: Any,
-    squares: Any,
-    leaning: FloatArray,
-    total: FloatArray,
+    null: NullModel, rows: IntArray, sums: Any, leaning: FloatArray, total: FloatArray
 ) -> FloatArray:
     """Variances of efficient scores of columns that are zero outside some labelsets."""
     if not null.penalised:
         return np.asarray(total - np.einsum("ij,ij->j", leaning, leaning))
-    noise = null.residual**2
-    variance = noise[rows] @ squares
+    variance = total.copy()
     # What the model explains reaches labelsets where the columns themselves are zero.
     inside = np.flatnonzero(null.weight[rows] > 0)
     among = np.searchsorted(null.rows, rows[inside])
-    spread = noise[null.rows] * null.counts[null.rows]
+    spread = null.noise[null.rows] * null.stats.counts[null.rows]
     for part in _parts(leaning.shape[1], 8 * len(null.rows)):
         fitted = null.fit_to(leaning[:, part])
         crossed = fitted[among] * dense(sums[:, part])[inside]
-        variance[part] += spread @ fitted**2 - 2 * (noise[rows[inside]] @ crossed)
-    return np.asarray(variance)
+        variance[part] += spread @ fitted**2 - 2 * (null.noise[rows[inside]] @ crossed)
+    return variance
 
 
 def _parts(n_columns: int, bytes_each: int) -> Iterator[slice]:
@@ -321,7 +376,8 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
     statistic : ndarray, shape (p,)
         :math:`U = S'V^+S`; NaN where the rank is zero.
     df : ndarray, shape (p,)
-        The rank of V: eigenvalues of V, scaled by the diagonal of D, above 1e-10.
+        The rank of V: eigenvalues of V, scaled by the diagonal of D (under a penalty, of the like
+        of it with squared residuals), above 1e-10.
     """
     patterns = stats.patterns[null.rows]
     blocks = np.column_stack([np.ones(len(patterns)), np.delete(patterns, null.label, axis=1)])
@@ -330,27 +386,27 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
     n_features = len(stats.feature_names)
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
-    weighted = (crossed * null.weight[null.rows, None]).T
+    noise, counts = null.noise[null.rows], null.stats.counts[null.rows]
+    noisy = (crossed * noise[:, None]).T
     # F'z_g w_g times each block column: what the null model takes from it.
     root = null.root()
     rooted = (root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
     effective = (blocks * null.effective[null.rows, None]).T
-    noise, counts = null.residual[null.rows] ** 2, null.counts[null.rows]
     columns_at_once = size * max(size, len(root), len(blocks) if null.penalised else 1)
     for part in _parts(n_features, 8 * columns_at_once):
         sums, squares = dense(stats.sums[null.rows][:, part]), stats.squares[null.rows][:, part]
         n_part = sums.shape[1]
-        total = (weighted @ squares).T.reshape(n_part, size, size)
+        total = (noisy @ squares).T.reshape(n_part, size, size)
         leaning = (rooted @ sums).T.reshape(n_part, len(root), size)
         if null.penalised:
             fitted = np.einsum("mg,jma->jga", root, leaning) / null.weight[null.rows, None]
             own = sums.T[:, :, None] * blocks
-            variance = ((crossed * noise[:, None]).T @ squares).T.reshape(n_part, size, size)
-            variance += _sandwich(noise, counts, own, fitted)
+            variance = total + _sandwich(noise, counts, own, fitted)
         else:
             variance = total - leaning.transpose(0, 2, 1) @ leaning
         score = (effective @ sums).T
-        statistic[part], rank[part] = _scaled_forms(score, total, variance)
+        scale = (blocks.T * null.scale[null.rows]) @ squares
+        statistic[part], rank[part] = _scaled_forms(score, scale.T, variance)
     return statistic, rank
 
 
@@ -383,25 +439,24 @@ def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[
     sums = dense(stats.sums[null.rows][:, stats.term_columns[term]])
     products = stats.term_products[term][null.rows]
     leaning = null.lean(sums, null.rows)
-    total = np.einsum("g,gij->ij", null.weight[null.rows], products)
+    noise, counts = null.noise[null.rows], null.stats.counts[null.rows]
+    total = np.einsum("g,gij->ij", noise, products)
     score = null.effective[null.rows] @ sums
     if null.penalised:
-        noise, counts = null.residual[null.rows] ** 2, null.counts[null.rows]
-        variance = np.einsum("g,gij->ij", noise, products)
-        variance = variance + _sandwich(noise, counts, sums[None], null.fit_to(leaning)[None])[0]
+        variance = total + _sandwich(noise, counts, sums[None], null.fit_to(leaning)[None])[0]
     else:
         variance = total - leaning.T @ leaning
-    statistic, rank = _scaled_forms(score[None], total[None], (total - leaning.T @ leaning)[None])
+    scale = np.einsum("g,gii->i", null.scale[null.rows], products)
+    statistic, rank = _scaled_forms(score[None], scale[None], variance[None])
     return float(statistic[0]), float(rank[0])
 
 
 def _scaled_forms(
-    score: FloatArray, total: FloatArray, variance: FloatArray
+    score: FloatArray, scale: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Evaluate quadratic forms after scaling columns by their variance before the null model."""
-    scale = np.sqrt(np.einsum("jkk->jk", total))
-    scale[scale == 0] = np.inf
-    return quadratic_forms(score / scale, variance / (scale[:, :, None] * scale[:, None, :]))
+    """Evaluate quadratic forms after bringing columns to a scale."""
+    size = np.sqrt(np.where(scale > 0, scale, np.inf))
+    return quadratic_forms(score / size, variance / (size[:, :, None] * size[:, None, :]))
 
 
 def quadratic_forms(score: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,16 +12,18 @@ from isingmlc.arguments import RandomState, check_count, check_option
 from isingmlc.data import BLOCK_BYTES, Features, FloatArray, StrArray
 from isingmlc.diagnostics import why_untestable
 from isingmlc.edge_tests import EdgeArrays, EdgeTests, FeatureNull, GivenPvalues, Products
-from isingmlc.labelsets import LabelsetStatistics, dense, find_labelsets
+from isingmlc.groups import find_labelsets
+from isingmlc.labelsets import LabelsetStatistics, dense
 from isingmlc.permutation import permute
 from isingmlc.pvalues import bernoulli_saddlepoint
 from isingmlc.score import (
     NullModel,
     effective_residual,
+    feature_scores,
     joint_scores,
+    null_models,
     plain_scores,
     product_scores,
-    sparse_regressors,
     term_scores,
 )
 
@@ -86,12 +88,8 @@ def score_test(
     labels = label_reasons(results, min_count)
     reason = edge_reasons(results, labels)
     stats = results.model.statistics
-    regressors = sparse_regressors(stats)
-    nulls = [
-        NullModel.of(stats, regressors, fit, results.method != "mle")
-        for fit, label in zip(results.fits, labels, strict=True)
-        if label == "ok"
-    ]
+    testable = [fit for fit in results.fits if labels[fit.label] == "ok"]
+    nulls = null_models(stats, testable, results.method != "mle")
     if interactions == "joint":
         return _joint(results, nulls, reason)
     plain = _plain(results, nulls, reason, interactions)
@@ -131,9 +129,8 @@ def label_reasons(results: IsingResults, min_count: int) -> StrArray:
     if results.method != "mle":
         # A penalised model may still leave nothing to test, where it has a coefficient for each
         # combination of the other labels.
-        regressors = sparse_regressors(stats)
         for fit in results.fits:
-            left = effective_residual(stats, regressors, fit)
+            left = effective_residual(stats, fit)
             if reasons[fit.label] == "ok" and np.abs(left).max() < NOTHING_LEFT:
                 reasons[fit.label] = "determined-label"
     return reasons
@@ -155,9 +152,8 @@ def edge_reasons(results: IsingResults, labels: StrArray) -> StrArray:
         ``ok`` or the reason why not.
     """
     constant = results.model.untestable_features
-    reason = np.full((len(constant), len(labels)), "ok", dtype=object)
-    reason[constant] = "constant-feature"
-    reason[:, labels != "ok"] = labels[labels != "ok"]
+    reason = np.tile(labels, (len(constant), 1))
+    reason[np.ix_(constant, labels == "ok")] = "constant-feature"
     return reason
 
 
@@ -171,7 +167,7 @@ def _statistics_for_products(results: IsingResults) -> LabelsetStatistics:
     stats = results.model.statistics
     if results.method != "ridge" or not results.settings.intercept:
         return stats
-    return stats.recenter(stats.shift + np.asarray(stats.sums.sum(axis=0)) / stats.nobs)
+    return stats.recenter(stats.shift + stats.column_sums / stats.nobs)
 
 
 def note_on(results: IsingResults) -> str:
@@ -197,62 +193,72 @@ def _plain(
     stats = results.model.statistics
     if interactions:
         stats = _statistics_for_products(results)
-    statistic = np.full(reason.shape, np.nan)
-    sign, variance = np.zeros(reason.shape), np.full(reason.shape, np.nan)
+    scores = feature_scores(stats, nulls)
+    labels = np.array([null.label for null in nulls], dtype=np.intp)
+    # The labels of null models can be tested, so only features stand in the way.
+    varies = (reason[:, labels[:1]] == "ok").all(axis=1)
+    collinear = scores.collinear
+    tested = varies & ~collinear
+
+    def spread(values: FloatArray, otherwise: float) -> FloatArray:
+        """Write values of labels × features where they belong."""
+        table = np.full(reason.shape, otherwise)
+        table[:, labels] = np.where(tested, values, otherwise).T
+        return table
+
+    statistic = spread(scores.statistic(), np.nan)
+    at, feature = np.nonzero(varies & collinear)
+    reason[feature, labels[at]] = "collinear-feature"
     products = None
     if interactions == "individual":
-        n_labels = reason.shape[1]
-        products = np.full((*reason.shape, n_labels), np.nan)
-    scores = plain_scores(nulls, stats.patterns, stats.sums, stats.squares)
-    values, collinear = scores.statistic(), scores.collinear
-    # The labels of null models can be tested, so only features stand in the way.
-    varies = reason[:, nulls[0].label] == "ok" if nulls else np.zeros(0, dtype=np.bool_)
-    for at, null in enumerate(nulls):
-        label = null.label
-        reason[collinear[at] & varies, label] = "collinear-feature"
-        tested = ~collinear[at] & varies
-        statistic[tested, label] = values[at, tested]
-        sign[tested, label] = np.sign(scores.score[at, tested])
-        variance[tested, label] = scores.variance[at, tested]
-    if products is not None:
-        for other, scores in product_scores(stats, nulls):
-            values = scores.statistic()
-            for at, null in enumerate(nulls):
-                if null.label != other:
-                    products[varies, null.label, other] = values[at, varies]
+        n_features, n_labels = reason.shape
+        by_label = np.full((n_labels, n_labels, n_features), np.nan)
+        for part, other, of_products in product_scores(stats, nulls):
+            values = np.where(varies[part], of_products.statistic(), np.nan)
+            by_label[other, labels, part] = np.where((labels == other)[:, None], np.nan, values)
+        products = Products(by_label.transpose(2, 1, 0))
     return EdgeTests(
         tuple(results.feature_names),
         results.label_names,
-        EdgeArrays(statistic, np.where(np.isnan(statistic), np.nan, 1.0), reason, sign),
+        EdgeArrays(
+            statistic,
+            spread(np.ones(tested.shape), np.nan),
+            reason,
+            spread(np.sign(scores.score), 0.0),
+        ),
         test="score",
         interactions=interactions,
-        products=None if products is None else Products(products),
+        products=products,
         note=note_on(results),
-        feature_null=None if interactions else _feature_null(stats, nulls, variance),
+        feature_null=None
+        if interactions
+        else _feature_null(results, nulls, spread(scores.variance, np.nan)),
     )
 
 
 def _feature_null(
-    stats: LabelsetStatistics, nulls: list[NullModel], variance: FloatArray
+    results: IsingResults, nulls: list[NullModel], variance: FloatArray
 ) -> FeatureNull:
     """Collect what the sum of a feature's statistics is compared with."""
-    shape = stats.patterns.shape
-    residual, fitted = np.zeros(shape), np.zeros(shape)
+    stats = results.model.statistics
+    residual = np.zeros(stats.patterns.shape)
     for null in nulls:
-        residual[:, null.label] = null.residual
-        # A constant among the regressors explains a column of ones without rest.
-        fitted[null.rows, null.label] = (
-            1.0 if 0 in null.basis else null.fit_to(null.lean(stats.counts[:, None]))[:, 0]
-        )
+        residual[:, null.label] = null.effective
     weighted = residual * stats.counts[:, None]
-    crossed = weighted.T @ residual
-    mixed = (weighted * fitted).T @ residual
-    both = (weighted * fitted).T @ (residual * fitted)
+    crossed = leaning = weighted.T @ residual
+    if not results.settings.intercept:
+        # With a constant among the regressors a column of ones is explained without rest.
+        fitted = np.zeros(stats.patterns.shape)
+        for null in nulls:
+            explained = null.fit_to(null.lean(stats.counts[:, None]))
+            fitted[null.rows, null.label] = explained[:, 0]
+        mixed = (weighted * fitted).T @ residual
+        leaning = mixed + mixed.T - (weighted * fitted).T @ (residual * fitted)
     return FeatureNull(
         crossed=crossed,
-        leaning=mixed + mixed.T - both,
-        mean=np.asarray(stats.sums.sum(axis=0)) / stats.nobs,
-        square=np.asarray(stats.squares.sum(axis=0)) / stats.nobs,
+        leaning=leaning,
+        mean=stats.column_sums / stats.nobs,
+        square=stats.column_squares / stats.nobs,
         variance=variance,
     )
 
@@ -261,12 +267,13 @@ def _joint(results: IsingResults, nulls: list[NullModel], reason: StrArray) -> E
     """Test each feature together with all its products."""
     stats = _statistics_for_products(results)
     statistic, df = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
-    for null in nulls:
-        label = null.label
-        value, rank = joint_scores(stats, null)
-        reason[(rank == 0) & (reason[:, label] == "ok"), label] = "collinear-feature"
-        tested = reason[:, label] == "ok"
-        statistic[tested, label], df[tested, label] = value[tested], rank[tested]
+    for part, block in stats.blocks():
+        for null in nulls:
+            at = part, null.label
+            value, rank = joint_scores(block, null)
+            reasons = reason[at]
+            reasons[(rank == 0) & (reasons == "ok")] = "collinear-feature"
+            statistic[at], df[at] = np.where(reasons == "ok", (value, rank), np.nan)
     return EdgeTests(
         tuple(results.feature_names),
         results.label_names,
@@ -314,26 +321,30 @@ def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: Edge
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
     pvalue, log10p = plain.pvalue.to_numpy(copy=True), plain.log10p.to_numpy(copy=True)
     statistic = plain.statistic.to_numpy()
-    for null in nulls:
-        place = np.full(len(stats.counts), -1)
-        place[null.rows] = np.arange(len(null.rows))
-        rows = np.flatnonzero(place[codes] >= 0)
-        at = place[codes[rows]]
-        weights = None if data.weights is None else data.weights[rows]
-        suspects = np.flatnonzero(statistic[:, null.label] > SADDLEPOINT_CUTOFF**2)
-        step = max(1, BLOCK_BYTES // (8 * len(rows)))
-        for start in range(0, len(suspects), step):
-            part = suspects[start : start + step]
-            sums, squares = stats.sums[:, part], stats.squares[:, part]
-            values = dense(features[rows][:, part]) - stats.shift[part]
-            values -= null.fit_to(null.lean(sums))[at]
-            scores = plain_scores([null], stats.patterns, sums, squares)
-            pvalue[part, null.label], log10p[part, null.label] = bernoulli_saddlepoint(
-                scores.score[0],
-                values,
-                null.probability[codes[rows]],
-                weights,
-                cutoff=SADDLEPOINT_CUTOFF,
+    for columns, block in stats.blocks():
+        for null in nulls:
+            place = np.full(len(stats.counts), -1)
+            place[null.rows] = np.arange(len(null.rows))
+            rows = np.flatnonzero(place[codes] >= 0)
+            at = place[codes[rows]]
+            weights = None if data.weights is None else data.weights[rows]
+            suspects = columns.start + np.flatnonzero(
+                statistic[columns, null.label] > SADDLEPOINT_CUTOFF**2
             )
+            step = max(1, BLOCK_BYTES // (8 * len(rows)))
+            for start in range(0, len(suspects), step):
+                part = suspects[start : start + step]
+                inside = part - columns.start
+                sums, squares = block.sums[:, inside], block.squares[:, inside]
+                values = dense(features[rows][:, part]) - stats.shift[part]
+                values -= null.fit_to(null.lean(sums))[at]
+                scores = plain_scores([null], stats.patterns, sums, squares)
+                pvalue[part, null.label], log10p[part, null.label] = bernoulli_saddlepoint(
+                    scores.score[0],
+                    values,
+                    null.probability[codes[rows]],
+                    weights,
+                    cutoff=SADDLEPOINT_CUTOFF,
+                )
     given = GivenPvalues(pvalue, log10p)
     return replace(plain, given_pvalue=given, distribution="saddlepoint")

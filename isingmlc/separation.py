@@ -4,6 +4,9 @@ A row is *settled* when some direction of the coefficients raises its likelihood
 lowers nobody's. The maximum-likelihood limit then puts probability one on its outcome. What is
 settled is found by counting and, where counting does not suffice, by a linear programme; never
 by watching iterations diverge.
+
+Where regressors are *signed*, they are times −1 in rows whose outcome is 0: a direction of the
+coefficients then raises the likelihood of a row when it raises its linear predictor, the *margin*.
 """
 
 from __future__ import annotations
@@ -39,6 +42,11 @@ class Columns:
     kept: IntArray
     dropped: IntArray
     dependence: FloatArray
+
+    @classmethod
+    def all_of(cls, n_columns: int) -> Columns:
+        """Keep every column."""
+        return cls(np.arange(n_columns), np.arange(0), np.zeros((n_columns, 0)))
 
     @property
     def null_space(self) -> FloatArray:
@@ -95,46 +103,52 @@ def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
     >>> columns.kept, columns.dropped, columns.dependence.ravel()
     (array([0, 1]), array([2]), array([1., 1.]))
     """
-    independent = np.diag(gram) > 0
+    diagonal = gram.diagonal()
     # Mostly only empty columns depend on others, and that is seen without elimination.
-    filled = np.flatnonzero(independent)
-    if not in_order:
-        independent[filled] = _with_pivots(gram[np.ix_(filled, filled)])
-    elif not _has_pivots(gram[np.ix_(filled, filled)]):
-        rest = gram.copy()
-        for column in np.flatnonzero(independent):
-            pivot = rest[column, column]
-            if pivot > _PIVOT_TOLERANCE * gram[column, column]:
-                line = rest[column].copy()
-                rest -= np.outer(line / pivot, line)
-            else:
-                independent[column] = False
-    kept, dropped = np.flatnonzero(independent), np.flatnonzero(~independent)
+    filled = np.flatnonzero(diagonal)
+    inner = gram[filled][:, filled]
+    kept = filled
+    if not _has_pivots(inner):
+        kept = filled[_in_order(inner) if in_order else _with_pivots(inner)]
+    independent = np.zeros(len(gram), dtype=np.bool_)
+    independent[kept] = True
+    dropped = np.flatnonzero(~independent)
     dependence = np.zeros((len(kept), len(dropped)))
-    nonzero = np.diag(gram)[dropped] > 0
-    if nonzero.any():
-        crossed = gram[np.ix_(kept, dropped[nonzero])]
-        dependence[:, nonzero] = np.linalg.solve(gram[np.ix_(kept, kept)], crossed)
+    if len(kept) < len(filled):
+        leaning = np.flatnonzero(diagonal[dropped])
+        rows = gram[kept]
+        dependence[:, leaning] = lapack.dposv(rows[:, kept], rows[:, dropped[leaning]])[1]
         dependence[np.abs(dependence) < 1e-7] = 0.0
     return Columns(kept, dropped, dependence)
 
 
-def _with_pivots(gram: FloatArray) -> BoolArray:
-    """Mark a largest set of independent columns, whichever comes first by pivoting."""
-    scale = np.sqrt(np.diag(gram))
-    _, order, rank, _ = lapack.dpstrf(gram / np.outer(scale, scale), tol=_PIVOT_TOLERANCE)
-    marks = np.zeros(len(gram), dtype=np.bool_)
-    marks[order[:rank] - 1] = True
-    return marks
+def _with_pivots(gram: FloatArray) -> IntArray:
+    """Find a largest set of independent columns, whichever comes first by pivoting."""
+    scale = np.sqrt(gram.diagonal())
+    _, order, rank, _ = lapack.dpstrf(gram / (scale[:, None] * scale), tol=_PIVOT_TOLERANCE)
+    return np.sort(order[:rank]) - 1
 
 
 def _has_pivots(gram: FloatArray) -> bool:
     """Tell whether no column is a linear function of the others."""
-    try:
-        pivots = np.diag(np.linalg.cholesky(gram)) ** 2
-    except np.linalg.LinAlgError:
-        return False
-    return bool((pivots > _PIVOT_TOLERANCE * np.diag(gram)).all())
+    if not len(gram):
+        return True
+    factor, failed = lapack.dpotrf(gram)
+    pivots = factor.diagonal() ** 2
+    return not failed and bool((pivots > _PIVOT_TOLERANCE * gram.diagonal()).all())
+
+
+def _in_order(gram: FloatArray) -> IntArray:
+    """Find the columns that are no linear function of earlier ones."""
+    rest = gram.copy()
+    kept = []
+    for column, whole in enumerate(gram.diagonal()):
+        pivot = rest[column, column]
+        if pivot > _PIVOT_TOLERANCE * whole:
+            kept.append(column)
+            line = rest[column].copy()
+            rest -= np.outer(line / pivot, line)
+    return np.array(kept, dtype=np.intp)
 
 
 def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[FloatArray]]]:
@@ -171,52 +185,50 @@ def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[Flo
     >>> directions[1]
     [array([ 0.,  0.,  0., -1.])]
     """
+    n_labels = patterns.shape[1]
     labels = patterns.astype(np.float64)
-    n_labels = labels.shape[1]
-    others = ~np.eye(n_labels, dtype=np.bool_)
-    in_play = np.ones(labels.shape)
+    # What may settle rows: carrying a label; with an intercept also lacking it, or any row. The
+    # effect of each is on the constant and the coefficients of the labels.
+    sides, effects = labels, np.eye(1 + n_labels)[:, 1:]
+    if intercept:
+        sides = np.hstack([labels, 1.0 - labels, np.ones((len(labels), 1))])
+        effects = np.hstack([effects, -effects, np.zeros((1 + n_labels, 1))])
+        effects[0, n_labels:] = 1.0
+    is_other = effects[1:].T == 0
+    in_play = np.ones(patterns.shape, dtype=np.bool_)
     directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
-    while True:
-        # Entry (s, k) counts rows in play for label k.
-        positives = in_play * labels
-        n_rows, n_positive = in_play.sum(axis=0), positives.sum(axis=0)
-        carriers, both = labels.T @ in_play, labels.T @ positives
-        same = intercept & ((n_positive == 0) | (n_positive == n_rows))
-        open_ = others & ~same
-        present = open_ & (carriers > 0) & ((both == 0) | (both == carriers))
-        direction = np.zeros((1 + n_labels, n_labels))
-        direction[0, same] = np.where(n_positive[same] > 0, 1.0, -1.0)
-        direction[1:][present] = np.where(both[present] > 0, 1.0, -1.0)
-        settled = (labels @ present > 0) | same
+    # Where a round settles nothing for a label, none after it does.
+    left = np.arange(n_labels)
+    while len(left):
+        rows = in_play[:, left]
+        # Entry (s, k) counts rows in play for label k on side s.
+        total, positives = sides.T @ rows, sides.T @ (rows * labels[:, left])
+        settles = (positives == 0) | (positives == total)
+        settles &= (total > 0) & is_other[:, left]
         if intercept:
-            none = both == n_positive
-            absent = open_ & (carriers < n_rows) & (none | (n_positive - both == n_rows - carriers))
-            sign = np.where(absent, np.where(none, -1.0, 1.0), 0.0)
-            direction[1:] -= sign
-            direction[0] += sign.sum(axis=0)
-            settled |= (1.0 - labels) @ absent > 0
-        settled &= in_play > 0
-        if not settled.any():
-            return in_play.T > 0, directions
-        for label in np.flatnonzero(settled.any(axis=0)):
-            directions[label].append(direction[:, label])
-        in_play[settled] = 0.0
+            settles[:-1] &= ~settles[-1]
+        direction = effects @ np.where(settles, np.where(positives > 0, 1.0, -1.0), 0.0)
+        settled = (sides @ settles > 0) & rows
+        has_settled = settled.any(axis=0)
+        for label, line in zip(left[has_settled], direction.T[has_settled], strict=True):
+            directions[label].append(line)
+        left = left[has_settled]
+        in_play[:, left] &= ~settled[:, has_settled]
+    return np.ascontiguousarray(in_play.T), directions
 
 
-def settled_rows(design: FloatArray, outcome: BoolArray) -> BoolArray:
+def settled_rows(signed: FloatArray) -> BoolArray:
     r"""Find every row that separation settles, by one linear programme.
 
-    With :math:`q_i = (2y_i - 1) z_i`, the programme maximises :math:`\sum_i t_i` subject to
+    With :math:`q_i` the signed regressors, the programme maximises :math:`\sum_i t_i` subject to
     :math:`q_i'\gamma \ge t_i` and :math:`0 \le t_i \le 1`. Directions add up and may be scaled,
     so at the optimum each :math:`t_i` is 0 or 1, and 1 exactly where some direction settles
     row i.
 
     Parameters
     ----------
-    design : ndarray, shape (rows, columns)
-        The regressors.
-    outcome : ndarray of bool, shape (rows,)
-        The label that is explained.
+    signed : ndarray, shape (rows, columns)
+        Signed regressors.
 
     Returns
     -------
@@ -230,12 +242,12 @@ def settled_rows(design: FloatArray, outcome: BoolArray) -> BoolArray:
 
     Examples
     --------
-    >>> design = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
-    >>> settled_rows(design, np.array([False, True, False]))
+    Outcomes 0, 1 and 0:
+
+    >>> settled_rows(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
     array([ True, False, False])
     """
-    n_rows, n_columns = design.shape
-    signed = np.where(outcome, 1.0, -1.0)[:, None] * design
+    n_rows, n_columns = signed.shape
     constraints = sparse.hstack([-sparse.csr_array(signed), sparse.eye_array(n_rows)])
     solution = optimize.linprog(
         np.concatenate([np.zeros(n_columns), -np.ones(n_rows)]),
@@ -247,9 +259,7 @@ def settled_rows(design: FloatArray, outcome: BoolArray) -> BoolArray:
     return np.asarray(solution.x[n_columns:] > 0.5)
 
 
-def shortest_direction(
-    settled: FloatArray, outcome: BoolArray, null_space: FloatArray
-) -> FloatArray | None:
+def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArray | None:
     r"""Choose the one direction along which to send coefficients to infinity.
 
     Of all directions in `null_space` that settle the rows with a margin of one this is the
@@ -260,9 +270,7 @@ def shortest_direction(
     Parameters
     ----------
     settled : ndarray, shape (rows, columns)
-        Regressors of the settled rows.
-    outcome : ndarray of bool, shape (rows,)
-        Their outcomes.
+        Signed regressors of the settled rows.
     null_space : ndarray, shape (columns, d)
         Directions that leave all other rows alone, as columns that span them.
 
@@ -279,14 +287,17 @@ def shortest_direction(
 
     Examples
     --------
-    >>> shortest_direction(np.array([[1.0, 0.0]]), np.array([False]), np.eye(2))
+    >>> shortest_direction(np.array([[-1.0, 0.0]]), np.eye(2))
     array([-1.,  0.])
     """
-    null_space = np.linalg.qr(null_space)[0]
-    margins = np.where(outcome, 1.0, -1.0)[:, None] * (settled @ null_space)
-    target = np.zeros(margins.shape[1] + 1)
+    if not null_space.size:
+        return None
+    null_space = lapack.dorgqr(*lapack.dgeqrf(null_space)[:2])[0]
+    margins = settled @ null_space
+    system = np.ones((margins.shape[1] + 1, len(margins)))
+    system[:-1] = margins.T
+    target = np.zeros(len(system))
     target[-1] = 1.0
-    system = np.vstack([margins.T, np.ones(len(margins))])
     weights, _ = optimize.nnls(system, target, maxiter=30 * len(margins))
     residual = system @ weights - target
     if -residual[-1] < _INFEASIBLE:

@@ -247,7 +247,7 @@ class BernoulliSum:
             missing = target[active] - slope
             low[active] = np.where(missing > 0, here, low[active])
             high[active] = np.where(missing > 0, high[active], here)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 newton = here + missing / curvature[active]
             # As long as there is no upper end, the next place is at most four times as far.
             limit = np.minimum(high[active], np.maximum(4 * here, reach[active]))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.labelsets import find_labelsets
+from isingmlc.groups import find_labelsets
 
 STATISTICS = ("patterns", "counts", "sums", "squares")
 
@@ -252,7 +252,7 @@ def test_a_failing_save_leaves_no_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(im.exceptions.FileError, match="No space left"):
         stats.save(tmp_path / "stats.npz")
     assert not list(tmp_path.iterdir())
 

@@ -335,3 +335,12 @@ def test_large_counts_converge():
     assert first.converged
     assert first.coef[2] == pytest.approx(np.log(6), rel=1e-10)
     np.testing.assert_allclose(first.probability[0], expit(np.log(2 / 3)), rtol=1e-12)
+
+
+def test_weights_of_very_different_sizes_converge():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        patterns = np.unique(rng.random((rng.integers(6, 40), 4)) < 0.5, axis=0)
+        counts = 10.0 ** rng.uniform(-6, 8, len(patterns))
+        for fit in fit_nodes(patterns, counts, FitSettings("ridge")):
+            assert fit.converged

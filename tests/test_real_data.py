@@ -51,7 +51,8 @@ def test_what_is_settled_is_what_one_programme_settles(data_dir, name):
     patterns = res.model.statistics.patterns
     for fit in res.fits:
         design = np.column_stack([np.ones(len(patterns)), np.delete(patterns, fit.label, axis=1)])
-        np.testing.assert_array_equal(fit.in_play, ~settled_rows(design, patterns[:, fit.label]))
+        sign = np.where(patterns[:, fit.label], 1.0, -1.0)
+        np.testing.assert_array_equal(fit.in_play, ~settled_rows(sign[:, None] * design))
 
 
 def test_every_label_of_scene_is_separated_and_sunset_is_determined(data_dir):

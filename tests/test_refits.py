@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit
 
 import isingmlc as im
 from isingmlc import refits as module
-from isingmlc.labelsets import find_labelsets
+from isingmlc.groups import find_labelsets
 from isingmlc.refits import refit_edges
 from isingmlc.separation import settled_rows
 
@@ -259,7 +259,8 @@ def test_limits_of_small_tables_are_exact(rows, intercept, joint):
         assert found.lr[0, k] == pytest.approx(2 * (value - res.fits[k].llf), abs=1e-7)
         _, of_row = find_labelsets(res.model.data.packed_labels, 3)
         in_play = res.fits[k].in_play[of_row]
-        settled = settled_rows(regressors[in_play], outcome[in_play]).any()
+        signed = np.where(outcome, 1.0, -1.0)[:, None] * regressors
+        settled = settled_rows(signed[in_play]).any()
         assert (found.reason[0, k] == "separated-alternative") == settled
 
 

@@ -74,7 +74,7 @@ def result_checker(results):
     """Read every public attribute and call every method that needs no argument."""
     for name in dir(results):
         # Pictures have tests of their own.
-        if name.startswith(("_", "plot_")) or name in ("save", "load"):
+        if name.startswith(("_", "plot_")) or name in ("save", "load", "report"):
             continue
         value = getattr(results, name)
         if callable(value) and all(

@@ -76,7 +76,9 @@ def row_statistics(results, columns_of, penalised):
             score = efficient.T @ (n * e)
             total = (columns * w[:, None]).T @ columns
             if penalised:
-                variance = (efficient * (n * e**2)[:, None]).T @ efficient
+                # Residuals without what the penalty adds to them.
+                bias = p * (1 - p) * (design @ fit.covariance @ design.T @ (n * e))
+                variance = (efficient * (n * (e - bias) ** 2)[:, None]).T @ efficient
             else:
                 variance = total - (columns * w[:, None]).T @ design @ theta
             yield j, fit.label, score, variance, np.sqrt(np.diag(total))
@@ -185,6 +187,22 @@ def test_the_columns_of_a_term_are_tested_together():
             assert test.statistic == pytest.approx(value.item(), rel=1e-7)
             assert test.pvalue == pytest.approx(pvalue.item(), rel=1e-6)
             assert test.df == df
+
+
+@pytest.mark.parametrize("method", ["ridge", "firth"])
+def test_terms_under_a_penalty_have_the_variance_of_their_residuals(method):
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    frame["region"] = np.random.default_rng(3).choice(list("abcd"), len(frame))
+    formula = "hypertension + diabetes + arthritis ~ C(region)"
+    res = im.IsingModel.from_formula(formula, frame).fit(method=method)
+    edges = res.score_test(by="term")
+    # A penalised fit leaves no row out, so the columns of the term are the same for all labels.
+    columns = res.model.data.features
+    for _, label, *parts in row_statistics(res, lambda x, y, k: columns, penalised=True):
+        value, rank = form(*parts)
+        assert edges.statistic.iloc[0, label] == pytest.approx(value, rel=1e-8)
+        assert edges.df.iloc[0, label] == rank == 3
 
 
 def test_products_of_terms_add_up_and_are_saved(tmp_path):
@@ -391,6 +409,17 @@ def test_a_penalty_makes_determined_labels_testable():
 
 
 @pytest.mark.filterwarnings(OURS)
+def test_a_feature_seen_only_where_the_labels_explain_all_is_collinear():
+    # Rows with b form one labelset with a coefficient of its own, so that the model of a leaves
+    # nothing there but rounding, and x is zero elsewhere.
+    labels = pd.DataFrame({"a": [0] * 40 + [1] * 20, "b": [0] * 30 + [1] * 10 + [0] * 20})
+    x = np.where(labels["b"] == 1, np.random.default_rng(0).normal(size=60), 0.0)
+    edges = im.IsingModel(labels, pd.DataFrame({"x": x})).fit(method="firth").score_test()
+    assert edges.reason.loc["x", "a"] == "collinear-feature"
+    assert np.isnan(edges.statistic.loc["x", "a"])
+
+
+@pytest.mark.filterwarnings(OURS)
 def test_labels_with_a_single_case_are_too_rare_unless_asked_for():
     labels, features = load_data("plain")
     labels = labels.assign(once=(np.arange(len(labels)) == 7).astype(int))
@@ -526,6 +555,22 @@ def test_type_one_error_under_separation(method):
         assert method != "mle" or res.diagnostics["separated"].any()
         pvalue = res.score_test().pvalue.to_numpy()
         shares.append((pvalue < 0.05).mean(axis=0))
+    share = np.mean(shares, axis=0)
+    assert ((share > 0.03) & (share < 0.07)).all()
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("second", [0.1, 0.03, 0.0])
+def test_type_one_error_of_nearly_exclusive_labels_under_a_ridge_penalty(second):
+    """Rows have one label, few of them another one: without a penalty little is left to test."""
+    rng = np.random.default_rng(7)
+    shares = []
+    for _ in range(15):
+        labels = np.eye(5)[rng.choice(5, 300, p=[0.3, 0.25, 0.2, 0.15, 0.1])]
+        more = rng.random(300) < second
+        labels[more, rng.integers(0, 5, more.sum())] = 1
+        res = im.IsingModel(labels, rng.normal(size=(300, 200))).fit(method="ridge")
+        shares.append((res.score_test().pvalue.to_numpy() < 0.05).mean(axis=0))
     share = np.mean(shares, axis=0)
     assert ((share > 0.03) & (share < 0.07)).all()
 
