@@ -1,0 +1,275 @@
+"""Show how the cost of a scan grows with rows, features and labels, and what memory it takes.
+
+Prints one table a claim, all measured in this run on Parquet files that are made for it in a
+temporary folder and removed afterwards. Every figure comes from a process of its own, so that its
+peak of memory is its own too. Times are the best of several; cpu seconds are those of all threads
+together, which other work on the machine disturbs less.
+
+    python benchmarks/scale.py            # about 0.7 GB of files, some minutes
+    python benchmarks/scale.py --scale 0.1
+"""
+
+from __future__ import annotations
+
+from timing import seconds  # isort: skip  (first: it sets the number of threads)
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS = (100_000, 300_000, 1_000_000, 3_000_000)
+FEATURES = (100, 500, 1000, 2500, 5000)
+LABELS = (10, 20, 30, 40, 50)
+
+
+def make_files(
+    folder: Path, n_rows: int, n_features: int, n_labels: int, rows_a_file: int = 100_000
+) -> list[str]:
+    """Write files whose rows have one of at most 1,000 labelsets."""
+    rng = np.random.default_rng(0)
+    labelsets = rng.random((1000, n_labels)) < 0.3
+    paths = []
+    for start in range(0, n_rows, rows_a_file):
+        size = min(rows_a_file, n_rows - start)
+        labels = labelsets[rng.integers(0, len(labelsets), size)]
+        values = rng.standard_normal((size, n_features), dtype=np.float32).round(3)
+        values += labels[:, :1] * 0.1
+        columns = {f"y{k}": labels[:, k].astype(np.int8) for k in range(n_labels)}
+        columns |= {f"x{j}": values[:, j].astype(np.float64) for j in range(n_features)}
+        paths.append(str(folder / f"{n_features}-{n_labels}-{start // rows_a_file}.parquet"))
+        pq.write_table(pa.table(columns), paths[-1])
+    return paths
+
+
+def cpu_seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """Give the least processor time of several runs."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+# Jobs, each run in a process of its own
+
+
+def scan_job(paths: list[str], n_labels: int) -> dict[str, float]:
+    import isingmlc as im
+    from isingmlc.scanning import scan
+
+    labels = [f"y{k}" for k in range(n_labels)]
+    scan(paths[:1], labels=labels)  # the first is for imports
+    result = {
+        "scan": seconds(lambda: scan(paths, labels=labels), 3),
+        "cpu": cpu_seconds(lambda: scan(paths, labels=labels), 2),
+    }
+    stats = scan(paths, labels=labels)
+    fit = im.IsingModel.from_statistics(stats).fit()
+    result["fit"] = seconds(lambda: im.IsingModel.from_statistics(stats).fit(), 3)
+    result["score"] = seconds(fit.score_test, 3)
+    result["labelsets"] = len(stats.counts)
+    return result
+
+
+def interaction_job(paths: list[str], n_labels: int) -> dict[str, float]:
+    import isingmlc as im
+    from isingmlc.scanning import scan
+
+    stats = scan(paths, labels=[f"y{k}" for k in range(n_labels)])
+    fit = im.IsingModel.from_statistics(stats).fit()
+    return {"interactions": seconds(lambda: fit.score_test("individual"), 3)}
+
+
+def pandas_job(paths: list[str], n_labels: int) -> dict[str, float]:
+    import isingmlc as im
+
+    def load_and_test() -> None:
+        frame = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)
+        labels = [f"y{k}" for k in range(n_labels)]
+        im.IsingModel(frame[labels], frame.drop(columns=labels)).fit().score_test()
+
+    return {"pandas": seconds(load_and_test, 1)}
+
+
+def sum_job(paths: list[str], n_labels: int) -> dict[str, float]:
+    import duckdb
+
+    from isingmlc.scanning import scan
+
+    connection = duckdb.connect()
+    names = pq.read_schema(paths[0]).names
+    query = f"SELECT {', '.join(f'SUM({name})' for name in names)} FROM read_parquet({paths})"
+    labels = [f"y{k}" for k in range(n_labels)]
+    scan(paths[:1], labels=labels)
+    works = (lambda: connection.execute(query).fetchall(), lambda: scan(paths, labels=labels))
+    # In turn, so that what else the machine does meets both.
+    times = [
+        [clock(work, 1) for clock in (seconds, cpu_seconds) for work in works] for _ in range(5)
+    ]
+    names = ("sum", "scan", "sum cpu", "scan cpu")
+    return dict(zip(names, np.median(times, axis=0).tolist(), strict=True))
+
+
+def blocks_job(paths: list[str], n_labels: int) -> dict[str, float]:
+    import isingmlc as im
+    from isingmlc.scanning import scan
+
+    labels = [f"y{k}" for k in range(n_labels)]
+    start = time.perf_counter()
+    stats = scan(paths, labels=labels, max_memory=5e5)
+    blocks = im.IsingModel.from_statistics(stats).fit().score_test()
+    elapsed = time.perf_counter() - start
+    whole = im.IsingModel.from_statistics(scan(paths, labels=labels)).fit().score_test()
+    difference = np.nanmax(np.abs(blocks.statistic / whole.statistic - 1))
+    return {
+        "blocks": sum(1 for _ in stats.blocks()),
+        "seconds": elapsed,
+        "difference": float(difference),
+    }
+
+
+JOBS: dict[str, Callable[[list[str], int], dict[str, float]]] = {
+    "scan": scan_job,
+    "interactions": interaction_job,
+    "pandas": pandas_job,
+    "sum": sum_job,
+    "blocks": blocks_job,
+}
+
+
+def run(job: str, paths: list[str], n_labels: int) -> dict[str, float]:
+    """Run a job in a process of its own; its peak memory is added."""
+    command = [sys.executable, __file__, "--job", job, "--labels", str(n_labels)]
+    done = subprocess.run(
+        command, input="\n".join(paths), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{job} failed:\n{done.stderr}")
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+# Tables
+
+
+def against_rows(folder: Path, scale: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    sizes = [int(n * scale) for n in ROWS]
+    files = make_files(folder, sizes[-1], 100, 10, rows_a_file=sizes[0])
+    rows = []
+    for n in sizes:
+        paths = files[: -(-n // sizes[0])]
+        scan, pandas = run("scan", paths, 10), run("pandas", paths, 10)
+        rows.append(
+            {
+                "rows": n,
+                "scan s": scan["scan"],
+                "cpu s": scan["cpu"],
+                "fit + tests s": scan["fit"] + scan["score"],
+                "peak MB": scan["peak"],
+                "pandas, all s": pandas["pandas"],
+                "pandas peak MB": pandas["peak"],
+            }
+        )
+    table = pd.DataFrame(rows)
+    slope, start = np.polyfit(table["rows"], table["cpu s"], 1)
+    sums = run("sum", files, 10)
+    line = {
+        "rows a cpu second": 1 / slope,
+        "start cpu s": start,
+        "R²": np.corrcoef(table["rows"], table["cpu s"])[0, 1] ** 2,
+        "DuckDB SUM s": sums["sum"],
+        "scan / SUM": sums["scan"] / sums["sum"],
+        "in cpu s": sums["scan cpu"] / sums["sum cpu"],
+    }
+    return table, pd.DataFrame([line])
+
+
+def against_features(folder: Path, scale: float) -> pd.DataFrame:
+    rows = []
+    for p in FEATURES:
+        files = make_files(folder, int(20_000 * scale), p, 10)
+        scan = run("scan", files, 10)
+        rows.append(
+            {
+                "features": p,
+                "scan s": scan["scan"],
+                "cpu s": scan["cpu"],
+                "cpu ms a feature": 1e3 * scan["cpu"] / p,
+                "score tests s": scan["score"],
+                "µs a feature": 1e6 * scan["score"] / p,
+                "peak MB": scan["peak"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def against_labels(folder: Path, scale: float) -> pd.DataFrame:
+    rows = []
+    for n_labels in LABELS:
+        files = make_files(folder, int(100_000 * scale), 100, n_labels)
+        scan, products = run("scan", files, n_labels), run("interactions", files, n_labels)
+        rows.append(
+            {
+                "labels": n_labels,
+                "labelsets": scan["labelsets"],
+                "scan s": scan["scan"],
+                "cpu s": scan["cpu"],
+                "fit s": scan["fit"],
+                "score tests s": scan["score"],
+                "with products s": products["interactions"],
+                "µs a product": 1e6 * products["interactions"] / (100 * n_labels**2),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def in_blocks(folder: Path, scale: float) -> pd.DataFrame:
+    files = make_files(folder, int(100_000 * scale), 200, 20)
+    result = run("blocks", files, 20)
+    return pd.DataFrame(
+        [
+            {
+                "blocks": result["blocks"],
+                "scan + fit + tests s": result["seconds"],
+                "largest difference": result["difference"],
+            }
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the numbers of rows")
+    parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
+    parser.add_argument("--labels", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.job:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = JOBS[options.job](sys.stdin.read().split("\n"), options.labels)
+        # Kilobytes on Linux.
+        result["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(result))
+        return
+    for make in (against_rows, against_features, against_labels, in_blocks):
+        with tempfile.TemporaryDirectory() as folder:
+            made = make(Path(folder), options.scale)
+        for table in made if isinstance(made, tuple) else (made,):
+            print(f"\n{make.__name__}\n{table.to_string(index=False, float_format='%.4g')}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Rows in batches: every form they come in, workers, checkpoints, and blocks of features."""
+
+import os
+import signal
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import isingmlc as im
+from isingmlc.blocks import BlockedStatistics
+
+LABELS = ["a", "b", "c"]
+FEATURES = ["x1", "x2"]
+
+
+def make_frame(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame((rng.random((n, 3)) < 0.4).astype(np.int8), columns=LABELS)
+    frame["x1"] = rng.normal(size=n) + 10
+    frame["x2"] = rng.integers(0, 5, n)
+    frame["w"] = rng.integers(1, 4, n)
+    return frame
+
+
+FRAMES = [make_frame(seed=seed) for seed in range(6)]
+
+
+def count(batches, **options):
+    return im.LabelsetStatistics.from_batches(
+        batches, labels=LABELS, features=FEATURES, weights="w", **options
+    )
+
+
+def assert_same(stats, other, rtol=1e-12):
+    one, two = stats.recenter(0.0).whole(), other.recenter(0.0).whole()
+    assert (one.label_names, one.feature_names, one.n_rows) == (
+        two.label_names,
+        two.feature_names,
+        two.n_rows,
+    )
+    np.testing.assert_array_equal(one.patterns, two.patterns)
+    for name in ("counts", "sums", "squares"):
+        mine, theirs = getattr(one, name), getattr(two, name)
+        if sparse.issparse(mine):
+            mine, theirs = mine.toarray(), theirs.toarray()
+        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol * np.abs(theirs).max())
+
+
+@pytest.fixture(scope="module")
+def whole():
+    rows = pd.concat(FRAMES, ignore_index=True)
+    return im.LabelsetStatistics.from_arrays(
+        rows[LABELS], rows[FEATURES], freq_weights=rows["w"].to_numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(lambda frame: pa.RecordBatch.from_pandas(frame), id="Arrow record batch"),
+        pytest.param(lambda frame: pa.Table.from_pandas(frame), id="Arrow table"),
+        pytest.param(lambda frame: frame.to_dict("list"), id="dict"),
+        pytest.param(lambda frame: frame.to_records(index=False), id="structured array"),
+        pytest.param(lambda frame: lambda: frame, id="function"),
+    ],
+)
+def test_batches_of_every_form_add_up_to_all_rows(form, whole):
+    assert_same(count(form(frame) for frame in FRAMES), whole)
+
+
+def test_chunks_of_a_csv_file_add_up_to_all_rows(tmp_path, whole):
+    pd.concat(FRAMES).to_csv(tmp_path / "rows.csv", index=False)
+    with pd.read_csv(tmp_path / "rows.csv", chunksize=47) as chunks:
+        assert_same(count(chunks), whole)
+
+
+def test_workers_give_the_numbers_of_one_process(whole):
+    alone = count(FRAMES)
+    for batches in (iter(FRAMES), [lambda frame=frame: frame for frame in FRAMES]):
+        together = count(batches, n_jobs=2)
+        np.testing.assert_array_equal(together.sums, alone.sums)
+        assert_same(together, whole)
+
+
+def interrupted(error):
+    yield from FRAMES[:4]
+    raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("the disk is gone")])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupted_scan_goes_on_from_its_checkpoint(tmp_path, whole, error, n_jobs):
+    path = tmp_path / "checkpoint.npz"
+    with pytest.raises(type(error)):
+        count(interrupted(error), checkpoint=path, n_jobs=n_jobs)
+    # The checkpoint is the statistics of the batches so far.
+    assert im.LabelsetStatistics.load(path).n_rows in (180, 240)
+    read = []
+
+    def reader(at):
+        read.append(at)
+        return FRAMES[at]
+
+    resumed = count([lambda at=at: reader(at) for at in range(6)], checkpoint=path)
+    assert_same(resumed, whole)
+    # The first is looked at, to see that it is the same; those that are counted are not read.
+    assert read in ([0, 4, 5], [0, 3, 4, 5])
+
+
+def test_a_finished_checkpoint_takes_up_batches_that_come_later(tmp_path, whole):
+    path = tmp_path / "checkpoint.npz"
+    count(FRAMES[:5], checkpoint=path)
+    assert_same(count(FRAMES, checkpoint=path), whole)
+    assert_same(count(FRAMES, checkpoint=path), whole)
+
+
+def test_checkpoints_are_written_while_batches_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("isingmlc.checkpoints._SECONDS", 0.0)
+    path = tmp_path / "checkpoint.npz"
+
+    def watched():
+        for at, frame in enumerate(FRAMES):
+            if at > 1:
+                assert im.LabelsetStatistics.load(path).n_rows == 60 * (at - 1) + 60
+            yield frame
+
+    count(watched(), checkpoint=path)
+
+
+def test_a_checkpoint_is_not_resumed_with_anything_else(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    count(FRAMES[:3], checkpoint=path)
+    with pytest.raises(im.exceptions.DataError, match=r"made with missing='raise', but missing="):
+        count(FRAMES, checkpoint=path, missing="drop")
+    with pytest.raises(im.exceptions.DataError, match="begins with another"):
+        count(FRAMES[1:], checkpoint=path)
+    with pytest.raises(im.exceptions.DataError, match="the 3 batches that the checkpoint counts"):
+        count(FRAMES[:2], checkpoint=path)
+    im.LabelsetStatistics.load(path).save(path)
+    with pytest.raises(im.exceptions.FileError, match="not a checkpoint"):
+        count(FRAMES, checkpoint=path)
+
+
+def test_a_full_disk_leaves_no_half_of_a_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "checkpoint.npz"
+    count(FRAMES[:2], checkpoint=path)
+    before = path.read_bytes()
+
+    def full_disk(file, **arrays):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full_disk)
+    with pytest.raises(im.exceptions.FileError, match="No space left"):
+        count(FRAMES, checkpoint=path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_names_the_batch(n_jobs):
+    odd = FRAMES[4].assign(b=FRAMES[4]["b"] * 2)
+    with pytest.raises(im.exceptions.DataError, match=r"in batch 5: .*column 'b' holds 0, 2"):
+        count([*FRAMES[:4], odd], n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_dropped_rows_are_announced_once(n_jobs):
+    gaps = [frame.astype({"x2": float}) for frame in FRAMES[:4]]
+    for at, frame in enumerate(gaps):
+        frame.loc[:at, "x2"] = np.nan
+    empty = FRAMES[4].assign(x2=np.nan)
+    idle = FRAMES[5].assign(w=0)
+    with pytest.warns(im.exceptions.DataWarning) as caught:
+        stats = count([*gaps, empty, idle], missing="drop", n_jobs=n_jobs)
+    assert [str(warning.message) for warning in caught] == [
+        "70 of 300 rows have missing values and were dropped."
+    ]
+    assert stats.n_rows == 230
+
+
+def test_a_single_frame_is_not_taken_for_batches():
+    with pytest.raises(im.exceptions.DataError, match=r"Give a single batch as \[batch\]"):
+        count(FRAMES[0])
+    with pytest.raises(im.exceptions.DataError, match="n_jobs must be a whole number"):
+        count(FRAMES, n_jobs=0)
+    with pytest.raises(im.exceptions.DataError, match="max_memory must be a finite number above 0"):
+        count(FRAMES, max_memory=-1)
+
+
+# Blocks of features
+
+
+def many_labels(n=300, n_labels=30, n_features=23, seed=4):
+    """Nearly every row is a labelset of its own."""
+    rng = np.random.default_rng(seed)
+    group = rng.random((n, 1)) < 0.5
+    labels = rng.random((n, n_labels)) < np.where(group, 0.35, 0.2)
+    return labels, rng.normal(size=(n, n_features)) + 100 + group
+
+
+def in_blocks(labels, features, **options):
+    with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
+        stats = im.LabelsetStatistics.from_arrays(labels, features, max_memory=1e5, **options)
+    assert isinstance(stats, BlockedStatistics)
+    return stats
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_blocks_hold_the_numbers_of_the_whole(kind):
+    labels, features = many_labels()
+    features[features < 100] = 0
+    weights = np.arange(300) % 3 + 1
+    whole = im.LabelsetStatistics.from_arrays(labels, kind(features), freq_weights=weights)
+    assert len(whole.counts) > 290
+    blocks = in_blocks(labels, kind(features), freq_weights=weights)
+    parts = [part for part, _ in blocks.blocks()]
+    assert len(parts) > 3
+    assert [part.stop for part in parts[:-1]] == [part.start for part in parts[1:]]
+    assert_same(blocks, whole)
+    np.testing.assert_array_equal(blocks.constant_features, whole.constant_features)
+    moved = whole.recenter(3.0)
+    np.testing.assert_allclose(blocks.recenter(3.0).column_squares, moved.column_squares)
+    assert_same(blocks + whole, whole + whole)
+
+
+@pytest.mark.parametrize("method", ["mle", "ridge"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"interactions": "individual"}, {"interactions": "joint"}, {"pvalue": "saddlepoint"}],
+    ids=str,
+)
+def test_tests_in_blocks_give_the_same_numbers(monkeypatch, method, options):
+    data = im.datasets.load_example()
+    whole = im.IsingModel(data.labels, data.features).fit(method=method)
+    monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
+    with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
+        model = im.IsingModel(data.labels, data.features)
+    assert isinstance(model.statistics, BlockedStatistics)
+    blocks = model.fit(method=method)
+    expected, found = (fitted.score_test(**options) for fitted in (whole, blocks))
+    for name in ("statistic", "pvalue", "df", "sign"):
+        one, two = getattr(expected, name), getattr(found, name)
+        np.testing.assert_allclose(two, one, rtol=1e-10, atol=1e-14)
+    pd.testing.assert_frame_equal(found.reason, expected.reason)
+    np.testing.assert_allclose(found.importance, expected.importance, rtol=1e-10)
+
+
+def test_tests_in_blocks_take_little_memory():
+    rng = np.random.default_rng(0)
+    labels, features = rng.random((3000, 12)) < 0.5, rng.normal(size=(3000, 400)).astype("f4")
+    with pytest.warns(im.exceptions.DataWarning, match=r"would take 0.014 GB"):
+        stats = im.LabelsetStatistics.from_arrays(labels, features, max_memory=2e6)
+    fit = im.IsingModel.from_statistics(stats).fit(method="ridge")
+    fit.score_test()
+    tracemalloc.start()
+    fit.score_test()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The whole sums and squares; besides the blocks, tests hold some arrays of labelsets × labels.
+    assert peak < 16 * len(stats.counts) * 400 / 2
+
+
+def test_rows_changed_in_place_are_refused_in_blocks_too(monkeypatch):
+    data = im.datasets.load_example()
+    features = data.features.to_numpy(dtype=float, copy=True)
+    monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
+    with pytest.warns(im.exceptions.DataWarning):
+        res = im.IsingModel(data.labels, features).fit()
+    rest = res.remove_data()
+    expected = res.score_test().statistic
+    features[7, 3] += 1
+    for test in (res.score_test, res.wald_test):
+        with pytest.raises(im.exceptions.ModelError, match="changed in place"):
+            test()
+    # What holds no rows does not mind.
+    np.testing.assert_allclose(rest.score_test().statistic, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_batches_that_can_be_read_again_are_read_in_blocks(n_jobs):
+    labels, features = many_labels()
+    batches = [(labels[rows], features[rows]) for rows in np.split(np.arange(300), 6)]
+    with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
+        stats = im.LabelsetStatistics.from_batches(batches, max_memory=5e4, n_jobs=n_jobs)
+    assert isinstance(stats, BlockedStatistics)
+    assert_same(stats, im.LabelsetStatistics.from_arrays(labels, features))
+    with pytest.raises(im.exceptions.DataError, match="can be read only once"):
+        im.LabelsetStatistics.from_batches(iter(batches), max_memory=5e4)
+
+
+def test_statistics_in_blocks_are_saved_whole(tmp_path):
+    labels, features = many_labels()
+    blocks = in_blocks(labels, features)
+    blocks.save(tmp_path / "stats.npz")
+    again = im.LabelsetStatistics.load(tmp_path / "stats.npz")
+    assert not isinstance(again, BlockedStatistics)
+    np.testing.assert_array_equal(again.sums, blocks.sums)
+    np.testing.assert_array_equal(again.squares, blocks.squares)
+
+
+# Last, for the workers have to be started again after it.
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed otherwise here")
+def test_a_worker_that_dies_leaves_an_error_and_the_checkpoint(tmp_path, whole):
+    path = tmp_path / "checkpoint.npz"
+    batches = [lambda frame=frame: frame for frame in FRAMES]
+    with pytest.raises(im.exceptions.EngineError, match="a worker process died after") as caught:
+        count([*batches[:3], _die, *batches[4:]], checkpoint=path, n_jobs=2)
+    assert str(path) in str(caught.value)
+    assert_same(count(batches, checkpoint=path), whole)

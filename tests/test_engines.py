@@ -1,0 +1,490 @@
+"""Statistics from tables and files against the same rows in memory, and what is refused."""
+
+import decimal
+import sys
+import warnings
+
+import mpmath
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import isingmlc as im
+from isingmlc.blocks import BlockedStatistics
+from isingmlc.scanning import scan
+
+ibis = pytest.importorskip("ibis", reason='pip install "isingmlc[engines]"')
+
+# Ibis calls DuckDB by a name that newer versions of it do not like.
+pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+
+LABELS = ["a", "b", "c"]
+FEATURES = ["x1", "x2", "x3", "x4", "x5"]
+
+
+def make_frame(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "a": rng.random(n) < 0.4,
+            "b": (rng.random(n) < 0.5).astype(np.int8),
+            "c": (rng.random(n) < 0.3).astype(np.float64),
+            "x1": rng.normal(size=n) * 1e-3 + 5,
+            "x2": rng.normal(size=n).astype(np.float32),
+            "x3": rng.integers(-(2**31), 2**31 - 1, n, dtype=np.int32),
+            "x4": rng.random(n) < 0.5,
+            "x5": [decimal.Decimal(int(k)) / 100 for k in rng.integers(0, 10**6, n)],
+            "w": rng.integers(1, 5, n),
+        }
+    )
+
+
+def in_memory(frame, labels=LABELS, features=FEATURES, weights=None, **options):
+    return im.LabelsetStatistics.from_arrays(
+        frame[labels],
+        frame[features].astype(np.float64),
+        freq_weights=None if weights is None else frame[weights].to_numpy(),
+        **options,
+    )
+
+
+def from_table(frame, **options):
+    table = frame if isinstance(frame, ibis.Table) else ibis.memtable(arrow(frame))
+    return im.LabelsetStatistics.from_table(table, **options)
+
+
+def arrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def assert_same(stats, other, rtol=1e-12):
+    other = other.recenter(stats.shift)
+    assert (stats.label_names, stats.feature_names) == (other.label_names, other.feature_names)
+    assert stats.n_rows == other.n_rows
+    np.testing.assert_array_equal(stats.patterns, other.patterns)
+    np.testing.assert_allclose(stats.counts, other.counts, rtol=rtol)
+    # Sums against the size of what was added up for them.
+    size = np.sqrt(other.squares * other.counts[:, None])
+    assert (np.abs(stats.sums - other.sums) <= rtol * size).all()
+    np.testing.assert_allclose(stats.squares, other.squares, rtol=rtol)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Three Parquet files, one of them without rows."""
+    folder = tmp_path_factory.mktemp("files")
+    table = arrow(make_frame())
+    for at, rows in enumerate((table[:150], table[:0], table[150:])):
+        pq.write_table(rows, folder / f"part{at}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_files_give_the_statistics_of_their_rows(files, weights):
+    expected = in_memory(make_frame(), weights=weights)
+    options = {"labels": LABELS, "features": FEATURES, "weights": weights}
+    for given_files in (
+        files / "*.parquet",
+        files,
+        [files / "part2.parquet", str(files / "part0.parquet")],
+    ):
+        assert_same(scan(given_files, **options), expected)
+
+
+def test_csv_files_are_read(tmp_path):
+    frame = make_frame().astype({"a": int, "x2": float, "x4": int})
+    for at, rows in enumerate((frame[:70], frame[70:])):
+        rows.to_csv(tmp_path / f"{at}.csv", index=False)
+    stats = scan(tmp_path / "*.csv", labels=LABELS, features=FEATURES, weights="w")
+    assert_same(stats, in_memory(frame, weights="w"))
+
+
+def test_all_other_columns_are_features():
+    stats = from_table(make_frame(), labels=LABELS, weights="w")
+    assert stats.feature_names == tuple(FEATURES)
+    assert from_table(make_frame(), labels="a", features=[]).feature_names == ()
+
+
+@pytest.mark.parametrize("n_labels", [1, 8, 56, 57, 130])
+def test_labels_of_any_number_are_packed(n_labels):
+    rng = np.random.default_rng(n_labels)
+    names = [f"y{k}" for k in range(n_labels)]
+    kinds = rng.random((20, n_labels)) < 0.5
+    frame = pd.DataFrame(kinds[rng.integers(0, 20, 90)], columns=names).astype(np.int8)
+    frame["x"] = rng.normal(size=90)
+    assert_same(from_table(frame, labels=names), in_memory(frame, names, ["x"]))
+
+
+def test_columns_may_have_any_name():
+    names = ["key0", "n", 's"0', "q 0", "x0", "isingmlc", "Ünï", "select"]
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(50, 8)), columns=names)
+    frame[names[:2]] = (frame[names[:2]] > 0).astype(int)
+    expected = in_memory(frame, names[:2], names[2:])
+    assert_same(from_table(frame, labels=names[:2]), expected)
+
+
+def test_features_are_asked_for_some_at_a_time(monkeypatch):
+    frame = make_frame()
+    for module in ("queries", "engines", "table_checks"):
+        monkeypatch.setattr(f"isingmlc.{module}.COLUMNS_AT_ONCE", 2)
+    queries = count_queries(monkeypatch)
+    options = {"labels": LABELS, "features": FEATURES}
+    assert_same(from_table(frame, **options), in_memory(frame))
+    # Two for the labels, one to count labelsets, and two for each of three pieces.
+    assert len(queries) == 9
+
+
+def count_queries(monkeypatch):
+    queries = []
+    from isingmlc.queries import run
+
+    def counting(query):
+        queries.append(ibis.to_sql(query))
+        return run(query)
+
+    for module in ("queries", "engines"):
+        monkeypatch.setattr(f"isingmlc.{module}.run", counting)
+    return queries
+
+
+numbers = st.one_of(st.none(), st.floats(-100, 100, width=32), st.just(float("nan")))
+rows = st.tuples(
+    st.one_of(st.none(), st.booleans()), st.booleans(), numbers, numbers, st.integers(0, 3)
+)
+
+
+@given(st.lists(rows, min_size=1, max_size=25))
+@settings(max_examples=25, deadline=None)
+def test_tables_with_gaps_are_read_as_frames_are(table):
+    kinds = {"a": "bool", "b": "bool", "x1": "float64", "x2": "float64", "w": "int8"}
+    cells = zip(kinds.items(), zip(*table, strict=True), strict=True)
+    columns = {name: pa.array(values, kind) for (name, kind), values in cells}
+    frame = pa.table(columns).to_pandas().astype({"a": "boolean"})
+    options = {"labels": ["a", "b"], "weights": "w", "missing": "drop"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", im.exceptions.DataWarning)
+        try:
+            expected = in_memory(frame, ["a", "b"], ["x1", "x2"], "w", missing="drop")
+        except im.exceptions.NoRowsError:
+            with pytest.raises(im.exceptions.NoRowsError):
+                from_table(ibis.memtable(pa.table(columns)), **options)
+        else:
+            assert_same(from_table(ibis.memtable(pa.table(columns)), **options), expected)
+
+
+def test_missing_values_are_refused_or_dropped():
+    frame = make_frame()
+    frame.loc[3, "x1"] = np.nan
+    frame.loc[[5, 6], "x5"] = None
+    frame.loc[8, "c"] = np.nan
+    options = {"labels": LABELS, "features": FEATURES}
+    with pytest.raises(im.exceptions.DataError, match=r"labels .* 1 row\(s\), in column\(s\) 'c'"):
+        from_table(frame, **options)
+    with pytest.raises(
+        im.exceptions.DataError, match=r"features .* in 3 row\(s\), in column\(s\) 'x1', 'x5'"
+    ):
+        from_table(frame, labels=["a", "b"], features=FEATURES)
+    with pytest.warns(im.exceptions.DataWarning, match="4 of 400 rows have missing values"):
+        stats = from_table(frame, **options, missing="drop")
+    assert_same(stats, in_memory(frame.drop(index=[3, 5, 6, 8])))
+    frame["x2"] = np.nan
+    with pytest.raises(im.exceptions.NoRowsError, match="every one of the 400 rows"):
+        from_table(frame, **options, missing="drop")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e101])
+def test_infinite_values_are_refused(value):
+    frame = make_frame()
+    frame.loc[[7, 9], "x1"] = value
+    with pytest.raises(im.exceptions.DataError, match=r"infinite values .* 2 row\(s\).*'x1'"):
+        from_table(frame, labels=LABELS)
+
+
+@pytest.mark.parametrize(
+    ("weight", "problem"),
+    [(-1.0, "holds -1"), (np.inf, "holds inf"), (np.nan, r"none in 1 row\(s\)")],
+)
+def test_weights_are_checked(weight, problem):
+    frame = make_frame().astype({"w": float})
+    frame.loc[17, "w"] = weight
+    with pytest.raises(im.exceptions.DataError, match=rf"freq_weights .* column 'w' .*{problem}"):
+        from_table(frame, labels=LABELS, weights="w")
+
+
+def test_rows_of_weight_zero_do_not_count():
+    frame = make_frame().astype({"w": float, "c": float})
+    frame.loc[:20, "w"] = 0
+    frame.loc[:5, "c"] = 7  # nothing of such a row matters
+    stats = from_table(frame, labels=LABELS, features=FEATURES, weights="w")
+    assert_same(stats, in_memory(frame[21:], weights="w"))
+    with pytest.raises(im.exceptions.NoRowsError, match="all of them are zero"):
+        from_table(frame[:20], labels=LABELS, weights="w")
+
+
+def test_a_label_of_2_in_row_five_million_is_found_before_features_are_read(monkeypatch):
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(
+        "CREATE TABLE big AS SELECT (i % 2)::TINYINT AS a, "
+        "CASE WHEN i = 4999999 THEN 2 ELSE i % 3 // 2 END AS b, i::DOUBLE AS x "
+        "FROM range(5000000) AS rows (i)"
+    )
+    queries = count_queries(monkeypatch)
+    with pytest.raises(
+        im.exceptions.DataError, match=r"column 'b' holds 2; .* in 1 of 5000000 rows"
+    ):
+        from_table(connection.table("big"), labels=["a", "b"])
+    assert len(queries) == 1
+    assert '"x"' not in queries[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"labels": ["a", "z"]}, r"table lacks the column\(s\) 'z'; it has 'a', 'b'"),
+        ({}, {"labels": LABELS, "features": ["x9"]}, r"lacks the column\(s\) 'x9'"),
+        ({}, {"labels": LABELS, "weights": "v"}, r"lacks the column\(s\) 'v'"),
+        ({}, {"labels": []}, "labels must name at least one column"),
+        ({}, {"labels": ["a", "a"]}, r"labels has the name\(s\) 'a' more than once"),
+        ({}, {"labels": ["a"], "features": ["x1", "x1"]}, "features has the name"),
+        ({}, {"labels": ["a"], "features": ["a", "x1"]}, "named as label and as feature"),
+        ({}, {"labels": LABELS, "missing": "fill"}, "missing must be one of"),
+        ({}, {"labels": LABELS, "max_memory": 0}, "max_memory must be a finite number above 0"),
+        ({"c": 0.5}, {"labels": LABELS}, "column 'c' holds 0.5"),
+        ({"b": -1}, {"labels": LABELS}, "column 'b' holds -1"),
+        ({"b": "yes"}, {"labels": LABELS}, r"labels must be numeric, .*'b' are of type string"),
+        ({"x1": "red"}, {"labels": LABELS}, r"features must be numeric, .*'x1'.* features=\[…\]"),
+        ({"w": "many"}, {"labels": LABELS, "features": ["x1"], "weights": "w"}, "weights must be"),
+        ({"x1": pd.Timestamp(0)}, {"labels": LABELS}, "features must be numeric, .*timestamp"),
+    ],
+)
+def test_tables_that_can_not_be_used_are_refused(change, options, message):
+    with pytest.raises(im.exceptions.DataError, match=message):
+        from_table(make_frame().assign(**change), **options)
+
+
+def test_what_is_no_ibis_table_is_refused():
+    with pytest.raises(im.exceptions.DataError, match=r"but is DataFrame. Make one with ibis"):
+        im.LabelsetStatistics.from_table(make_frame(), labels=LABELS)
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(im.exceptions.NoRowsError, match="at least one row"):
+        from_table(make_frame()[:0], labels=["a", "b"], features=["x1"])
+
+
+def test_too_many_labelsets_for_the_memory_are_refused():
+    with pytest.raises(im.exceptions.DataError, match="not have more than 3 labelsets"):
+        from_table(make_frame(), labels=LABELS, max_memory=3.9 * 70)
+
+
+def test_an_engine_that_fails_is_reported():
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE t AS SELECT 1 AS a, 2 AS x")
+    table = connection.table("t")
+    connection.raw_sql("DROP TABLE t")
+    with pytest.raises(im.exceptions.EngineError, match=r"could not run the query: .*t"):
+        from_table(table, labels=["a"])
+
+
+def test_what_is_not_installed_is_named(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    with pytest.raises(im.exceptions.EngineError, match=r'pip install "isingmlc\[engines\]"'):
+        scan(files, labels=LABELS)
+
+
+def test_integers_do_not_overflow():
+    values = np.array([2**31 - 1, -(2**31), 2**31 - 1, 5], dtype=np.int32)
+    large = np.array([2**62, 2**62, -(2**62), 1], dtype=np.int64)
+    frame = pd.DataFrame({"a": [0, 0, 1, 1], "x": values, "z": large, "w": [3, 3, 3, 3]})
+    assert_same(
+        from_table(frame, labels="a", weights="w"), in_memory(frame, ["a"], ["x", "z"], "w")
+    )
+
+
+def test_a_large_mean_costs_no_digits():
+    """Mean 1e6 and standard deviation 1e-2, against arithmetic with 50 digits."""
+    rng = np.random.default_rng(8)
+    n = 3000
+    labels = rng.random((n, 2)) < 0.5
+    feature = 1e6 + 1 / 3 + 1e-2 * rng.normal(size=n) + 3e-3 * labels[:, 0]
+    frame = pd.DataFrame({"a": labels[:, 0], "b": labels[:, 1], "x": feature})
+    fitted = im.IsingModel.from_statistics(from_table(frame, labels=["a", "b"])).fit()
+    with mpmath.workdps(50):
+        # With one other label, partialling it out is centring within its two groups.
+        score, variance = mpmath.mpf(0), mpmath.mpf(0)
+        for value in (False, True):
+            inside = np.flatnonzero(labels[:, 1] == value)
+            share = mpmath.mpf(int(labels[inside, 0].sum())) / len(inside)
+            x = [mpmath.mpf(float(feature[i])) for i in inside]
+            mean = mpmath.fsum(x) / len(x)
+            outcome = [int(labels[i, 0]) - share for i in inside]
+            score += mpmath.fdot(x, outcome)
+            variance += share * (1 - share) * mpmath.fsum((xi - mean) ** 2 for xi in x)
+        expected = float(score**2 / variance)
+    assert fitted.score_test().statistic.loc["x", "a"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_constant_features_are_recognised():
+    frame = make_frame().assign(x1=1 / 3, x2=0.1 + 0.2)
+    stats = from_table(frame, labels=LABELS, features=FEATURES, weights="w")
+    np.testing.assert_array_equal(stats.constant_features, [True, True, False, False, False])
+    assert not stats.squares[:, :2].any()
+
+
+def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
+    frame = make_frame().astype({"x5": float})
+    stats = scan(files, labels=LABELS, features=FEATURES)
+    scanned = im.IsingModel.from_statistics(stats).fit()
+    loaded = im.IsingModel(frame[LABELS], frame[FEATURES]).fit()
+    for interactions in (None, "individual", "joint"):
+        found, expected = (fit.score_test(interactions) for fit in (scanned, loaded))
+        np.testing.assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
+        np.testing.assert_allclose(found.pvalue, expected.pvalue, rtol=1e-9)
+    assert list(scanned.rank_features().order) == list(loaded.rank_features().order)
+    for method in (scanned.wald_test, scanned.lr_test):
+        with pytest.raises(im.exceptions.ModelError, match="or from a sample of them"):
+            method()
+
+
+# Samples
+
+
+def test_samples_are_the_rows_that_numpy_draws(files):
+    options = {"labels": LABELS, "features": FEATURES, "weights": "w", "sample": 40}
+    stats, sample = scan(files, **options, random_state=3)
+    assert_same(stats, in_memory(make_frame(), weights="w"))
+    picks = np.sort(np.random.default_rng(3).choice(400, 40, replace=False, shuffle=False))
+    expected = make_frame().iloc[picks].reset_index(drop=True)
+    assert list(sample.columns) == [*LABELS, *FEATURES, "w"]
+    for name in sample:
+        np.testing.assert_array_equal(sample[name].astype(float), expected[name].astype(float))
+    again = scan(files, **options, random_state=3)[1]
+    pd.testing.assert_frame_equal(sample, again)
+    other = scan(files, **options, random_state=4)[1]
+    assert not sample.equals(other)
+    res = im.IsingModel(sample[LABELS], sample[FEATURES]).fit(method="ridge")
+    assert res.wald_test().statistic.shape == (5, 3)
+
+
+def test_samples_hold_no_more_than_all_rows_that_count(tmp_path):
+    frame = make_frame(50).astype({"w": float, "x5": float})
+    frame.loc[[2, 3], "x1"] = np.nan
+    frame.loc[4, "w"] = 0
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.warns(im.exceptions.DataWarning, match="2 of 49 rows"):
+        stats, sample = scan(
+            tmp_path, labels=LABELS, features=FEATURES, weights="w", missing="drop", sample=10**6
+        )
+    assert stats.n_rows == len(sample) == 47
+    np.testing.assert_array_equal(sample["x1"], frame["x1"].drop(index=[2, 3, 4]))
+    with pytest.raises(im.exceptions.DataError, match="sample must be a whole number"):
+        scan(tmp_path, labels=LABELS, sample=0)
+
+
+# Files
+
+
+@pytest.mark.parametrize("harm", ["end", "middle", "text"])
+def test_a_corrupt_file_is_named(files, tmp_path, harm):
+    for path in files.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    victim = tmp_path / "part2.parquet"
+    content = bytearray(victim.read_bytes())
+    if harm == "end":
+        content = content[:-40]
+    elif harm == "middle":
+        content[4:4000] = b"\x7f" * 3996
+    else:
+        content = b"a,b,c\n"
+    victim.write_bytes(content)
+    with pytest.raises(im.exceptions.FileError, match=r"part2.parquet' can not be read: \w"):
+        scan(tmp_path / "*.parquet", labels=LABELS, features=FEATURES)
+
+
+def test_files_that_do_not_match_are_reported(files, tmp_path):
+    (tmp_path / "part0.parquet").write_bytes((files / "part0.parquet").read_bytes())
+    make_frame()[["a", "b"]].to_parquet(tmp_path / "part1.parquet")
+    with pytest.raises(im.exceptions.EngineError, match=r"part1\.parquet"):
+        scan(tmp_path, labels=LABELS, features=FEATURES)
+
+
+def test_files_that_are_not_there_are_named(tmp_path):
+    for given_files in (tmp_path / "absent.parquet", tmp_path / "*.csv", tmp_path, []):
+        with pytest.raises(im.exceptions.FileError, match=r"there is no file .*|names none"):
+            scan(given_files, labels=["a"])
+    (tmp_path / "rows.arff").write_text("@relation")
+    with pytest.raises(im.exceptions.FileError, match=r"must end in one of \.parquet"):
+        scan(tmp_path / "rows.arff", labels=["a"])
+    (tmp_path / "rows.csv").write_text("a,x\n1,2\n")
+    (tmp_path / "rows.parquet").write_bytes(b"")
+    with pytest.raises(im.exceptions.DataError, match="all be Parquet or all be CSV"):
+        scan(tmp_path / "rows.[cp]*", labels=["a"])
+
+
+# Blocks and checkpoints
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_tables_are_read_in_blocks_where_labelsets_are_many(weights):
+    frame = make_frame().astype({"x5": float})
+    options = {"labels": LABELS, "features": FEATURES, "weights": weights}
+    expected = from_table(frame, **options)
+    with pytest.warns(im.exceptions.DataWarning, match="computed in 5 blocks of features"):
+        stats = from_table(frame, **options, max_memory=600)
+    assert isinstance(stats, BlockedStatistics)
+    assert_same(stats.whole(), expected)
+    np.testing.assert_allclose(stats.column_sums, expected.column_sums, rtol=1e-9, atol=1e-6)
+    for intercept in (True, False):
+        found, wanted = (
+            im.IsingModel.from_statistics(given_stats, intercept=intercept).fit().score_test()
+            for given_stats in (stats, expected)
+        )
+        np.testing.assert_allclose(found.statistic, wanted.statistic, rtol=1e-8)
+
+
+def test_an_interrupted_query_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    from isingmlc.queries import run
+
+    monkeypatch.setattr("isingmlc.engines.COLUMNS_AT_ONCE", 2)
+    path, frame = tmp_path / "checkpoint.npz", make_frame()
+    options = {"labels": LABELS, "features": FEATURES, "checkpoint": path}
+
+    def failing(query):
+        if "x5" in query.schema() or "x5" in ibis.to_sql(query):
+            raise im.exceptions.EngineError("the cluster is gone")
+        return run(query)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("isingmlc.engines.run", failing)
+        with pytest.raises(im.exceptions.EngineError, match="the cluster is gone"):
+            from_table(frame, **options)
+    assert im.LabelsetStatistics.load(path).feature_names == ("x1", "x2", "x3", "x4")
+    with pytest.raises(im.exceptions.DataError, match=r"made with labels=\['a', 'b', 'c'\]"):
+        from_table(frame, **{**options, "labels": ["a", "b"]})
+    with pytest.raises(im.exceptions.DataError, match="the checkpoint counts 400 rows"):
+        from_table(frame[1:], **options)
+    queries = count_queries(monkeypatch)
+    assert_same(from_table(frame, **options), in_memory(frame))
+    assert not any('"x1"' in query for query in queries)
+    assert not path.exists()
+
+
+def test_a_table_that_changes_while_it_is_read_is_noticed(monkeypatch):
+    from isingmlc.engines import TableSource
+
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE t AS SELECT i % 2 AS a, i AS x FROM range(400) AS rows (i)")
+    find_shift = TableSource.find_shift
+
+    def meanwhile(source, features):
+        connection.raw_sql("INSERT INTO t VALUES (1, 0)")
+        return find_shift(source, features)
+
+    monkeypatch.setattr(TableSource, "find_shift", meanwhile)
+    with pytest.raises(im.exceptions.EngineError, match="changed while it was read: it had 400"):
+        from_table(connection.table("t"), labels="a")
