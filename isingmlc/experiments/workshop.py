@@ -1,0 +1,319 @@
+"""Where experiments run: what is finished is kept, tables and figures are written whole."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import platform
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import joblib
+import pandas as pd
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+import isingmlc as im
+from isingmlc.datasets._files import as_path, file_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What numbers depend on.
+_PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "statsmodels")
+
+
+def list_versions() -> dict[str, str]:
+    """Give the versions of what the numbers depend on.
+
+    Returns
+    -------
+    dict of str to str
+        Names and versions.
+
+    Examples
+    --------
+    >>> list(list_versions())[:2]
+    ['isingmlc', 'python']
+    """
+    return {
+        "isingmlc": im.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+    }
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of work that is computed at once and kept.
+
+    Attributes
+    ----------
+    name : str
+        Its name, fit to name a file.
+    settings : mapping
+        The arguments of the function, as JSON can hold them.
+    digest : str
+        What changes where the files do that the function reads.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """An output folder, and how to work for it.
+
+    Attributes
+    ----------
+    out : Path
+        The folder; tables and figures are written there, results of finished units below
+        ``work``.
+    data : Path or None
+        Folder with Mulan's data sets; None for the places where `load_mulan` looks.
+    n_jobs : int
+        Processes to use.
+    seed : int
+        What all randomness comes from.
+    warned : dict of str to list of str
+        Warnings of the units computed or read so far, by their class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     workshop = Workshop.open(folder)
+    ...     workshop.compute("squares", pow, [Unit("two", {"base": 2, "exp": 2})])
+    [4]
+    """
+
+    out: Path
+    data: Path | None = None
+    n_jobs: int = 1
+    seed: int = 0
+    warned: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def open(
+        cls,
+        out: str | os.PathLike[str],
+        data: str | os.PathLike[str] | None = None,
+        n_jobs: int = 1,
+        seed: int = 0,
+    ) -> Workshop:
+        """Make the folder and see that it can be written.
+
+        Parameters
+        ----------
+        out, data, n_jobs, seed
+            See the attributes.
+
+        Returns
+        -------
+        Workshop
+            The workshop.
+
+        Raises
+        ------
+        FileError
+            When the folder can not be written.
+        DataError
+            When `out` or `data` is no path.
+        """
+        folder = as_path("out", out)
+        try:
+            (folder / "work").mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            problem = f"the output folder can not be written ({error.strerror}). Give another one."
+            raise file_error(folder, problem) from error
+        return cls(folder, None if data is None else as_path("data", data), n_jobs, seed)
+
+    def compute(
+        self,
+        task: str,
+        function: Callable[..., Any],
+        units: Sequence[Unit],
+        *,
+        one_by_one: bool = False,
+    ) -> list[Any]:
+        """Compute units; those that are finished already are read.
+
+        Parameters
+        ----------
+        task : str
+            What the units belong to; names their folder and the progress bar.
+        function : callable
+            Takes the settings of a unit by keyword and gives what JSON can hold; it must be found
+            by its name in a module, so that other processes know it.
+        units : sequence of Unit
+            What to compute, the longest first.
+        one_by_one : bool
+            Whether to use this process only, so that times can be measured.
+
+        Returns
+        -------
+        list
+            The results, in the order of the units.
+        """
+        found = {unit.name: self._read(task, unit) for unit in units}
+        kept = {name: record for name, record in found.items() if record is not None}
+        waiting = [unit for unit in units if unit.name not in kept]
+        pool = joblib.Parallel(
+            n_jobs=1 if one_by_one else self.n_jobs, return_as="generator_unordered"
+        )
+        finished = pool(joblib.delayed(_run)(function, unit) for unit in waiting)
+        n_kept = len(units) - len(waiting)
+        for unit, record in tqdm(finished, task, len(units), initial=n_kept, disable=None):
+            text = json.dumps({**self._key(unit), **record}, indent=1)
+            _write(self._path(task, unit), text.encode())
+            kept[unit.name] = json.loads(text)
+        records = [kept[unit.name] for unit in units]
+        for record in records:
+            self._note(record["warnings"])
+        return [record["result"] for record in records]
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[None]:
+        """Keep the warnings of what is done meanwhile for the page, as those of units are.
+
+        Yields
+        ------
+        None
+            While it works.
+        """
+        with _catch_warnings() as first:
+            yield
+        self._note(first)
+
+    def _note(self, warned: Mapping[str, str]) -> None:
+        for category, message in warned.items():
+            self.warned.setdefault(category, []).append(message)
+
+    def _path(self, task: str, unit: Unit) -> Path:
+        # Results of other settings stay beside it.
+        digest = hashlib.sha256(json.dumps(self._key(unit)).encode()).hexdigest()
+        return self.out / "work" / task / f"{unit.name}-{digest[:8]}.json"
+
+    def _key(self, unit: Unit) -> dict[str, Any]:
+        key = {
+            "settings": dict(unit.settings),
+            "digest": unit.digest,
+            "versions": list_versions(),
+        }
+        as_read: dict[str, Any] = json.loads(json.dumps(key))
+        return as_read
+
+    def _read(self, task: str, unit: Unit) -> dict[str, Any] | None:
+        """Read the result of a unit; None where there is none, or of other settings."""
+        try:
+            record: dict[str, Any] = json.loads(self._path(task, unit).read_bytes())
+        except (OSError, ValueError):
+            return None
+        key = self._key(unit)
+        return record if {name: record.get(name) for name in key} == key else None
+
+    def write_table(self, name: str, frame: pd.DataFrame) -> str:
+        """Write a table as comma-separated values.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file without its ending.
+        frame : DataFrame
+            The table; its index is not written.
+
+        Returns
+        -------
+        str
+            Name of the file.
+        """
+        text = frame.to_csv(index=False, lineterminator="\n", float_format="%.10g")
+        return self.write_text(f"{name}.csv", text)
+
+    def write_figure(self, name: str, figure: Figure) -> str:
+        """Write a figure as PNG and as SVG, the same bytes for the same picture.
+
+        Parameters
+        ----------
+        name : str
+            Name of the files without their endings.
+        figure : Figure
+            The figure.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        from matplotlib import rc_context
+
+        with rc_context({"svg.hashsalt": name}):
+            for kind, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
+                content = io.BytesIO()
+                figure.savefig(content, format=kind, **options)
+                _write(self.out / f"{name}.{kind}", content.getvalue())
+        return name
+
+    def write_text(self, name: str, text: str) -> str:
+        """Write a text file.
+
+        Parameters
+        ----------
+        name : str
+            Its name, with folders below the output folder where there are any.
+        text : str
+            What to write.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        _write(self.out / name, text.encode())
+        return name
+
+
+def _run(function: Callable[..., Any], unit: Unit) -> tuple[Unit, dict[str, Any]]:
+    """Compute a unit; its warnings are kept with the result."""
+    # Bars of single units would run into each other; they show only on a terminal.
+    hidden = contextlib.redirect_stderr(io.StringIO())
+    with threadpool_limits(limits=1), hidden, _catch_warnings() as first:
+        result = function(**unit.settings)
+    return unit, {"result": result, "warnings": first}
+
+
+@contextlib.contextmanager
+def _catch_warnings() -> Iterator[dict[str, str]]:
+    """Collect the first warning of each class: the others say the same of other labels."""
+    first: dict[str, str] = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield first
+    for warning in caught:
+        first.setdefault(warning.category.__name__, str(warning.message))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            temporary.write_bytes(content)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise file_error(path, f"the file can not be written ({error.strerror}).") from error
