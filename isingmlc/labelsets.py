@@ -334,9 +334,10 @@ class LabelsetStatistics:
         Examples
         --------
         >>> import ibis, isingmlc as im
-        >>> table = ibis.memtable({"a": [0, 1] * 4, "b": [0, 0, 1, 1] * 2, "x": range(8)})
+        >>> connection = ibis.duckdb.connect()
+        >>> table = connection.sql("SELECT i % 2 AS a, i % 3 = 0 AS b, i AS x FROM range(9) t(i)")
         >>> im.LabelsetStatistics.from_table(table, labels=["a", "b"])
-        LabelsetStatistics(8 rows, 2 labels, 1 features, 4 labelsets)
+        LabelsetStatistics(9 rows, 2 labels, 1 features, 4 labelsets)
         """
         from isingmlc.engines import read_table
 
