@@ -20,8 +20,6 @@ from isingmlc.scanning import scan
 ibis = pytest.importorskip("ibis", reason='pip install "isingmlc[engines]"')
 
 # Ibis calls DuckDB by a name that newer versions of it do not like.
-pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
-
 LABELS = ["a", "b", "c"]
 FEATURES = ["x1", "x2", "x3", "x4", "x5"]
 
