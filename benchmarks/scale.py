@@ -84,12 +84,11 @@ def peak_memory() -> float:
 
 def scan_job(paths: list[str], n_labels: int) -> dict[str, float]:
     import isingmlc as im
-    from isingmlc.scanning import scan
 
     labels = [f"y{k}" for k in range(n_labels)]
-    scan(paths[:1], labels=labels)  # the first is for imports
+    im.scan(paths[:1], labels=labels)  # the first is for imports
     scans = []
-    wall, cpu = cost(lambda: scans.append(scan(paths, labels=labels)))
+    wall, cpu = cost(lambda: scans.append(im.scan(paths, labels=labels)))
     stats = scans[-1]
     fit = im.IsingModel.from_statistics(stats).fit()
     return {
@@ -103,9 +102,8 @@ def scan_job(paths: list[str], n_labels: int) -> dict[str, float]:
 
 def interaction_job(paths: list[str], n_labels: int) -> dict[str, float]:
     import isingmlc as im
-    from isingmlc.scanning import scan
 
-    stats = scan(paths, labels=[f"y{k}" for k in range(n_labels)])
+    stats = im.scan(paths, labels=[f"y{k}" for k in range(n_labels)])
     fit = im.IsingModel.from_statistics(stats).fit()
     return {"interactions": seconds(lambda: fit.score_test("individual"), 3)}
 
@@ -124,14 +122,14 @@ def pandas_job(paths: list[str], n_labels: int) -> dict[str, float]:
 def sum_job(paths: list[str], n_labels: int) -> dict[str, float]:
     import duckdb
 
-    from isingmlc.scanning import scan
+    import isingmlc as im
 
     connection = duckdb.connect()
     names = pq.read_schema(paths[0]).names
     query = f"SELECT {', '.join(f'SUM({name})' for name in names)} FROM read_parquet({paths})"
     labels = [f"y{k}" for k in range(n_labels)]
-    scan(paths[:1], labels=labels)
-    works = (lambda: connection.execute(query).fetchall(), lambda: scan(paths, labels=labels))
+    im.scan(paths[:1], labels=labels)
+    works = (lambda: connection.execute(query).fetchall(), lambda: im.scan(paths, labels=labels))
     # In turn, so that what else the machine does meets both.
     times = [[*cost(works[0], 1), *cost(works[1], 1)] for _ in range(5)]
     names = ("sum", "sum cpu", "scan", "scan cpu")
@@ -140,10 +138,9 @@ def sum_job(paths: list[str], n_labels: int) -> dict[str, float]:
 
 def blocks_job(paths: list[str], n_labels: int, max_memory: float = 1e7) -> dict[str, float]:
     import isingmlc as im
-    from isingmlc.scanning import scan
 
     start = time.perf_counter()
-    stats = scan(paths, labels=[f"y{k}" for k in range(n_labels)], max_memory=max_memory)
+    stats = im.scan(paths, labels=[f"y{k}" for k in range(n_labels)], max_memory=max_memory)
     tests = im.IsingModel.from_statistics(stats).fit(method="ridge").score_test()
     # Beside the files, for comparison.
     tests.statistic.to_parquet(f"{paths[0]}-{max_memory}.result")

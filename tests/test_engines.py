@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import isingmlc as im
 from isingmlc.blocks import BlockedStatistics
-from isingmlc.scanning import scan
 
 ibis = pytest.importorskip("ibis", reason='pip install "isingmlc[engines]"')
 
@@ -90,14 +89,14 @@ def test_files_give_the_statistics_of_their_rows(files, weights):
         files,
         [files / "part2.parquet", str(files / "part0.parquet")],
     ):
-        assert_same(scan(given_files, **options), expected)
+        assert_same(im.scan(given_files, **options), expected)
 
 
 def test_csv_files_are_read(tmp_path):
     frame = make_frame().astype({"a": int, "x2": float, "x4": int})
     for at, rows in enumerate((frame[:70], frame[70:])):
         rows.to_csv(tmp_path / f"{at}.csv", index=False)
-    stats = scan(tmp_path / "*.csv", labels=LABELS, features=FEATURES, weights="w")
+    stats = im.scan(tmp_path / "*.csv", labels=LABELS, features=FEATURES, weights="w")
     assert_same(stats, in_memory(frame, weights="w"))
 
 
@@ -292,7 +291,7 @@ def test_an_engine_that_fails_is_reported():
 def test_what_is_not_installed_is_named(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "ibis", None)
     with pytest.raises(im.exceptions.EngineError, match=r'pip install "isingmlc\[engines\]"'):
-        scan(files, labels=LABELS)
+        im.scan(files, labels=LABELS)
 
 
 def test_integers_do_not_overflow():
@@ -336,7 +335,7 @@ def test_constant_features_are_recognised():
 
 def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
     frame = make_frame().astype({"x5": float})
-    stats = scan(files, labels=LABELS, features=FEATURES)
+    stats = im.scan(files, labels=LABELS, features=FEATURES)
     scanned = im.IsingModel.from_statistics(stats).fit()
     loaded = im.IsingModel(frame[LABELS], frame[FEATURES]).fit()
     for interactions in (None, "individual", "joint"):
@@ -354,16 +353,16 @@ def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
 
 def test_samples_are_the_rows_that_numpy_draws(files):
     options = {"labels": LABELS, "features": FEATURES, "weights": "w", "sample": 40}
-    stats, sample = scan(files, **options, random_state=3)
+    stats, sample = im.scan(files, **options, random_state=3)
     assert_same(stats, in_memory(make_frame(), weights="w"))
     picks = np.sort(np.random.default_rng(3).choice(400, 40, replace=False, shuffle=False))
     expected = make_frame().iloc[picks].reset_index(drop=True)
     assert list(sample.columns) == [*LABELS, *FEATURES, "w"]
     for name in sample:
         np.testing.assert_array_equal(sample[name].astype(float), expected[name].astype(float))
-    again = scan(files, **options, random_state=3)[1]
+    again = im.scan(files, **options, random_state=3)[1]
     pd.testing.assert_frame_equal(sample, again)
-    other = scan(files, **options, random_state=4)[1]
+    other = im.scan(files, **options, random_state=4)[1]
     assert not sample.equals(other)
     res = im.IsingModel(sample[LABELS], sample[FEATURES]).fit(method="ridge")
     assert res.wald_test().statistic.shape == (5, 3)
@@ -375,13 +374,13 @@ def test_samples_hold_no_more_than_all_rows_that_count(tmp_path):
     frame.loc[4, "w"] = 0
     frame.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(im.exceptions.DataWarning, match="2 of 49 rows"):
-        stats, sample = scan(
+        stats, sample = im.scan(
             tmp_path, labels=LABELS, features=FEATURES, weights="w", missing="drop", sample=10**6
         )
     assert stats.n_rows == len(sample) == 47
     np.testing.assert_array_equal(sample["x1"], frame["x1"].drop(index=[2, 3, 4]))
     with pytest.raises(im.exceptions.DataError, match="sample must be a whole number"):
-        scan(tmp_path, labels=LABELS, sample=0)
+        im.scan(tmp_path, labels=LABELS, sample=0)
 
 
 # Files
@@ -401,27 +400,27 @@ def test_a_corrupt_file_is_named(files, tmp_path, harm):
         content = b"a,b,c\n"
     victim.write_bytes(content)
     with pytest.raises(im.exceptions.FileError, match=r"part2.parquet' can not be read: \w"):
-        scan(tmp_path / "*.parquet", labels=LABELS, features=FEATURES)
+        im.scan(tmp_path / "*.parquet", labels=LABELS, features=FEATURES)
 
 
 def test_files_that_do_not_match_are_reported(files, tmp_path):
     (tmp_path / "part0.parquet").write_bytes((files / "part0.parquet").read_bytes())
     make_frame()[["a", "b"]].to_parquet(tmp_path / "part1.parquet")
     with pytest.raises(im.exceptions.EngineError, match=r"part1\.parquet"):
-        scan(tmp_path, labels=LABELS, features=FEATURES)
+        im.scan(tmp_path, labels=LABELS, features=FEATURES)
 
 
 def test_files_that_are_not_there_are_named(tmp_path):
     for given_files in (tmp_path / "absent.parquet", tmp_path / "*.csv", tmp_path, []):
         with pytest.raises(im.exceptions.FileError, match=r"there is no file .*|names none"):
-            scan(given_files, labels=["a"])
+            im.scan(given_files, labels=["a"])
     (tmp_path / "rows.arff").write_text("@relation")
     with pytest.raises(im.exceptions.FileError, match=r"must end in one of \.parquet"):
-        scan(tmp_path / "rows.arff", labels=["a"])
+        im.scan(tmp_path / "rows.arff", labels=["a"])
     (tmp_path / "rows.csv").write_text("a,x\n1,2\n")
     (tmp_path / "rows.parquet").write_bytes(b"")
     with pytest.raises(im.exceptions.DataError, match="all be Parquet or all be CSV"):
-        scan(tmp_path / "rows.[cp]*", labels=["a"])
+        im.scan(tmp_path / "rows.[cp]*", labels=["a"])
 
 
 # Blocks and checkpoints

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import isingmlc as im
-from isingmlc.scanning import scan
 
 ibis = pytest.importorskip("ibis", reason='needs pip install "isingmlc[engines]"')
 spark_sql = pytest.importorskip("pyspark.sql", reason='needs pip install "isingmlc[spark]"')
@@ -109,7 +108,7 @@ def test_spark_duckdb_pandas_and_batches_agree(table, folder, weights):
     frame = make_frame()
     options = {"labels": LABELS, "features": FEATURES, "weights": weights}
     spark = im.LabelsetStatistics.from_table(table, **options)
-    duckdb = scan(folder, **options)
+    duckdb = im.scan(folder, **options)
     pandas = im.LabelsetStatistics.from_arrays(
         frame[LABELS],
         frame[FEATURES],

@@ -60,7 +60,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer simulations and subset sizes, small data sets only; two minutes, not twenty",
+        help="fewer simulations and subset sizes, small data sets only",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, help="processes; -1 for one a core (default: 1)"
