@@ -13,7 +13,7 @@ from isingmlc.commands.values import count
 EXAMPLES = """\
 examples:
   isingmlc demo
-  isingmlc demo --top 5 --out /tmp/survey.html
+  isingmlc demo --top 5 --out survey.html
 """
 
 
