@@ -1,8 +1,14 @@
-"""Score tests of all edges of a fit, with p-values of the kind that is asked for."""
+"""Score tests of all edges of a fit, with p-values of the kind that is asked for.
+
+Where p-values come from is one function: it takes the fit, the null models, the tests with their
+chi-square p-values and what chance needs, and gives the tests with other p-values. Put it into
+`PVALUES`, and `score_test` and its check of the argument know it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +36,6 @@ from isingmlc.score import (
 if TYPE_CHECKING:
     from isingmlc.results import IsingResults
 
-PVALUES = ("chi2", "saddlepoint", "permutation")
 INTERACTIONS = (None, "individual", "joint")
 # Below this many standard deviations chi-square and saddlepoint agree.
 SADDLEPOINT_CUTOFF = 2.0
@@ -75,7 +80,7 @@ def score_test(
     """
     check_option("interactions", interactions, INTERACTIONS)
     check_option("by", by, ("feature", "term"))
-    check_option("pvalue", pvalue, PVALUES)
+    check_option("pvalue", pvalue, tuple(PVALUES))
     if (interactions or by == "term") and pvalue != "chi2":
         raise exc.DataError(
             f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with interactions or "
@@ -95,13 +100,7 @@ def score_test(
     plain = _plain(results, nulls, reason, interactions)
     if by == "term":
         return _by_term(results, nulls, plain)
-    if pvalue == "saddlepoint":
-        return _with_saddlepoint(results, nulls, plain)
-    if pvalue == "permutation":
-        count = check_count("n_permutations", n_permutations, 1)
-        data = results.model.rows("pvalue='permutation'")
-        return permute(data, results.model.statistics, nulls, plain, count, random_state)
-    return plain
+    return PVALUES[pvalue](results, nulls, plain, Chance(n_permutations, random_state))
 
 
 def label_reasons(results: IsingResults, min_count: int) -> StrArray:
@@ -314,7 +313,33 @@ def _by_term(results: IsingResults, nulls: list[NullModel], single: EdgeTests) -
     )
 
 
-def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: EdgeTests) -> EdgeTests:
+@dataclass(frozen=True)
+class Chance:
+    """What p-values need that are drawn at random."""
+
+    n_permutations: int
+    random_state: RandomState
+
+
+def _by_chi2(
+    results: IsingResults, nulls: list[NullModel], plain: EdgeTests, chance: Chance
+) -> EdgeTests:
+    """Leave the p-values as they are."""
+    return plain
+
+
+def _by_permutation(
+    results: IsingResults, nulls: list[NullModel], plain: EdgeTests, chance: Chance
+) -> EdgeTests:
+    """Replace p-values by those of permuting the rows of the features."""
+    count = check_count("n_permutations", chance.n_permutations, 1)
+    data = results.model.rows("pvalue='permutation'")
+    return permute(data, results.model.statistics, nulls, plain, count, chance.random_state)
+
+
+def _by_saddlepoint(
+    results: IsingResults, nulls: list[NullModel], plain: EdgeTests, chance: Chance
+) -> EdgeTests:
     """Replace p-values of large statistics by saddlepoint approximations from the rows."""
     stats, data = results.model.statistics, results.model.rows("pvalue='saddlepoint'")
     features: Features = data.features
@@ -348,3 +373,11 @@ def _with_saddlepoint(results: IsingResults, nulls: list[NullModel], plain: Edge
                 )
     given = GivenPvalues(pvalue, log10p)
     return replace(plain, given_pvalue=given, distribution="saddlepoint")
+
+
+PVALUES: dict[str, Callable[[IsingResults, list[NullModel], EdgeTests, Chance], EdgeTests]] = {
+    "chi2": _by_chi2,
+    "saddlepoint": _by_saddlepoint,
+    "permutation": _by_permutation,
+}
+"""Where p-values of single features come from, by name."""

@@ -19,6 +19,7 @@ from isingmlc import cli, nodewise, pvalues
 from isingmlc.commands import names, select, values
 from isingmlc.metrics import METRICS
 from isingmlc.ranking_methods import RANKING_METHODS
+from isingmlc.score_tests import PVALUES
 
 LABELS = "hypertension,diabetes,arthritis,depression,asthma,heart_disease"
 CONDITIONS = LABELS.split(",")
@@ -206,6 +207,7 @@ def test_completion_as_a_program_offers_commands_options_and_choices(tmp_path):
 def test_names_offered_are_those_that_exist():
     assert set(names.RANKINGS) == set(RANKING_METHODS)
     assert names.NULLS == nodewise.METHODS
+    assert set(names.PVALUES) == set(PVALUES)
     assert set(names.METRICS) == set(METRICS)
     assert set(pvalues.METHODS) - set(names.ADJUSTMENTS) <= {"lfdr"}
     assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)

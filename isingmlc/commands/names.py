@@ -16,6 +16,7 @@ RANKINGS = (
     "lp-ig",
     "oner",
 )
+PVALUES = ("chi2", "saddlepoint", "permutation")
 NULLS = ("mle", "ridge", "firth")
 ADJUSTMENTS = (
     "bonferroni",

@@ -7,7 +7,7 @@ from typing import Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import ADJUSTMENTS, NULLS
+from isingmlc.commands.names import ADJUSTMENTS, NULLS, PVALUES
 from isingmlc.commands.outputs import SHOWN, add_output_arguments, first_rows, write_output
 from isingmlc.commands.values import count, jobs
 
@@ -62,7 +62,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     group.add_argument(
         "--pvalue",
-        choices=("chi2", "saddlepoint", "permutation"),
+        choices=PVALUES,
         help="where p-values of score tests come from (default: chi2)",
     )
     group.add_argument(
