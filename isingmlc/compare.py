@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
     from isingmlc.printing import IsingSummary
 
+__all__ = [
+    "CompareResult",
+    "critical_difference",
+    "friedman",
+    "plot_critical_difference",
+    "posthoc_conover",
+    "posthoc_nemenyi",
+]
+
 POSTHOC_TESTS = ("nemenyi", "conover")
 
 UNANIMOUS = (
@@ -159,6 +168,16 @@ class CompareResult:
         DataFrame
             Columns rank (the average), mean and median of the values, and wins (the data sets
             on which no other method is better).
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> result = im.compare.friedman(im.experiments.load_paper_table("subset"))
+        >>> result.table().head(2)
+                         rank      mean  median  wins
+        method
+        l1           5.576923  0.300923   0.179    10
+        interaction  5.038462  0.302154   0.183     6
         """
         best = self._ranks.max(axis=1, keepdims=True)
         frame = pd.DataFrame(
@@ -179,6 +198,19 @@ class CompareResult:
         -------
         IsingSummary
             A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> result = im.compare.friedman(im.experiments.load_paper_table("subset"))
+        >>> print(result.summary())
+                                         Friedman Test
+        ===============================================================================
+        Methods:                         7    Chi-square:                        26.616
+        Data sets:                      13    Degrees of freedom:                     6
+        Better:                     higher    P-value:                         0.000171
+        Kendall's W:                 0.341    P-value, F test:                 2.71e-05
+        ...
         """
         from isingmlc.compare_summary import summarize_comparison
 
@@ -202,6 +234,12 @@ class CompareResult:
         -------
         Axes
             The picture.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> result = im.compare.friedman(im.experiments.load_paper_table("subset"))
+        >>> ax = result.plot_critical_difference()
         """
         from isingmlc.plots.critical_difference import draw_critical_difference
 

@@ -513,6 +513,18 @@ class EdgeTests(EdgePlots):
             Edges with an adjusted p-value up to this are written.
         adjust, within : str or None
             How p-values are adjusted; see `to_frame`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.score_test().to_graphml(Path(folder, "edges.graphml"))
+        ...     Path(folder, "edges.graphml").read_text().count("<edge ")
+        15
         """
         import networkx as nx
 
@@ -550,6 +562,25 @@ class EdgeTests(EdgePlots):
         -------
         IsingSummary
             A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> print(res.score_test().summary(top=2))
+                       Score Tests of Feature-Label Edges
+        ================================================================
+        Features:                30    Edges tested:          180 of 180
+        Labels:                   6    Distribution:          chi-square
+        Interactions:          none    Adjusted p-values:         fdr_bh
+                          The 2 strongest of 180 edges
+        ================================================================
+        feature label         statistic         df     pvalue pvalue_adj
+        ----------------------------------------------------------------
+        age     hypertension    133.404          1   7.38e-31   1.33e-28
+        age     arthritis        70.495          1   4.61e-17   4.15e-15
+        ...
         """
         from isingmlc.summary import summarize_edges
 

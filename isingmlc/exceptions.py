@@ -9,6 +9,20 @@ import sys
 import warnings
 from collections.abc import Iterable
 
+__all__ = [
+    "AliasingWarning",
+    "ConvergenceWarning",
+    "DataError",
+    "DataWarning",
+    "EngineError",
+    "FileError",
+    "IsingError",
+    "IsingWarning",
+    "ModelError",
+    "NoRowsError",
+    "SeparationWarning",
+]
+
 
 class IsingError(Exception):
     """Base of all errors that the package raises on purpose.
@@ -25,43 +39,150 @@ class IsingError(Exception):
 
 
 class DataError(IsingError, ValueError):
-    """What was handed in can not be used as it is."""
+    """What was handed in can not be used as it is.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> im.IsingModel([[0, 2], [1, 1]])
+    Traceback (most recent call last):
+        ...
+    isingmlc.exceptions.DataError: labels must be coded 0/1, but column 'y2' holds 1, 2. ...
+    """
 
 
 class NoRowsError(DataError):
-    """No row is left that could be used."""
+    """No row is left that could be used.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> im.IsingModel([[0, float("nan")]], missing="drop")
+    Traceback (most recent call last):
+        ...
+    isingmlc.exceptions.NoRowsError: every one of the 1 rows has a missing value, ...
+    """
 
 
 class FileError(DataError):
-    """A file can not be read: it is absent, damaged, or not of the expected kind."""
+    """A file can not be read: it is absent, damaged, or not of the expected kind.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> im.datasets.read_table("nowhere.csv", labels=["a"])
+    Traceback (most recent call last):
+        ...
+    isingmlc.exceptions.FileError: nowhere.csv: there is no such file. Check the name.
+    """
 
 
 class ModelError(IsingError, ValueError):
-    """A model can not be fitted or evaluated as asked."""
+    """A model can not be fitted or evaluated as asked.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> im.IsingModel(data.labels).fit().score_test()
+    Traceback (most recent call last):
+        ...
+    isingmlc.exceptions.ModelError: the model has no features to test: ...
+    """
 
 
 class EngineError(IsingError, ValueError):
-    """What reads the rows is not installed, or failed: a database, a cluster, a worker process."""
+    """What reads the rows is not installed, or failed: a database, a cluster, a worker process.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> try:
+    ...     raise im.exceptions.EngineError("the database could not run the query")
+    ... except ValueError as error:
+    ...     print(error)
+    the database could not run the query
+    """
 
 
 class IsingWarning(UserWarning):
-    """Base of all warnings that the package issues."""
+    """Base of all warnings that the package issues.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import isingmlc as im
+    >>> labels = [[0, 0]] * 30 + [[0, 1]] * 20 + [[1, 0]] * 20  # the two never meet
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     results = im.IsingModel(labels).fit()
+    >>> issubclass(caught[0].category, im.exceptions.IsingWarning)
+    True
+    """
 
 
 class DataWarning(IsingWarning):
-    """The data are usable, but something about them is odd (constant columns, dropped rows)."""
+    """The data are usable, but something about them is odd (constant columns, dropped rows).
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     results = im.IsingModel(data.labels.assign(alive=1)).fit()
+    >>> [each.category.__name__ for each in caught]
+    ['DataWarning']
+    """
 
 
 class SeparationWarning(IsingWarning):
-    """Some labels are certain given the others, so some coefficients are infinite."""
+    """Some labels are certain given the others, so some coefficients are infinite.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import isingmlc as im
+    >>> labels = [[0, 0]] * 30 + [[0, 1]] * 20 + [[1, 0]] * 20  # the two never meet
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     results = im.IsingModel(labels).fit()
+    >>> [each.category.__name__ for each in caught]
+    ['SeparationWarning']
+    """
 
 
 class AliasingWarning(IsingWarning):
-    """Some labels are linear functions of others, so some coefficients are not identified."""
+    """Some labels are linear functions of others, so some coefficients are not identified.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     results = im.IsingModel(data.labels.assign(again=data.labels["asthma"])).fit()
+    >>> [each.category.__name__ for each in caught]
+    ['SeparationWarning', 'AliasingWarning']
+    """
 
 
 class ConvergenceWarning(IsingWarning):
-    """An iterative fit stopped before it had converged."""
+    """An iterative fit stopped before it had converged.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     results = im.IsingModel(data.labels).fit(max_iter=1)
+    >>> [each.category.__name__ for each in caught]
+    ['ConvergenceWarning']
+    """
 
 
 ROWS_DIFFER = (

@@ -185,6 +185,14 @@ class LabelsetStatistics:
         -------
         LabelsetStatistics
             The statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> model = im.IsingModel(data.labels, data.features)
+        >>> im.LabelsetStatistics.from_data(model.rows("this example")).nobs
+        1500.0
         """
         patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
         counts = np.bincount(codes, data.weights, minlength=len(patterns)).astype(np.float64)
@@ -449,6 +457,14 @@ class LabelsetStatistics:
             Which features; all of them where their sums are in memory.
         LabelsetStatistics
             Their statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+        >>> [columns for columns, block in stats.blocks()]
+        [slice(0, 30, None)]
         """
         yield slice(0, len(self.feature_names)), self
 
@@ -459,6 +475,14 @@ class LabelsetStatistics:
         -------
         LabelsetStatistics
             The statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+        >>> stats.whole().sums.shape
+        (55, 30)
         """
         return self
 
@@ -506,6 +530,18 @@ class LabelsetStatistics:
         -------
         LabelsetStatistics
             The statistics.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     stats.save(Path(folder, "survey.npz"))
+        ...     print(im.LabelsetStatistics.load(Path(folder, "survey.npz")).nobs)
+        1500.0
         """
         return cls.from_parts(*read_arrays(path, FILE_KIND))
 
@@ -518,6 +554,15 @@ class LabelsetStatistics:
             Names and numbers that JSON can hold.
         arrays : dict of str to ndarray or csr_array
             The arrays.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+        >>> header, arrays = stats.to_parts()
+        >>> sorted(arrays)
+        ['counts', 'patterns', 'shift', 'squares', 'sums']
         """
         header = {
             "label_names": self.label_names,
@@ -546,6 +591,14 @@ class LabelsetStatistics:
         -------
         LabelsetStatistics
             The statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+        >>> im.LabelsetStatistics.from_parts(*stats.to_parts()).nobs
+        1500.0
         """
         terms = header["terms"]
         return cls(

@@ -22,6 +22,8 @@ from isingmlc.data import (
     _names,
 )
 
+__all__ = ["evaluate", "hamming_score", "jaccard_score", "subset_accuracy"]
+
 
 def subset_accuracy(labels: Any, predicted: Any, sample_weight: Any = None) -> float:
     """Give the share of rows whose label set is predicted exactly.

@@ -231,6 +231,14 @@ class IsingModel:
         -------
         IsingModel
             The model, without rows.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> model = im.IsingModel(data.labels, data.features)
+        >>> im.IsingModel.restore(model.statistics, intercept=True).fit().nobs
+        1500.0
         """
         model = cls.__new__(cls)
         model._hold(stats, intercept, terms)
@@ -505,6 +513,13 @@ class IsingModel:
         ------
         ModelError
             When there are no features, no rows, or features that were changed since.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.IsingModel(data.labels, data.features).rows("this example").features.shape
+        (1500, 30)
         """
         stats = self.statistics
         if not self.feature_names:
@@ -525,6 +540,14 @@ class IsingModel:
         -------
         IsingModel
             A model that holds no row of the data.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> light = im.IsingModel(data.labels, data.features).without_data()
+        >>> light.fit().score_test().statistic.shape
+        (30, 6)
         """
         # Statistics that are computed in blocks hold the rows that they are computed from.
         stats = self.statistics if self.data is None else self.statistics.whole()

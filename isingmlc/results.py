@@ -518,6 +518,19 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         -------
         IsingResults
             The fit, with its statistics and without rows.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.save(Path(folder, "survey.npz"))
+        ...     again = im.IsingResults.load(Path(folder, "survey.npz"))
+        >>> again.params.equals(res.params)
+        True
         """
         from isingmlc.model import IsingModel
 

@@ -20,6 +20,8 @@ from isingmlc.pvalues import METHODS
 from isingmlc.ranking import FeatureRanking
 from isingmlc.ranking_methods import rank_features
 
+__all__ = ["IsingSelector"]
+
 # How many features are kept where nothing is said.
 DEFAULT_SIZE = 10
 
@@ -112,6 +114,15 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         IsingSelector
             This selector.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> from isingmlc.sklearn import IsingSelector
+        >>> selector = IsingSelector(n_features=3).fit(data.features, data.labels)
+        >>> list(selector.get_feature_names_out())
+        ['age', 'female', 'bmi']
         """
         label_names = _names_of(y)
         if sparse.issparse(y):
