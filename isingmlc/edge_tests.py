@@ -50,9 +50,9 @@ class EdgeTest:
     >>> import isingmlc as im
     >>> data = im.datasets.load_example()
     >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+    >>> edges.loc["bmi", "diabetes"]
+    EdgeTest(bmi – diabetes: statistic 48.73, df 1, p-value 2.94e-12)
     >>> statistic, pvalue = edges.loc["bmi", "diabetes"]
-    >>> print(f"{statistic:.2f} {pvalue:.1e}")
-    48.73 2.9e-12
     """
 
     feature: str
@@ -66,6 +66,11 @@ class EdgeTest:
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.statistic, self.pvalue))
+
+    def __repr__(self) -> str:
+        test = f"statistic {self.statistic:.4g}, df {self.df:g}, p-value {self.pvalue:.3g}"
+        found = test if self.reason == "ok" else self.reason
+        return f"EdgeTest({self.feature} – {self.label}: {found})"
 
 
 @dataclass(frozen=True)

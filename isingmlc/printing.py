@@ -120,6 +120,14 @@ class IsingSummary(Summary):  # type: ignore[misc]
         -------
         str
             The tables and notes.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data).fit()
+        >>> res.summary().as_latex()[1:14]
+        'begin{center}'
         """
         full = [table.render(_latex_name) for table in self._contents]
         tables: str = summary_return(full, return_fmt="latex")
@@ -134,6 +142,14 @@ class IsingSummary(Summary):  # type: ignore[misc]
         -------
         str
             The tables one after the other, then the notes, one a line.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data).fit()
+        >>> res.summary().as_csv().splitlines()[1]
+        'Labels:,6,No. Observations:,1500'
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -152,6 +168,14 @@ class IsingSummary(Summary):  # type: ignore[misc]
         -------
         str
             The tables and notes.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data).fit()
+        >>> res.summary().as_html().startswith("<table")
+        True
         """
         tables = [table.render(html.escape).as_html() for table in self._contents]
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)

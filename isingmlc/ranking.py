@@ -42,6 +42,13 @@ class FeatureScores:
         What each pair of labels adds, pairs in the order of ``itertools.combinations``.
     notes : tuple of str
         What to keep in mind, in sentences.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> ranking = im.rank_features(im.datasets.load_example())
+    >>> ranking.scores.contributions.shape
+    (30, 6)
     """
 
     importance: FloatArray
@@ -461,6 +468,15 @@ class RankingRoc(RocPlots):
         -------
         DataFrame
             Columns fpr and tpr, one row a number of features k.
+
+        Examples
+        --------
+        >>> roc = RankingRoc("score", np.array([0.0, 1.0]), np.array([1.0, 1.0]))
+        >>> roc.to_frame()
+           fpr  tpr
+        k
+        1  0.0  1.0
+        2  1.0  1.0
         """
         index = pd.RangeIndex(1, len(self.fpr) + 1, name="k")
         return pd.DataFrame({"fpr": self.fpr, "tpr": self.tpr}, index)
@@ -481,6 +497,15 @@ class RankingAgreement:
         Kendall's tau-b of the importances; NaN where all features of one ranking are tied.
     overlap : Series
         Share of common features among the first k of both, by k.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> score, chi2 = (im.rank_features(data, method=name) for name in ("score", "br-chi2"))
+    >>> agreement = score.agreement(chi2)
+    >>> print(f"tau {agreement.tau:.2f}, {agreement.overlap[5]:.0%} of the first five")
+    tau 0.37, 80% of the first five
     """
 
     methods: tuple[str, str]

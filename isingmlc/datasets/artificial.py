@@ -134,7 +134,7 @@ def make_score_example(a: float = 1.0, n: int = 1000, random_state: RandomState 
     """Generate one feature and ten labels, the first of which the feature moves.
 
     y2 to y10 are fair coins, x1 is standard Gaussian, and y1 is drawn with the log-odds
-    a·x1 + 0.1·(y2 + … + y10). The score statistic of x1 and y1 grows with n and with |a|.
+    a·x1 + 0.1·(y2 + … + y10). The score statistic of x1 and y1 grows with n and with the size of a.
 
     Parameters
     ----------
