@@ -14,7 +14,8 @@ from scipy import stats
 from isingmlc import exceptions as exc
 from isingmlc import readonly
 from isingmlc.arguments import check_count, check_number, check_option
-from isingmlc.data import FloatArray, _is_numeric
+from isingmlc.containers import is_numeric
+from isingmlc.data import FloatArray
 from isingmlc.pvalues import METHODS, chi2_sf
 from isingmlc.pvalues import adjust as adjust_pvalues
 
@@ -499,7 +500,7 @@ def _check_table(table: Any) -> tuple[tuple[str, ...], tuple[str, ...], FloatArr
                 "over several runs first, or rename them."
             )
     columns = [column for _, column in table.infer_objects().items()]
-    usable = [_is_numeric(column) for column in columns]
+    usable = [is_numeric(column) for column in columns]
     if not all(usable):
         unusable = [name for name, ok in zip(methods, usable, strict=True) if not ok]
         raise exc.DataError(

@@ -6,7 +6,6 @@ they came, a numeric array or a CSR matrix, without a copy where none is needed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -18,6 +17,15 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
+from isingmlc.containers import (
+    as_array,
+    as_matrix,
+    as_table,
+    check_same_rows,
+    column_names,
+    is_numeric,
+    is_unnamed,
+)
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -31,8 +39,6 @@ Features: TypeAlias = Any
 BLOCK_BYTES = 2**22
 # Sums of squares of larger values could overflow.
 LARGEST = 1e100
-# What pandas calls columns of Python objects that are numbers or missing.
-_NUMBERS = ("boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float")
 
 
 @dataclass(frozen=True)
@@ -174,21 +180,21 @@ def prepare(
     (('y1', 'y2'), ('x1',), 3)
     """
     check_option("missing", missing, ("raise", "drop"))
-    label_table = _as_table(labels, "labels")
-    names = _names(label_table, "labels", label_names)
-    label_matrix = _numeric(label_table, "labels", names)
+    label_table = as_table(labels, "labels")
+    names = column_names(label_table, "labels", label_names)
+    label_matrix = as_matrix(label_table, "labels", names)
     feature_matrix: Features | None = None
     columns: tuple[str, ...] = ()
     if features is not None:
-        feature_table = _as_table(features, "features")
-        _check_same_rows("labels", label_table, "features", feature_table)
-        columns = _names(feature_table, "features", feature_names)
+        feature_table = as_table(features, "features")
+        check_same_rows("labels", label_table, "features", feature_table)
+        columns = column_names(feature_table, "features", feature_names)
         taken = set(names)
         shared = [name for name in columns if name in taken]
         if shared:
             verb = "is" if len(shared) == 1 else "are"
             raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
-        feature_matrix = _numeric(feature_table, "features", columns)
+        feature_matrix = as_matrix(feature_table, "features", columns)
     elif feature_names is not None and len(feature_names):
         raise exc.DataError("feature_names names columns of features, but features is not given.")
     weights = check_weights(freq_weights, "labels", label_table, missing)
@@ -248,12 +254,12 @@ def check_weights(given: Any, argument: str, rows: Any, missing: str) -> FloatAr
     """
     if given is None:
         return None
-    cells = given if isinstance(given, pd.Series) else _as_array(given, "freq_weights")
+    cells = given if isinstance(given, pd.Series) else as_array(given, "freq_weights")
     if cells.ndim != 1:
         raise _bad_weights(f"they have shape {cells.shape} where ({rows.shape[0]},) is wanted")
-    _check_same_rows(argument, rows, "freq_weights", cells)
+    check_same_rows(argument, rows, "freq_weights", cells)
     column = pd.Series(cells).infer_objects()
-    if not _is_numeric(column):
+    if not is_numeric(column):
         raise _bad_weights(f"they are of type {column.dtype}")
     weights: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
     if not weights.any():
@@ -288,7 +294,7 @@ def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
     ndarray of bool, shape (n, K)
         The labels in the model's order.
     """
-    if isinstance(labels, pd.DataFrame) and not _is_unnamed(labels.columns):
+    if isinstance(labels, pd.DataFrame) and not is_unnamed(labels.columns):
         labels = labels.set_axis(labels.columns.map(str), axis=1)
         lacking = [name for name in names if name not in labels.columns]
         if lacking:
@@ -331,8 +337,8 @@ def prepare_features(
     DataError
         Where columns are absent, or values missing or no numbers.
     """
-    table = _as_table(features, "features")
-    if isinstance(table, pd.DataFrame) and not _is_unnamed(table.columns):
+    table = as_table(features, "features")
+    if isinstance(table, pd.DataFrame) and not is_unnamed(table.columns):
         table = table.set_axis(table.columns.map(str), axis=1)
         lacking = [name for name in wanted if name not in table.columns]
         if lacking:
@@ -341,7 +347,7 @@ def prepare_features(
                 "frame with the names that the choice was made on."
             )
         table = table[list(wanted)]
-        _names(table, "features", None)
+        column_names(table, "features", None)
     elif table.shape[1] != len(names):
         raise exc.DataError(
             f"features must have all {len(names)} columns of the data that the choice was made on, "
@@ -352,161 +358,9 @@ def prepare_features(
         places = [place[name] for name in wanted]
         is_frame = isinstance(table, pd.DataFrame)
         table = table.iloc[:, places] if is_frame else table[:, places]
-    matrix = _numeric(table, "features", tuple(wanted))
+    matrix = as_matrix(table, "features", tuple(wanted))
     _rows_missing(matrix, "features", tuple(wanted), "raise")
     return matrix, table.index if isinstance(table, pd.DataFrame) else None
-
-
-def _is_unnamed(columns: pd.Index) -> bool:
-    """Tell whether a frame's columns are pandas' own 0, 1, 2, …."""
-    return bool(isinstance(columns, pd.RangeIndex) and columns.equals(pd.RangeIndex(len(columns))))
-
-
-def _as_table(given: Any, argument: str) -> Any:
-    """Bring any container to a frame, a CSR matrix or a 2-D array."""
-    if isinstance(given, list | tuple) and given and isinstance(given[0], pd.Series):
-        given = _join_series(given, argument)
-    cells = given
-    if not isinstance(given, pd.DataFrame | pd.Series) and not sparse.issparse(given):
-        # Tables of Polars, PyArrow and the like keep their names.
-        is_arrow = hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns")
-        cells = pd.DataFrame.from_arrow(given) if is_arrow else _as_array(given, argument)
-    if cells.ndim == 0:
-        kind = type(given).__name__
-        raise exc.DataError(exc.NOT_A_TABLE.format(argument=argument, given=kind))
-    if 0 in cells.shape:
-        what = "column" if cells.shape[0] else "row"
-        message = exc.EMPTY.format(argument=argument, what=what, shape=cells.shape)
-        raise exc.DataError(message) if cells.shape[0] else exc.NoRowsError(message)
-    if cells.ndim != 2:
-        raise exc.DataError(
-            exc.WRONG_DIMENSION.format(argument=argument, ndim=cells.ndim, shape=cells.shape)
-        )
-    return _canonical(cells) if sparse.issparse(cells) else cells
-
-
-def _as_array(given: Any, argument: str) -> Any:
-    """Make an array; what a masked array hides is missing."""
-    try:
-        return given.astype(object).filled(np.nan) if np.ma.is_masked(given) else np.asarray(given)
-    except ValueError as error:
-        raise exc.DataError(exc.RAGGED.format(argument=argument)) from error
-
-
-def _canonical(matrix: Any) -> Any:
-    """Give a CSR matrix with one entry a cell, on the user's own arrays where they are so."""
-    rows = sparse.csr_array(matrix)
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
-
-
-def _join_series(columns: Sequence[Any], argument: str) -> pd.DataFrame:
-    first = columns[0].index
-    for position, column in enumerate(columns, start=1):
-        if not isinstance(column, pd.Series) or not column.index.equals(first):
-            raise exc.DataError(exc.SERIES_DIFFER.format(argument=argument, position=position))
-    return pd.concat(columns, axis=1)
-
-
-def _check_same_rows(first: str, ours: Any, second: str, theirs: Any) -> None:
-    n_ours, n_theirs = ours.shape[0], theirs.shape[0]
-    if n_ours != n_theirs:
-        raise exc.DataError(
-            exc.ROWS_DIFFER.format(first=first, n_first=n_ours, second=second, n_second=n_theirs)
-        )
-    indexes = [part.index for part in (ours, theirs) if isinstance(part, pd.DataFrame | pd.Series)]
-    if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
-        raise exc.DataError(exc.INDEX_DIFFERS.format(first=first, second=second, n=n_ours))
-
-
-def _names(table: Any, argument: str, given: Sequence[object] | None) -> tuple[str, ...]:
-    """Take the user's names, else the frame's, else number the columns."""
-    n_columns = table.shape[1]
-    if given is not None:
-        argument = f"{argument.removesuffix('s')}_names"
-        kinds = Sequence | np.ndarray | pd.Index | pd.Series
-        is_list = isinstance(given, kinds) and not isinstance(given, str)
-        if not is_list or len(given) != n_columns:
-            problem = f"has {len(given)}" if is_list else f"is of type {type(given).__name__}"
-            raise exc.DataError(
-                exc.BAD_NAMES.format(argument=argument, wanted=n_columns, problem=problem)
-            )
-    elif isinstance(table, pd.DataFrame) and not _is_unnamed(table.columns):
-        given = list(table.columns)
-    else:
-        prefix = "y" if argument == "labels" else "x"
-        return tuple(f"{prefix}{number}" for number in range(1, n_columns + 1))
-    names = tuple(str(name) for name in given)
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        raise exc.DataError(
-            exc.DUPLICATE_NAMES.format(argument=argument, names=exc.shorten(repeated))
-        )
-    return names
-
-
-def _numeric(table: Any, argument: str, names: tuple[str, ...]) -> Any:
-    """Give the values as a numeric array or CSR matrix, with NaN for what is missing."""
-    if isinstance(table, pd.DataFrame):
-        dtypes = set(table.dtypes)
-        if all(_is_plain(dtype) for dtype in dtypes):
-            return table.to_numpy(np.result_type(*dtypes))
-    if isinstance(table, pd.DataFrame) or table.dtype.kind == "O":
-        frame = pd.DataFrame(table).infer_objects()
-        usable = np.array([_is_numeric(column) for _, column in frame.items()])
-        if usable.all():
-            return _frame_to_matrix(frame)
-        names = tuple(name for name, ok in zip(names, usable, strict=True) if not ok)
-        kind = ", ".join(sorted({str(dtype) for dtype in frame.dtypes[~usable]}))
-    elif table.dtype.kind in "biuf":
-        return table
-    else:
-        kind = "text" if table.dtype.kind in "US" else str(table.dtype)
-    hint = exc.CODE_LABELS if argument == "labels" else exc.CODE_FEATURES
-    raise exc.DataError(
-        exc.NOT_NUMERIC.format(
-            argument=argument,
-            columns=exc.shorten(names),
-            kind=kind,
-            hint=hint.format(name=names[0] if names[0].isidentifier() else f"Q({names[0]!r})"),
-        )
-    )
-
-
-def _is_plain(dtype: Any) -> bool:
-    """Tell whether a column of a frame is numpy's, of real numbers or booleans."""
-    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
-
-
-def _is_numeric(column: pd.Series) -> bool:
-    """Tell whether a column holds real numbers or booleans, missing ones aside."""
-    types = pd.api.types
-    if column.dtype == object:
-        return types.infer_dtype(column, skipna=True) in _NUMBERS
-    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_complex_dtype(column.dtype):
-        return False
-    return bool(types.is_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype))
-
-
-def _frame_to_matrix(frame: pd.DataFrame) -> Any:
-    """Convert numeric columns; a frame that is mostly pandas' Sparse becomes a CSR matrix."""
-    zero_filled = np.array(
-        [isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes]
-    )
-    if 2 * zero_filled.sum() > len(zero_filled):
-        parts = [frame.loc[:, zero_filled].sparse.to_coo()]
-        if not zero_filled.all():
-            parts.append(sparse.coo_array(_frame_to_matrix(frame.loc[:, ~zero_filled])))
-        places = np.concatenate([np.flatnonzero(zero_filled), np.flatnonzero(~zero_filled)])
-        return _canonical(sparse.hstack(parts, format="csc")[:, np.argsort(places)])
-    if all(_is_plain(dtype) for dtype in frame.dtypes):
-        return frame.to_numpy(np.result_type(*set(frame.dtypes)))
-    if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
-        # Among Python objects pandas' NA is an object like any other, and no number.
-        frame = frame.where(frame.notna(), np.nan)
-    return frame.to_numpy(np.float64, na_value=np.nan)
 
 
 def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:

@@ -12,15 +12,8 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_number, check_option
-from isingmlc.data import (
-    BoolArray,
-    FloatArray,
-    _as_array,
-    _as_table,
-    _check_same_rows,
-    _is_unnamed,
-    _names,
-)
+from isingmlc.containers import as_array, as_table, check_same_rows, column_names, is_unnamed
+from isingmlc.data import BoolArray, FloatArray
 
 __all__ = ["evaluate", "hamming_score", "jaccard_score", "subset_accuracy"]
 
@@ -204,16 +197,16 @@ def _check(
     labels: Any, predicted: Any, sample_weight: Any
 ) -> tuple[BoolArray, BoolArray, FloatArray | None]:
     """Bring true and predicted labels to two matrices with the same rows and columns."""
-    ours = _as_table(labels, "labels")
-    theirs = _match_columns(ours, _as_table(predicted, "predicted"))
-    _check_same_rows("labels", ours, "predicted", theirs)
+    ours = as_table(labels, "labels")
+    theirs = _match_columns(ours, as_table(predicted, "predicted"))
+    check_same_rows("labels", ours, "predicted", theirs)
     weights = None if sample_weight is None else _check_weights(sample_weight, ours)
     return _as_sets(ours, "labels"), _as_sets(theirs, "predicted"), weights
 
 
 def _match_columns(ours: Any, theirs: Any) -> Any:
     """Put predicted columns into the order of the labels, by name where both have names."""
-    known, found = _names(ours, "labels", None), _names(theirs, "predicted", None)
+    known, found = column_names(ours, "labels", None), column_names(theirs, "predicted", None)
     if _has_names(ours) and _has_names(theirs) and known != found:
         if set(known) != set(found):
             lacking = [name for name in known if name not in found]
@@ -234,7 +227,7 @@ def _match_columns(ours: Any, theirs: Any) -> Any:
 
 
 def _has_names(table: Any) -> bool:
-    return isinstance(table, pd.DataFrame) and not _is_unnamed(table.columns)
+    return isinstance(table, pd.DataFrame) and not is_unnamed(table.columns)
 
 
 def _as_sets(table: Any, argument: str) -> BoolArray:
@@ -250,7 +243,7 @@ def _as_sets(table: Any, argument: str) -> BoolArray:
     usable = ones | (cells == 0)
     if not usable.all():
         row, column = np.argwhere(~usable)[0].tolist()
-        name = _names(table, argument, None)[column] if _has_names(table) else column
+        name = column_names(table, argument, None)[column] if _has_names(table) else column
         value = cells[row, column]
         value = value.item() if isinstance(value, np.generic) else value
         raise exc.DataError(
@@ -262,12 +255,12 @@ def _as_sets(table: Any, argument: str) -> BoolArray:
 
 
 def _check_weights(given: Any, rows: Any) -> FloatArray:
-    cells = given if isinstance(given, pd.Series) else _as_array(given, "sample_weight")
+    cells = given if isinstance(given, pd.Series) else as_array(given, "sample_weight")
     if cells.ndim != 1:
         raise exc.DataError(
             f"sample_weight must hold one number a row, but its shape is {cells.shape}."
         )
-    _check_same_rows("labels", rows, "sample_weight", cells)
+    check_same_rows("labels", rows, "sample_weight", cells)
     try:
         weights = np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):

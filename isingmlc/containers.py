@@ -1,0 +1,310 @@
+"""What a user hands in, of whatever kind, as a table of numbers with names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from isingmlc import exceptions as exc
+
+# What pandas calls columns of Python objects that are numbers or missing.
+_NUMBERS = ("boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float")
+
+
+def is_unnamed(columns: pd.Index) -> bool:
+    """Tell whether a frame's columns are pandas' own 0, 1, 2, ….
+
+    Parameters
+    ----------
+    columns : Index
+        The columns.
+
+    Returns
+    -------
+    bool
+        Whether nobody named them.
+
+    Examples
+    --------
+    >>> is_unnamed(pd.DataFrame([[1, 2]]).columns)
+    True
+    """
+    return bool(isinstance(columns, pd.RangeIndex) and columns.equals(pd.RangeIndex(len(columns))))
+
+
+def as_table(given: Any, argument: str) -> Any:
+    """Bring any container to a frame, a CSR matrix or a 2-D array.
+
+    Parameters
+    ----------
+    given : array_like, DataFrame, sparse, Arrow table or list of Series
+        What the user handed in.
+    argument : str
+        What it is called in messages.
+
+    Returns
+    -------
+    DataFrame, csr_array or ndarray
+        The table, not copied where it is one already.
+
+    Raises
+    ------
+    DataError
+        Where it is no table, or has no rows or columns.
+
+    Examples
+    --------
+    >>> as_table([[0, 1], [1, 1]], "labels").shape
+    (2, 2)
+    """
+    if isinstance(given, list | tuple) and given and isinstance(given[0], pd.Series):
+        given = _join_series(given, argument)
+    cells = given
+    if not isinstance(given, pd.DataFrame | pd.Series) and not sparse.issparse(given):
+        # Tables of Polars, PyArrow and the like keep their names.
+        is_arrow = hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns")
+        cells = pd.DataFrame.from_arrow(given) if is_arrow else as_array(given, argument)
+    if cells.ndim == 0:
+        kind = type(given).__name__
+        raise exc.DataError(exc.NOT_A_TABLE.format(argument=argument, given=kind))
+    if 0 in cells.shape:
+        what = "column" if cells.shape[0] else "row"
+        message = exc.EMPTY.format(argument=argument, what=what, shape=cells.shape)
+        raise exc.DataError(message) if cells.shape[0] else exc.NoRowsError(message)
+    if cells.ndim != 2:
+        raise exc.DataError(
+            exc.WRONG_DIMENSION.format(argument=argument, ndim=cells.ndim, shape=cells.shape)
+        )
+    return _canonical(cells) if sparse.issparse(cells) else cells
+
+
+def as_array(given: Any, argument: str) -> Any:
+    """Make an array; what a masked array hides is missing.
+
+    Parameters
+    ----------
+    given : array_like
+        What the user handed in.
+    argument : str
+        What it is called in messages.
+
+    Returns
+    -------
+    ndarray
+        The array.
+
+    Examples
+    --------
+    >>> as_array(np.ma.array([1.0, 2.0], mask=[False, True]), "weights")
+    array([1.0, nan], dtype=object)
+    """
+    try:
+        return given.astype(object).filled(np.nan) if np.ma.is_masked(given) else np.asarray(given)
+    except ValueError as error:
+        raise exc.DataError(exc.RAGGED.format(argument=argument)) from error
+
+
+def _canonical(matrix: Any) -> Any:
+    """Give a CSR matrix with one entry a cell, on the user's own arrays where they are so."""
+    rows = sparse.csr_array(matrix)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def _join_series(columns: Sequence[Any], argument: str) -> pd.DataFrame:
+    first = columns[0].index
+    for position, column in enumerate(columns, start=1):
+        if not isinstance(column, pd.Series) or not column.index.equals(first):
+            raise exc.DataError(exc.SERIES_DIFFER.format(argument=argument, position=position))
+    return pd.concat(columns, axis=1)
+
+
+def check_same_rows(first: str, ours: Any, second: str, theirs: Any) -> None:
+    """Check that two tables have the same rows, by number and, for frames, by index.
+
+    Parameters
+    ----------
+    first, second : str
+        What they are called in messages.
+    ours, theirs : DataFrame, Series, sparse or ndarray
+        The tables.
+
+    Raises
+    ------
+    DataError
+        Where they have not.
+
+    Examples
+    --------
+    >>> check_same_rows("labels", np.zeros((3, 2)), "features", np.zeros((3, 5)))
+    """
+    n_ours, n_theirs = ours.shape[0], theirs.shape[0]
+    if n_ours != n_theirs:
+        raise exc.DataError(
+            exc.ROWS_DIFFER.format(first=first, n_first=n_ours, second=second, n_second=n_theirs)
+        )
+    indexes = [part.index for part in (ours, theirs) if isinstance(part, pd.DataFrame | pd.Series)]
+    if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
+        raise exc.DataError(exc.INDEX_DIFFERS.format(first=first, second=second, n=n_ours))
+
+
+def column_names(table: Any, argument: str, given: Sequence[object] | None) -> tuple[str, ...]:
+    """Take the user's names, else the frame's, else number the columns.
+
+    Parameters
+    ----------
+    table : DataFrame, csr_array or ndarray
+        The table.
+    argument : str
+        What it is called in messages; ``labels`` are numbered y1, y2, …, others x1, x2, ….
+    given : sequence or None
+        The user's names.
+
+    Returns
+    -------
+    tuple of str
+        The names.
+
+    Raises
+    ------
+    DataError
+        Where names are too few, too many, or the same.
+
+    Examples
+    --------
+    >>> column_names(np.zeros((3, 2)), "labels", None)
+    ('y1', 'y2')
+    """
+    n_columns = table.shape[1]
+    if given is not None:
+        argument = f"{argument.removesuffix('s')}_names"
+        kinds = Sequence | np.ndarray | pd.Index | pd.Series
+        is_list = isinstance(given, kinds) and not isinstance(given, str)
+        if not is_list or len(given) != n_columns:
+            problem = f"has {len(given)}" if is_list else f"is of type {type(given).__name__}"
+            raise exc.DataError(
+                exc.BAD_NAMES.format(argument=argument, wanted=n_columns, problem=problem)
+            )
+    elif isinstance(table, pd.DataFrame) and not is_unnamed(table.columns):
+        given = list(table.columns)
+    else:
+        prefix = "y" if argument == "labels" else "x"
+        return tuple(f"{prefix}{number}" for number in range(1, n_columns + 1))
+    names = tuple(str(name) for name in given)
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise exc.DataError(
+            exc.DUPLICATE_NAMES.format(argument=argument, names=exc.shorten(repeated))
+        )
+    return names
+
+
+def as_matrix(table: Any, argument: str, names: tuple[str, ...]) -> Any:
+    """Give the values as a numeric array or CSR matrix, with NaN for what is missing.
+
+    Parameters
+    ----------
+    table : DataFrame, csr_array or ndarray
+        The table.
+    argument : str
+        What it is called in messages.
+    names : tuple of str
+        Names of its columns.
+
+    Returns
+    -------
+    ndarray or csr_array
+        The numbers.
+
+    Raises
+    ------
+    DataError
+        Where a column holds something else.
+
+    Examples
+    --------
+    >>> as_matrix(pd.DataFrame({"a": [1, None]}, dtype="Int64"), "features", ("a",))
+    array([[ 1.],
+           [nan]])
+    """
+    if isinstance(table, pd.DataFrame):
+        dtypes = set(table.dtypes)
+        if all(_is_plain(dtype) for dtype in dtypes):
+            return table.to_numpy(np.result_type(*dtypes))
+    if isinstance(table, pd.DataFrame) or table.dtype.kind == "O":
+        frame = pd.DataFrame(table).infer_objects()
+        usable = np.array([is_numeric(column) for _, column in frame.items()])
+        if usable.all():
+            return _frame_to_matrix(frame)
+        names = tuple(name for name, ok in zip(names, usable, strict=True) if not ok)
+        kind = ", ".join(sorted({str(dtype) for dtype in frame.dtypes[~usable]}))
+    elif table.dtype.kind in "biuf":
+        return table
+    else:
+        kind = "text" if table.dtype.kind in "US" else str(table.dtype)
+    hint = exc.CODE_LABELS if argument == "labels" else exc.CODE_FEATURES
+    raise exc.DataError(
+        exc.NOT_NUMERIC.format(
+            argument=argument,
+            columns=exc.shorten(names),
+            kind=kind,
+            hint=hint.format(name=names[0] if names[0].isidentifier() else f"Q({names[0]!r})"),
+        )
+    )
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Tell whether a column of a frame is numpy's, of real numbers or booleans."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Tell whether a column holds real numbers or booleans, missing ones aside.
+
+    Parameters
+    ----------
+    column : Series
+        The column.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+
+    Examples
+    --------
+    >>> is_numeric(pd.Series(["a", "b"]))
+    False
+    """
+    types = pd.api.types
+    if column.dtype == object:
+        return types.infer_dtype(column, skipna=True) in _NUMBERS
+    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_complex_dtype(column.dtype):
+        return False
+    return bool(types.is_numeric_dtype(column.dtype) or types.is_bool_dtype(column.dtype))
+
+
+def _frame_to_matrix(frame: pd.DataFrame) -> Any:
+    """Convert numeric columns; a frame that is mostly pandas' Sparse becomes a CSR matrix."""
+    zero_filled = np.array(
+        [isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes]
+    )
+    if 2 * zero_filled.sum() > len(zero_filled):
+        parts = [frame.loc[:, zero_filled].sparse.to_coo()]
+        if not zero_filled.all():
+            parts.append(sparse.coo_array(_frame_to_matrix(frame.loc[:, ~zero_filled])))
+        places = np.concatenate([np.flatnonzero(zero_filled), np.flatnonzero(~zero_filled)])
+        return _canonical(sparse.hstack(parts, format="csc")[:, np.argsort(places)])
+    if all(_is_plain(dtype) for dtype in frame.dtypes):
+        return frame.to_numpy(np.result_type(*set(frame.dtypes)))
+    if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
+        # Among Python objects pandas' NA is an object like any other, and no number.
+        frame = frame.where(frame.notna(), np.nan)
+    return frame.to_numpy(np.float64, na_value=np.nan)
