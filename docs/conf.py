@@ -54,7 +54,7 @@ numpydoc_xref_aliases = {
     **{name: f"isingmlc.datasets.{name}" for name in ("Dataset", "Description")},
     **{name: f"isingmlc.exceptions.{name}" for name in isingmlc.exceptions.__all__},
     "CompareResult": "isingmlc.compare.CompareResult",
-    "EdgeTest": "isingmlc.edge_tests.EdgeTest",
+    "EdgeTest": "isingmlc.edge_parts.EdgeTest",
     "IsingDistribution": "isingmlc.simulate.IsingDistribution",
     "IsingSummary": "isingmlc.printing.IsingSummary",
     "RankingAgreement": "isingmlc.ranking.RankingAgreement",

@@ -134,7 +134,9 @@ def br_filter(
     may be nearly all of them, and their order says nothing.
 
     Weka puts every numeric feature through minimum description length, so that a 0/1 feature may
-    lose its two values there; here it keeps them.
+    lose its two values there; here it keeps them. Its ``ChiSquaredAttributeEval`` also counts a cut
+    as cheaper where values are tied (``useBetterEncoding``), so that it may cut such features more
+    often.
 
     References
     ----------

@@ -1,11 +1,10 @@
-"""`EdgeTests`: tests of all feature–label edges in one object, and the score tests that fill it."""
+"""`EdgeTests`: tests of all feature–label edges in one object."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
-from isingmlc.data import FloatArray, StrArray
+from isingmlc.data import FloatArray
+from isingmlc.edge_parts import EdgeArrays, EdgeTest, Estimates, FeatureNull, GivenPvalues, Products
 from isingmlc.plot_methods import EdgePlots
 from isingmlc.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, weighted_chi2_sf
 from isingmlc.readonly import table
@@ -28,168 +28,6 @@ NULLS = {
     "joint": "neither the feature nor its products with other labels have an effect on the label "
     "given the other labels",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeTest:
-    """Test of one feature–label edge; unpacks to its statistic and p-value.
-
-    Attributes
-    ----------
-    feature, label : str
-        The edge.
-    statistic, df, pvalue, log10p : float
-        The test; NaN where it is impossible.
-    reason : str
-        ``ok``, or why it is impossible.
-    null : str
-        What is tested.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
-    >>> edges.loc["bmi", "diabetes"]
-    EdgeTest(bmi – diabetes: statistic 48.73, df 1, p-value 2.94e-12)
-    >>> statistic, pvalue = edges.loc["bmi", "diabetes"]
-    """
-
-    feature: str
-    label: str
-    statistic: float
-    df: float
-    pvalue: float
-    log10p: float
-    reason: str
-    null: str
-
-    def __iter__(self) -> Iterator[float]:
-        return iter((self.statistic, self.pvalue))
-
-    def __repr__(self) -> str:
-        test = f"statistic {self.statistic:.4g}, df {self.df:g}, p-value {self.pvalue:.3g}"
-        found = test if self.reason == "ok" else self.reason
-        return f"EdgeTest({self.feature} – {self.label}: {found})"
-
-
-@dataclass(frozen=True)
-class Products:
-    """Tests of products of features with labels.
-
-    Attributes
-    ----------
-    statistic, pvalue : ndarray, shape (features, labels, labels)
-        Entry (j, k, s) tests the product of feature j with label s in the model of label k; NaN
-        where it is impossible and for s = k.
-    """
-
-    statistic: FloatArray
-
-    @cached_property
-    def pvalue(self) -> FloatArray:
-        """Upper tails of the chi-square distribution with one degree of freedom."""
-        return np.asarray(chi2_sf(self.statistic, 1.0))
-
-
-@dataclass(frozen=True)
-class FeatureNull:
-    r"""What the sum of a feature's statistics over labels is compared with.
-
-    Attributes
-    ----------
-    crossed, leaning : ndarray, shape (K, K)
-        :math:`\sum_g N_g e_{gk} e_{gl}`, and the same with factors
-        :math:`h_{gk} + h_{gl} - h_{gk} h_{gl}`, h what the null model fits to a column of ones.
-    mean, square : ndarray, shape (p,)
-        First and second moment of the features.
-    variance : ndarray, shape (p, K)
-        Variances by which the scores were standardised; NaN for impossible tests.
-    """
-
-    crossed: FloatArray
-    leaning: FloatArray
-    mean: FloatArray
-    square: FloatArray
-    variance: FloatArray
-
-    def take(self, positions: list[int]) -> FeatureNull:
-        """Give what some of the features are compared with."""
-        return replace(
-            self,
-            mean=self.mean[positions],
-            square=self.square[positions],
-            variance=self.variance[positions],
-        )
-
-    def weights(self) -> FloatArray:
-        """Give the eigenvalues of the covariance of the standardised scores, a row a feature."""
-        deviation = np.sqrt(np.where(np.isnan(self.variance), np.inf, self.variance))
-        weights = np.empty(deviation.shape)
-        step = max(1, 2**22 // self.crossed.size)
-        for start in range(0, len(weights), step):
-            part = slice(start, start + step)
-            covariance = (
-                self.square[part, None, None] * self.crossed
-                - self.mean[part, None, None] ** 2 * self.leaning
-            )
-            scale = deviation[part, :, None] * deviation[part, None, :]
-            weights[part] = np.linalg.eigvalsh(covariance / scale)
-        return np.maximum(weights, 0.0)
-
-
-@dataclass(frozen=True)
-class EdgeArrays:
-    """Tests of all edges as arrays, features × labels.
-
-    Attributes
-    ----------
-    statistic, df : ndarray of float
-        Statistics and degrees of freedom; NaN where an edge can not be tested.
-    reason : ndarray of object
-        ``ok``, or why an edge can not be tested or what is special about it.
-    sign : ndarray of float
-        Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer.
-    """
-
-    statistic: FloatArray
-    df: FloatArray
-    reason: StrArray
-    sign: FloatArray
-
-    def take(self, positions: list[int]) -> EdgeArrays:
-        """Give those of some features."""
-        return EdgeArrays(
-            self.statistic[positions],
-            self.df[positions],
-            self.reason[positions],
-            self.sign[positions],
-        )
-
-
-@dataclass(frozen=True)
-class GivenPvalues:
-    """p-values that do not come from the chi-square distribution.
-
-    Attributes
-    ----------
-    edge, log10 : ndarray, shape (features, labels)
-        p-values of edges and their logarithms.
-    feature : ndarray, shape (features,), or None
-        p-values of features.
-    """
-
-    edge: FloatArray
-    log10: FloatArray
-    feature: FloatArray | None = None
-
-    def take(self, positions: list[int]) -> GivenPvalues:
-        """Give those of some features."""
-        return GivenPvalues(
-            self.edge[positions],
-            self.log10[positions],
-            None if self.feature is None else self.feature[positions],
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,6 +57,8 @@ class EdgeTests(EdgePlots):
         What the importance of a feature is compared with.
     given_pvalue : GivenPvalues or None
         p-values other than those of the chi-square distribution.
+    estimates : Estimates or None
+        Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
 
     Examples
     --------
@@ -243,6 +83,7 @@ class EdgeTests(EdgePlots):
     note: str = ""
     feature_null: FeatureNull | None = None
     given_pvalue: GivenPvalues | None = None
+    estimates: Estimates | None = None
 
     # What is tested
 
@@ -314,7 +155,8 @@ class EdgeTests(EdgePlots):
         if isinstance(features, str):
             self._check_known([features], self.features, "feature")
             columns = ("statistic", "df", "pvalue", "log10p", "reason")
-            return pd.DataFrame({name: getattr(self, name).loc[features] for name in columns})
+            tables = {**self._effects(), **{name: getattr(self, name) for name in columns}}
+            return pd.DataFrame({name: cells.loc[features] for name, cells in tables.items()})
         if isinstance(features, slice) or not isinstance(features, Iterable):
             raise KeyError("take features by name: edges['x1'] or edges[['x1', 'x2']].")
         names = list(features)
@@ -323,6 +165,7 @@ class EdgeTests(EdgePlots):
             raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
         positions = [self.features.index(name) for name in names]
         products, null, given = self.products, self.feature_null, self.given_pvalue
+        estimates = self.estimates
         return replace(
             self,
             features=tuple(names),
@@ -330,12 +173,18 @@ class EdgeTests(EdgePlots):
             products=None if products is None else Products(products.statistic[positions]),
             feature_null=None if null is None else null.take(positions),
             given_pvalue=None if given is None else given.take(positions),
+            estimates=None if estimates is None else estimates.take(names),
         )
 
     @property
     def loc(self) -> _EdgeLookup:
         """One edge: ``edges.loc[feature, label]``."""
         return _EdgeLookup(self)
+
+    def _effects(self) -> dict[str, pd.DataFrame]:
+        """Give the columns that only tests with fitted effects have."""
+        found = self.estimates
+        return {} if found is None else {"coef": found.coef, "bse": found.bse}
 
     @staticmethod
     def _check_known(wanted: Sequence[str], known: tuple[str, ...], what: str) -> None:
@@ -399,9 +248,10 @@ class EdgeTests(EdgePlots):
         Returns
         -------
         DataFrame
-            Columns feature, label, (with,) statistic, df, pvalue, log10p, pvalue_adj and reason.
-            With single products, ``with`` names the label that the feature is multiplied with
-            and is empty for the feature itself.
+            Columns feature, label, (with,) (coef, bse,) statistic, df, pvalue, log10p, pvalue_adj
+            and reason. Wald and likelihood-ratio tests of single features have coefficients and
+            standard errors. With single products, ``with`` names the label that the feature is
+            multiplied with and is empty for the feature itself.
 
         Examples
         --------
@@ -443,6 +293,7 @@ class EdgeTests(EdgePlots):
                 "feature": np.array(self.features, dtype=object)[at[0]],
                 "label": names[at[1]],
                 **({"with": np.array(["", *names], dtype=object)[at[2]]} if len(at) > 2 else {}),
+                **{name: cells.to_numpy().ravel() for name, cells in self._effects().items()},
                 "statistic": columns["statistic"].ravel(),
                 "df": columns["df"].ravel(),
                 "pvalue": columns["pvalue"].ravel(),

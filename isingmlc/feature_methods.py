@@ -116,17 +116,19 @@ class FeatureMethods:
         Returns
         -------
         EdgeTests
-            Statistics, p-values and reasons. Where the feature separates the label the
-            coefficient is infinite and there is no statistic, reason
-            ``separated-alternative``.
+            Statistics, p-values and reasons, and in ``estimates`` coefficients with standard
+            errors. Where the feature separates the label the coefficient is infinite and there is
+            no statistic, reason ``separated-alternative``.
 
         Examples
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> res = im.IsingModel(data.labels, data.features).fit()
-        >>> res.wald_test(["bmi"]).loc["bmi", "diabetes"].pvalue < 1e-9
-        True
+        >>> res.wald_test(["bmi"])["bmi"].loc["diabetes", ["coef", "bse"]].astype(float).round(3)
+        coef    0.136
+        bse     0.020
+        Name: diabetes, dtype: float64
         """
         from isingmlc.refit_tests import refit_test
 

@@ -11,7 +11,8 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.arguments import RandomState, make_generator
 from isingmlc.data import FloatArray, IntArray, ModelData
-from isingmlc.edge_tests import EdgeTests, GivenPvalues
+from isingmlc.edge_parts import GivenPvalues
+from isingmlc.edge_tests import EdgeTests
 from isingmlc.groups import find_labelsets
 from isingmlc.labelsets import LabelsetStatistics, dense
 from isingmlc.score import NullModel, plain_scores

@@ -10,7 +10,8 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.arguments import check_option
-from isingmlc.edge_tests import EdgeArrays, EdgeTests
+from isingmlc.edge_parts import EdgeArrays, Estimates
+from isingmlc.edge_tests import EdgeTests
 from isingmlc.groups import find_labelsets
 from isingmlc.nodewise import NodeFit
 from isingmlc.pvalues import chi2_sf
@@ -89,6 +90,11 @@ def refit_test(
     statistic[reason == "constant-feature"] = np.nan
     df[np.isnan(statistic)] = np.nan
     notes = [note_on(results), _LIMIT if (reason == "separated-alternative").any() else ""]
+    estimates = None
+    if interactions is None:
+        index = pd.Index(names, name="feature"), pd.Index(results.label_names, name="label")
+        effects = np.where(reason == "constant-feature", np.nan, [refits.coef, refits.bse])
+        estimates = Estimates(*(pd.DataFrame(effect, *index) for effect in effects))
     return EdgeTests(
         tuple(names),
         results.label_names,
@@ -96,6 +102,7 @@ def refit_test(
         test=test,
         interactions=interactions,
         note="; ".join(filter(None, notes)),
+        estimates=estimates,
     )
 
 

@@ -17,7 +17,8 @@ from isingmlc import exceptions as exc
 from isingmlc.arguments import RandomState, check_count, check_option
 from isingmlc.data import BLOCK_BYTES, Features, FloatArray, StrArray
 from isingmlc.diagnostics import why_untestable
-from isingmlc.edge_tests import EdgeArrays, EdgeTests, FeatureNull, GivenPvalues, Products
+from isingmlc.edge_parts import EdgeArrays, FeatureNull, GivenPvalues, Products
+from isingmlc.edge_tests import EdgeTests
 from isingmlc.groups import find_labelsets
 from isingmlc.labelsets import LabelsetStatistics, dense
 from isingmlc.permutation import permute

@@ -199,9 +199,12 @@ def test_labels_are_limited_by_the_training_rows(tmp_path):
         pair = (labels[rows], features[rows])
         im.datasets.to_mulan(pair, tmp_path / "medical" / f"medical-{part}")
     (tmp_path / "medical" / "medical-train.xml").rename(tmp_path / "medical" / "medical.xml")
-    split = sources.load_split("medical", tmp_path, 0)
-    kept = im.datasets.limit_labels(im.datasets.load_mulan("medical", "train", tmp_path), 50)
-    assert list(split.train.labels) == list(split.test.labels) == list(kept.labels)
+    train = im.datasets.load_mulan("medical", "train", tmp_path)
+    for options, n_labels in (({}, 50), ({"n_labels": 20}, 20)):
+        split = sources.load_split("medical", tmp_path, 0, **options)
+        kept = im.datasets.limit_labels(train, n_labels)
+        assert list(split.train.labels) == list(split.test.labels) == list(kept.labels)
+        assert kept.labels.shape[1] == n_labels
 
 
 def test_shuffled_features_are_the_same_in_another_order():
@@ -390,6 +393,44 @@ def test_tables_have_all_methods_beside_the_paper(tmp_path, mulan):
     assert table.loc[("scene", "here"), "br-ig"] == pytest.approx(expected)
     assert any("genbase" in paragraph for paragraph in section.text)
     assert set(pd.read_csv(tmp_path / "tables-ranks.csv")["measure"]) == set(MEASURES)
+
+
+def test_tables_have_fewer_labels_beside_and_count_no_data_set_twice(tmp_path):
+    generator = np.random.default_rng(0)
+    labels = pd.DataFrame(generator.random((80, 22)) < 0.4).astype(int).add_prefix("y")
+    features = pd.DataFrame(generator.normal(size=(80, 5))).add_prefix("x")
+    folder = tmp_path / "data" / "genbase"
+    folder.mkdir(parents=True)
+    for part, rows in (("train", slice(50)), ("test", slice(50, 80))):
+        im.datasets.to_mulan((labels[rows], features[rows]), folder / f"genbase-{part}")
+    (folder / "genbase-train.xml").rename(folder / "genbase.xml")
+    methods = ("br-chi2", "br-ig", "auto")
+    options = {"datasets": ("genbase",), "n_simulations": 1, "n_sizes": 2, "methods": methods}
+    section = run_part("tables", tmp_path / "out", tmp_path / "data", **options)
+    table = pd.read_csv(tmp_path / "out" / "table2-hamming.csv").set_index(["dataset", "value"])
+    values = ["here", "paper", "difference", "here, 20 labels", "difference, 20 labels"]
+    assert table.loc["genbase"].index.tolist() == values
+    assert table.loc["ArtData3"].index.tolist() == values[:3]
+    split = sources.load_split("genbase", tmp_path / "data", 0, 20)
+    with pytest.warns(DataWarning, match="finds nothing"):
+        chosen = im.select_features(split.train, method="br-ig", grid=2, random_state=0)
+    expected = chosen.evaluate(split.test.labels, split.test.features)["hamming"]
+    found = table.loc[("genbase", "here, 20 labels"), "br-ig"]
+    assert found == pytest.approx(expected)
+    printed = table.loc[("genbase", "paper"), "br-ig"]
+    assert table.loc[("genbase", "difference, 20 labels"), "br-ig"] == pytest.approx(
+        found - printed
+    )
+    ranks = pd.read_csv(tmp_path / "out" / "tables-ranks.csv").set_index("compared")
+    assert set(ranks.loc["here, all data sets and methods", "data sets"]) == {3}
+    selections = pd.read_csv(tmp_path / "out" / "tables-selections.csv")
+    assert selections.groupby(["dataset", "labels"]).size().to_dict() == {
+        ("ArtData3", 50): 3,
+        ("ArtData4", 50): 3,
+        ("genbase", 20): 3,
+        ("genbase", 50): 3,
+    }
+    assert any("20 most frequent labels" in paragraph for paragraph in section.text)
 
 
 def test_times_are_measured_for_all_methods_and_sizes(tmp_path):

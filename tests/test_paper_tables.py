@@ -15,6 +15,7 @@ from isingmlc.experiments.paper import (
     load_paper_ranks,
     load_paper_table,
 )
+from isingmlc.experiments.sources import load_split
 from isingmlc.metrics import METRICS
 from isingmlc.pvalues import adjust
 
@@ -157,6 +158,67 @@ def test_conover_s_test_orders_pairs_much_as_printed(measure):
     assert stats.spearmanr(found[upper], printed[upper]).statistic > 0.85
     # Its p-values are larger: what is significant here is so in the paper.
     assert (printed[upper][found[upper] <= 0.05] <= 0.05).all()
+
+
+# What the printed tables say about the data they come from
+
+
+def on_lattice(values, n):
+    """Say whether all values are whole numbers over n, rounded to three decimals."""
+    values = np.ravel(values)
+    return bool((np.abs(np.round(values * n) / n - values) <= 0.0005 + 1e-9).all())
+
+
+@pytest.mark.parametrize(
+    ("name", "n_test"), [("genbase", 199), ("medical", 645), ("enron", 579), ("twitter", 76)]
+)
+def test_subset_accuracies_are_counts_over_the_test_rows_of_the_files(name, n_test):
+    assert on_lattice(load_paper_table("subset").loc[name], n_test)
+
+
+def test_printed_values_of_eurlex_need_at_least_20_labels():
+    # A row that is wrong has a wrong label at least: 1 - subset <= K (1 - hamming).
+    wrong_rows = 1 - load_paper_table("subset") - 0.0005
+    wrong_labels = 1 - load_paper_table("hamming") + 0.0005
+    needed = np.ceil((wrong_rows / wrong_labels).max(axis=1))
+    assert needed["eurlex-dc"] == 20
+    assert needed.max() == 20
+
+
+def test_artificial_data_have_not_the_rows_and_labels_that_are_described():
+    names = ["ArtData3", "ArtData4"]
+    subset, hamming = (load_paper_table(measure).loc[names] for measure in ("subset", "hamming"))
+    # Half of 100 rows are 50 test rows; 1 row of them is 0.02.
+    possible = [n for n in range(10, 150) if on_lattice(subset, n)]
+    assert possible == [99, 100, 101]
+    labels = {k for n in possible for k in range(1, 20) if on_lattice(hamming, n * k)}
+    assert min(labels) == 8
+
+
+def test_bibtex_as_printed_has_about_20_labels(data_dir):
+    # Without true positives only rows without labels are right.
+    assert load_paper_table("jaccard").loc["bibtex", "l1"] == 0
+    printed = load_paper_table("subset").loc["bibtex", "l1"]
+    empty = {}
+    for n_labels in (19, 20, 21, 50):
+        labels = load_split("bibtex", data_dir, 0, n_labels).test.labels
+        empty[n_labels] = (labels.sum(axis=1) == 0).mean()
+    assert printed == pytest.approx(empty[20], abs=0.003)
+    assert printed == pytest.approx(empty[19], abs=0.001)
+    assert printed > empty[21] + 0.01
+    assert printed > empty[50] + 0.18
+
+
+@pytest.mark.parametrize(("name", "n_labels"), [("enron", 50), ("bibtex", 50), ("medical", 45)])
+def test_printed_hamming_measures_are_those_of_fewer_labels(data_dir, name, n_labels):
+    """With so many labels as Table 1 has, predicting none is about as good as most methods."""
+    printed = load_paper_table("hamming").loc[name]
+    nothing = {
+        number: 1 - load_split(name, data_dir, 0, number).test.labels.to_numpy().mean()
+        for number in (20, n_labels)
+    }
+    assert (printed >= nothing[20] - 0.004).all()
+    assert printed.median() < nothing[n_labels] + 0.003
 
 
 # The other tables

@@ -552,3 +552,39 @@ def test_real_features_have_the_supremum_of_the_likelihood(data_dir, joint):
         regressors = design(labels, label).join(added).to_numpy()
         gain = supremum(regressors, labels[label].to_numpy() == 1) - res.fits[k].llf
         assert found.lr[j, k] == pytest.approx(2 * gain, abs=1e-6)
+
+
+def test_effects_are_those_of_statsmodels():
+    data = im.datasets.load_example()
+    names = ["age", "bmi", "smoker"]
+    res = im.IsingModel(data.labels, data.features).fit()
+    edges = res.wald_test(names)
+    for label in ("diabetes", "asthma"):
+        for name in names:
+            others = data.labels.drop(columns=label).assign(const=1.0, feature=data.features[name])
+            fit = sm.GLM(data.labels[label], others, family=sm.families.Binomial()).fit(tol=1e-12)
+            found = edges.loc[name, label], edges.estimates
+            assert found[1].coef.loc[name, label] == pytest.approx(fit.params["feature"], rel=1e-8)
+            assert found[1].bse.loc[name, label] == pytest.approx(fit.bse["feature"], rel=1e-6)
+            z = found[1].coef.loc[name, label] / found[1].bse.loc[name, label]
+            assert found[0].statistic == pytest.approx(z**2)
+    table = edges[["bmi"]].to_frame()
+    assert list(table.columns[:4]) == ["feature", "label", "coef", "bse"]
+    np.testing.assert_array_equal(table["coef"], edges["bmi"]["coef"])
+    assert res.lr_test(names).estimates.coef.equals(edges.estimates.coef)
+    assert res.score_test().estimates is None
+    assert "coef" not in res.score_test().to_frame()
+    assert res.lr_test(names, interactions="joint").estimates is None
+
+
+def test_effects_of_edges_that_can_not_be_fitted_say_so():
+    rng = np.random.default_rng(0)
+    labels = rng.random((200, 2)) < 0.4
+    features = pd.DataFrame({"same": 1.0, "splits": labels[:, 0] * 1.0, "plain": rng.random(200)})
+    with pytest.warns(im.exceptions.IsingWarning):
+        edges = im.IsingModel(labels, features).fit().lr_test()
+    assert edges.estimates.coef.loc["splits", "y1"] == np.inf
+    assert edges.reason.loc["splits", "y1"] == "separated-alternative"
+    assert edges.estimates.coef.loc["same"].isna().all()
+    assert (edges.reason.loc["same"] == "constant-feature").all()
+    assert np.isfinite(edges.estimates.bse.loc["plain"]).all()

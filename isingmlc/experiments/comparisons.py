@@ -18,13 +18,17 @@ from isingmlc.experiments.paper import (
     load_paper_ranks,
     load_paper_table,
 )
+from isingmlc.experiments.sources import FEWER_LABELS
 from isingmlc.plots.style import set_title
 
 HERE, PAPER = "here", "paper"
+FEWER = f", {FEWER_LABELS} labels"
 _POSTHOC = ("hamming", "subset")
 
 
-def beside_paper(measure: str, here: pd.DataFrame) -> pd.DataFrame:
+def beside_paper(
+    measure: str, here: pd.DataFrame, fewer: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Put printed values and differences below those found here.
 
     Parameters
@@ -33,6 +37,8 @@ def beside_paper(measure: str, here: pd.DataFrame) -> pd.DataFrame:
         Which measure.
     here : DataFrame, data sets × methods
         What was found.
+    fewer : DataFrame, data sets × methods, optional
+        What was found with fewer labels, for some of the data sets.
 
     Returns
     -------
@@ -49,6 +55,9 @@ def beside_paper(measure: str, here: pd.DataFrame) -> pd.DataFrame:
     """
     printed = load_paper_table(measure).reindex(here.index, columns=here.columns)
     parts = {HERE: here, PAPER: printed, DIFFERENCE: here - printed}
+    if fewer is not None:
+        parts[f"{HERE}{FEWER}"] = fewer.reindex(here.index)
+        parts[f"{DIFFERENCE}{FEWER}"] = fewer.reindex(here.index) - printed
     stacked = pd.concat(parts, names=["value", "dataset"]).swaplevel()
     rows = [(name, value) for name in here.index for value in parts]
     return stacked.loc[rows].dropna(how="all").reset_index()

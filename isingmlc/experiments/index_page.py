@@ -13,7 +13,7 @@ import pandas as pd
 from isingmlc.experiments.workshop import Workshop, list_versions
 
 DIFFERENCE = "difference"
-"""What rows of differences are called in the column ``value``."""
+"""What the names of rows of differences begin with in the column ``value``."""
 
 _QUICK = "A quick look: few simulations, few sizes, small data sets; see the settings."
 _PAGE = """\
@@ -236,7 +236,7 @@ def _cells(column: pd.Series, digits: int) -> list[str]:
 
 def _best_cells(frame: pd.DataFrame) -> set[tuple[int, str]]:
     numbers = frame.select_dtypes("number")
-    rows = frame.index[frame["value"] != DIFFERENCE]
+    rows = frame.index[~frame["value"].str.startswith(DIFFERENCE)]
     is_best = numbers.eq(numbers.max(axis=1), axis=0).loc[rows]
     return {(row, name) for row in rows for name in numbers if is_best.loc[row, name]}
 

@@ -21,6 +21,13 @@ from isingmlc.experiments.paper import load_paper_datasets, load_paper_table
 MORE = ("emotions", "flags")
 SIMULATED = ("ArtData3", "ArtData4")
 N_LABELS = 50
+# The printed tables fit this number better, see tables.REASONS.
+FEWER_LABELS = 20
+# Which of the paper's data sets have more.
+MANY_LABELS = (
+    *("genbase", "bibtex", "enron", "mediamill"),
+    *("medical", "nus-wide", "eurlex-dc", "CAL500"),
+)
 
 ABSENT = (
     "Absent, and left out everywhere: {names}. A data set is found where the folder of the data "
@@ -127,7 +134,7 @@ def absent_names(names: Iterable[str], found: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=2)
-def load_split(name: str, data: Path | None, seed: int) -> Split:
+def load_split(name: str, data: Path | None, seed: int, n_labels: int = N_LABELS) -> Split:
     """Load training and test rows of a data set.
 
     Parameters
@@ -139,11 +146,13 @@ def load_split(name: str, data: Path | None, seed: int) -> Split:
     seed : int
         Source of the split into halves where the files have none, and of a sample where there are
         more rows than the paper used.
+    n_labels : int
+        The most labels to keep.
 
     Returns
     -------
     Split
-        The rows, with the 50 labels that are most frequent in training.
+        The rows, with the labels that are most frequent in training.
 
     Raises
     ------
@@ -160,7 +169,7 @@ def load_split(name: str, data: Path | None, seed: int) -> Split:
     else:
         both = split_in_halves(load_mulan(name, "all", data), generator)
         train, test = both.train, both.test
-    train = limit_labels(train, N_LABELS)
+    train = limit_labels(train, n_labels)
     test = replace(test, labels=test.labels[train.labels.columns])
     sizes = load_paper_datasets()["n"]
     most, n_rows = sizes.get(name, np.inf), len(train.labels) + len(test.labels)

@@ -21,7 +21,10 @@ from isingmlc.experiments.curves import METHODS
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.paper import MEASURES
 from isingmlc.experiments.sources import (
+    FEWER_LABELS,
+    MANY_LABELS,
     MORE,
+    N_LABELS,
     SIMULATED,
     Source,
     Split,
@@ -87,32 +90,46 @@ def run(workshop: Workshop, settings: Settings) -> Section:
     """
     sources = find_sources(settings.datasets, workshop.data)
     names = [*sources, *SIMULATED]
+    fewer = [name for name in sources if name in MANY_LABELS]
     common = {**asdict(settings), "seed": workshop.seed}
     del common["datasets"], common["methods"]
     units = [
         Unit(
-            f"{name}-{method}",
-            {"name": name, "method": method, **common},
+            f"{name}-{n_labels}-{method}",
+            {"name": name, "method": method, "n_labels": n_labels, **common},
             sources[name].digest if name in sources else "",
         )
         for name in sorted(names, key=lambda name: _weight(sources, name), reverse=True)
+        for n_labels in ((N_LABELS, FEWER_LABELS) if name in fewer else (N_LABELS,))
         for method in reversed(settings.methods)
     ]
     results = workshop.compute("selections", partial(measure, data=workshop.data), units)
     found = pd.DataFrame(
         [
-            {"dataset": unit.settings["name"], "method": unit.settings["method"], **result}
+            {
+                "dataset": unit.settings["name"],
+                "labels": unit.settings["n_labels"],
+                "method": unit.settings["method"],
+                **result,
+            }
             for unit, result in zip(units, results, strict=True)
         ]
     )
     here = {
-        measure: found.pivot_table(measure, "dataset", "method").loc[names, list(settings.methods)]
+        measure: _tabulate(found, measure, N_LABELS).loc[names, list(settings.methods)]
+        for measure in NUMBERS
+    }
+    with_fewer = {
+        measure: _tabulate(found, measure, FEWER_LABELS).reindex(fewer, columns=settings.methods)
         for measure in NUMBERS
     }
     tables = [
         TableView(
             f"Table {number}: {measure}",
-            workshop.write_table(f"table{number}-{measure}", beside_paper(measure, here[measure])),
+            workshop.write_table(
+                f"table{number}-{measure}",
+                beside_paper(measure, here[measure], with_fewer[measure]),
+            ),
             best=True,
         )
         for measure, number in NUMBERS.items()
@@ -156,6 +173,7 @@ def run(workshop: Workshop, settings: Settings) -> Section:
 def measure(
     name: str,
     method: str,
+    n_labels: int,
     n_simulations: int,
     max_features: float,
     n_sizes: int,
@@ -172,6 +190,8 @@ def measure(
         A data set.
     method : str
         A method of ranking, or ``"auto"``.
+    n_labels : int
+        The most labels to keep, for real data.
     n_simulations : int
         Simulations to average over, for simulated data.
     max_features, validation, metric
@@ -192,7 +212,7 @@ def measure(
     splits = (
         (simulate_split(name, seed, number) for number in range(n_simulations))
         if name in SIMULATED
-        else [load_split(name, data, seed)]
+        else [load_split(name, data, seed, n_labels)]
     )
     options = {
         "max_features": max_features,
@@ -223,11 +243,19 @@ def _weight(sources: Mapping[str, Source], name: str) -> int:
     return sum(file.stat().st_size for file in sources[name].files) if name in sources else 0
 
 
+def _tabulate(found: pd.DataFrame, measure: str, n_labels: int) -> pd.DataFrame:
+    """Give a measure by data set and method, with so many labels at most."""
+    return found[found["labels"] == n_labels].pivot_table(measure, "dataset", "method")
+
+
 def _list_selections(found: pd.DataFrame, names: Sequence[str], settings: Settings) -> pd.DataFrame:
     """List what was selected, in the order of the tables."""
-    rows = [(name, method) for name in names for method in settings.methods]
     columns = ["ranking", "size", "importance 0", "validation", *MEASURES]
-    return found.set_index(["dataset", "method"]).loc[rows, columns].reset_index()
+    ordered = found.assign(
+        dataset=pd.Categorical(found["dataset"], names),
+        method=pd.Categorical(found["method"], settings.methods),
+    ).sort_values(["dataset", "labels", "method"], ascending=[True, False, True])
+    return ordered[["dataset", "labels", "method", *columns]]
 
 
 def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:

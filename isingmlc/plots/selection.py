@@ -151,8 +151,8 @@ def plot_selection(
         if chosen in curve.index and winner in (None, name):
             ax.plot([chosen], curve.loc[[chosen]], marker, color=color, ms=9, mec=INK, zorder=4)
         entries.append((line, wrap(str(name), 22, 2)))
-    if by is not None:
-        ax.set_ylabel(shown[0], fontsize=SMALL_SIZE, parse_math=False)
+    measure = shown[0] if len(shown) == 1 else "measure"
+    ax.set_ylabel(measure, fontsize=SMALL_SIZE, parse_math=False)
     ax.set_xlabel("number of features", fontsize=SMALL_SIZE)
     ax.tick_params(labelsize=SMALL_SIZE)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
