@@ -201,6 +201,14 @@ def test_an_import_that_points_up_is_seen(tmp_path, monkeypatch):
 # Links
 
 
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_files_that_a_page_links_to_are_there(path):
+    links = re.findall(r"\]\((?!https://|#)([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8"))
+    # The gallery is made when the documentation is built.
+    lost = [link for link in links if not (path.parent / link).exists() and "gallery" not in link]
+    assert not lost
+
+
 def test_links_that_lead_nowhere_are_found(tmp_path):
     (tmp_path / "a.html").write_text(
         '<p id="here"></p><a href="b.html#there"></a><a href="#here"></a><img src="no.png">'
