@@ -42,7 +42,9 @@ def find_broken(site: Path) -> list[str]:
     list of str
         A line each: the page, the link and what is wrong.
     """
-    pages = {path.resolve(): Page(path) for path in sorted(site.rglob("*.html"))}
+    # What lies in _static are parts of the theme, not pages.
+    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    pages = {path.resolve(): Page(path) for path in paths}
     broken = []
     for path, page in pages.items():
         for link in sorted(page.links):

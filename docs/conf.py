@@ -31,6 +31,8 @@ extensions = [
 # Of an example's files the gallery's page is the document, not the notebook to download.
 exclude_patterns = ["gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "gallery/*.json"]
 templates_path = ["_templates"]
+default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 
 # Pages are notebooks: what they show is what the code gave when the page was built.
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
