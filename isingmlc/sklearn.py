@@ -161,6 +161,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self.alpha is not None:
             adjusted = ranking.adjusted_pvalue(self.adjust, self.alpha)
             self.support_ &= (adjusted <= self.alpha).to_numpy()
+            if not self.support_.any():
+                exc.warn(
+                    f"no feature has an adjusted p-value up to alpha={self.alpha:g} (the smallest "
+                    f"is {adjusted.min():.3g}), so none is kept. Raise alpha, or leave it out and "
+                    "say n_features.",
+                    exc.DataWarning,
+                )
         return self
 
     def _size(self, available: int) -> int:

@@ -160,3 +160,11 @@ def test_the_ranking_has_the_names_of_the_columns(data):
     assert set(selector.feature_ranking_.top(2)) == set(selector.get_feature_names_out())
     one = IsingSelector().fit(data.features, data.labels["asthma"])
     assert one.feature_ranking_.labels == ("asthma",)
+
+
+def test_a_selector_that_keeps_nothing_warns():
+    rng = np.random.default_rng(3)
+    features, labels = rng.normal(size=(300, 4)), rng.random((300, 2)) < 0.4
+    with pytest.warns(im.exceptions.DataWarning, match=r"alpha=0\.0001 .* none is kept"):
+        selector = IsingSelector(alpha=1e-4).fit(features, labels)
+    assert not selector.get_support().any()

@@ -277,6 +277,10 @@ def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
         "In tables 2 to 4 a row has what was measured here, then what the paper prints, then the "
         f"difference; the largest value of a row is set off. {' and '.join(MORE)} are not in the "
         "paper. Jaccard's measure of two empty sets is 0, as in the paper.",
+        f"The paper says that it keeps the {N_LABELS} most frequent labels. Data sets with more "
+        f"than {FEWER_LABELS} have rows for their {FEWER_LABELS} most frequent labels too, since "
+        "the printed values fit these better (see below). The comparisons of methods use the "
+        f"{N_LABELS}.",
         "Friedman's test and Conover's tests are made of the seven methods on the data sets of the "
         "paper that are here, and again of all methods and data sets; of the values that the paper "
         "prints, on the same data sets and on all 13. Its own p-values of pairs are smaller than "
