@@ -7,19 +7,25 @@ import pandas as pd
 
 from isingmlc.data import StrArray
 from isingmlc.labelsets import LabelsetStatistics
-from isingmlc.nodewise import FitSettings, NodeFit, find_aliases
+from isingmlc.nodewise import FitSettings, NodeFit, effective_residual, find_aliases
 
 # With fewer rows of one kind than this, large-sample p-values of a label are not to be trusted.
 RARE = 10
+# Residuals below this are rounding.
+NOTHING_LEFT = 1e-9
 
 
-def why_untestable(stats: LabelsetStatistics, fits: tuple[NodeFit, ...]) -> StrArray:
+def why_untestable(
+    stats: LabelsetStatistics, settings: FitSettings, fits: tuple[NodeFit, ...]
+) -> StrArray:
     """Say of each label whether there is anything to test.
 
     Parameters
     ----------
     stats : LabelsetStatistics
         What was fitted.
+    settings : FitSettings
+        How.
     fits : tuple of NodeFit
         The fits.
 
@@ -29,7 +35,12 @@ def why_untestable(stats: LabelsetStatistics, fits: tuple[NodeFit, ...]) -> StrA
         ``ok``, ``constant-label`` or ``determined-label``.
     """
     reasons = np.full(len(fits), "ok", dtype=object)
-    reasons[[not fit.in_play.any() for fit in fits]] = "determined-label"
+    nothing = np.array([not fit.in_play.any() for fit in fits])
+    if settings.method != "mle":
+        # A penalised model may still leave nothing to test, where it has a coefficient for each
+        # combination of the other labels.
+        nothing |= [np.abs(effective_residual(stats, fit)).max() < NOTHING_LEFT for fit in fits]
+    reasons[nothing] = "determined-label"
     constant = stats.patterns.all(axis=0) | ~stats.patterns.any(axis=0)
     reasons[constant] = "constant-label"
     return reasons
@@ -57,7 +68,7 @@ def diagnose(
     positives = stats.counts @ stats.patterns
     minority = np.minimum(positives, stats.nobs - positives)
     constant = minority == 0
-    reasons = why_untestable(stats, fits)
+    reasons = why_untestable(stats, settings, fits)
     aliases = find_aliases(stats.patterns, settings.intercept)
     names = np.array(stats.label_names, dtype=object)
     constants = np.array([_theorem_constants(fit, stats) for fit in fits])

@@ -18,6 +18,7 @@ from scipy.special import expit, log_expit, xlogy
 from isingmlc.arguments import check_option
 from isingmlc.data import BoolArray, FloatArray, IntArray, row_blocks
 from isingmlc.label_newton import PairSums, newton_together
+from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.newton import Solution, firth_newton, proves_overlap, thread_pools
 from isingmlc.separation import (
     Columns,
@@ -440,3 +441,27 @@ def _collect(table: _Table, nodes: list[_Node], settings: FitSettings) -> tuple[
             )
         )
     return tuple(fits)
+
+
+def effective_residual(stats: LabelsetStatistics, fit: NodeFit) -> FloatArray:
+    """Take the penalty's own gradient out of the residuals of a penalised fit.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    fit : NodeFit
+        The fit.
+
+    Returns
+    -------
+    ndarray, shape (L,)
+        :math:`e - w z'A^{-1}g`; zero everywhere where the regressors leave nothing to test.
+    """
+    regressors = stats.regressors
+    residual = stats.patterns[:, fit.label] - fit.probability
+    weight = fit.probability * (1 - fit.probability)
+    gradient = (regressors @ (stats.counts * residual))[fit.basis]
+    step = np.zeros(regressors.shape[0])
+    step[fit.basis] = fit.covariance @ gradient
+    return np.asarray(residual - weight * (regressors.T @ step))

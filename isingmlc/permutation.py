@@ -80,7 +80,8 @@ def permute(
             sums = np.nansum(values, axis=2)
             exceed_importance[part] += (sums >= importance[part] * (1 - 1e-12)).sum(axis=0)
     pvalue = np.where(np.isnan(observed), np.nan, (1 + exceed) / (1 + n_permutations))
-    feature = (1 + exceed_importance) / (1 + n_permutations)
+    untested = np.isnan(observed).all(axis=1)
+    feature = np.where(untested, np.nan, (1 + exceed_importance) / (1 + n_permutations))
     return replace(
         plain,
         given_pvalue=GivenPvalues(pvalue, np.log10(pvalue), feature),

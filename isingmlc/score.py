@@ -34,7 +34,7 @@ from scipy import sparse
 
 from isingmlc.data import BoolArray, FloatArray, IntArray
 from isingmlc.labelsets import LabelsetStatistics, dense
-from isingmlc.nodewise import NodeFit
+from isingmlc.nodewise import NodeFit, effective_residual
 
 # A column with less than this share of its variance left given the labels has none.
 COLLINEAR = 1e-10
@@ -146,30 +146,6 @@ def null_models(
         )
         for at, fit in enumerate(fits)
     ]
-
-
-def effective_residual(stats: LabelsetStatistics, fit: NodeFit) -> FloatArray:
-    """Take the penalty's own gradient out of the residuals of a penalised fit.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    fit : NodeFit
-        The fit.
-
-    Returns
-    -------
-    ndarray, shape (L,)
-        :math:`e - w z'A^{-1}g`; zero everywhere where the regressors leave nothing to test.
-    """
-    regressors = stats.regressors
-    residual = stats.patterns[:, fit.label] - fit.probability
-    weight = fit.probability * (1 - fit.probability)
-    gradient = (regressors @ (stats.counts * residual))[fit.basis]
-    step = np.zeros(regressors.shape[0])
-    step[fit.basis] = fit.covariance @ gradient
-    return np.asarray(residual - weight * (regressors.T @ step))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from isingmlc.permutation import permute
 from isingmlc.pvalues import bernoulli_saddlepoint
 from isingmlc.score import (
     NullModel,
-    effective_residual,
     feature_scores,
     joint_scores,
     null_models,
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 INTERACTIONS = (None, "individual", "joint")
 # Below this many standard deviations chi-square and saddlepoint agree.
 SADDLEPOINT_CUTOFF = 2.0
-# Residuals below this are rounding.
-NOTHING_LEFT = 1e-9
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -124,15 +121,8 @@ def label_reasons(results: IsingResults, min_count: int) -> StrArray:
     in_play = np.array([fit.in_play for fit in results.fits]).T * stats.counts[:, None]
     ones = (in_play * stats.patterns).sum(axis=0)
     minority = np.minimum(ones, in_play.sum(axis=0) - ones)
-    reasons = why_untestable(stats, results.fits)
+    reasons = why_untestable(stats, results.settings, results.fits)
     reasons[(reasons == "ok") & (minority < least)] = "too-rare"
-    if results.method != "mle":
-        # A penalised model may still leave nothing to test, where it has a coefficient for each
-        # combination of the other labels.
-        for fit in results.fits:
-            left = effective_residual(stats, fit)
-            if reasons[fit.label] == "ok" and np.abs(left).max() < NOTHING_LEFT:
-                reasons[fit.label] = "determined-label"
     return reasons
 
 

@@ -721,3 +721,22 @@ def test_numerical_warnings_never_escape():
                 edges.to_frame()
                 edges.summary()
             res.score_test().feature_pvalue.sum()
+
+
+def test_a_constant_feature_has_no_permutation_p_value():
+    data = im.datasets.load_example()
+    with pytest.warns(im.exceptions.DataWarning):
+        res = im.IsingModel(data.labels, data.features[["age", "bmi"]].assign(same=1.0)).fit()
+    found = res.score_test(pvalue="permutation", n_permutations=9, random_state=0).feature_pvalue
+    assert np.isnan(found["same"])
+    assert found.drop("same").notna().all()
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_diagnostics_know_of_labels_that_a_penalty_does_not_make_testable():
+    labels = np.repeat(np.eye(3, dtype=int), [30, 20, 10], axis=0)
+    features = np.random.default_rng(0).normal(size=(60, 2))
+    res = im.IsingModel(labels, features).fit(method="firth")
+    assert (res.score_test().reason == "determined-label").all(axis=None)
+    assert res.diagnostics["determined"].all()
+    assert "cannot be tested" in str(res.summary())
