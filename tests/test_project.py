@@ -14,7 +14,7 @@ def test_the_gate_runs_the_commands_of_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for command in (
         'python -m pip install ".[all]" && isingmlc demo',
-        'python -m pip install -e ".[test]" && pytest',
+        'python -m pip install -e ".[test]" && pytest -n auto',
     ):
         assert readme.count(f"\n{command}\n") == 1
     gate = ROOT / ".ci" / "run"
