@@ -30,6 +30,7 @@ from isingmlc import exceptions as exc
 from isingmlc.arguments import check_count, check_jobs, check_number
 from isingmlc.data import BoolArray, FloatArray, IntArray, ModelData, StrArray
 from isingmlc.l1_path import NO_GRADIENT, Design, L1Point, L1Problem
+from isingmlc.newton import thread_pools
 
 # Largest violation of the optimality conditions, as a part of the penalty, that goes unmentioned.
 TOLERANCE = 1e-5
@@ -281,17 +282,19 @@ def _fit_node(design: Design, labels: BoolArray, label: int, lam_ratio: float) -
     """Fit one label, by liblinear and then by Newton steps to the end."""
     usable = design.varies.copy()
     usable[label] = False
-    solver = L1Problem(design, labels[:, label], usable)
-    null = solver.null_point()
-    lam_max = float(np.abs(null.gradient).max(initial=0.0))
-    if lam_max <= NO_GRADIENT:
-        return _NodeFit(null.intercept, null.coef)
-    lam = lam_ratio * lam_max
-    start = null
-    if lam < lam_max:
-        start = _run_liblinear(solver, lam)
-    point = solver.solve(start, lam, lam, _NEWTON_STEPS)
-    gap = _relative_gap(solver, point)
+    # Most of these matrices are small: more threads only get in each other's way.
+    with thread_pools().limit(limits=1, user_api="blas"):
+        solver = L1Problem(design, labels[:, label], usable)
+        null = solver.null_point()
+        lam_max = float(np.abs(null.gradient).max(initial=0.0))
+        if lam_max <= NO_GRADIENT:
+            return _NodeFit(null.intercept, null.coef)
+        lam = lam_ratio * lam_max
+        start = null
+        if lam < lam_max:
+            start = _run_liblinear(solver, lam)
+        point = solver.solve(start, lam, lam, _NEWTON_STEPS)
+        gap = _relative_gap(solver, point)
     return _NodeFit(point.intercept, point.coef, lam, lam_max, point.violation / lam, gap)
 
 

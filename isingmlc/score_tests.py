@@ -21,6 +21,7 @@ from isingmlc.edge_parts import EdgeArrays, FeatureNull, GivenPvalues, Products
 from isingmlc.edge_tests import EdgeTests
 from isingmlc.groups import find_labelsets
 from isingmlc.labelsets import LabelsetStatistics, dense
+from isingmlc.newton import thread_pools
 from isingmlc.permutation import permute
 from isingmlc.pvalues import bernoulli_saddlepoint
 from isingmlc.score import (
@@ -257,13 +258,15 @@ def _joint(results: IsingResults, nulls: list[NullModel], reason: StrArray) -> E
     """Test each feature together with all its products."""
     stats = _statistics_for_products(results)
     statistic, df = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
-    for part, block in stats.blocks():
-        for null in nulls:
-            at = part, null.label
-            value, rank = joint_scores(block, null)
-            reasons = reason[at]
-            reasons[(rank == 0) & (reasons == "ok")] = "collinear-feature"
-            statistic[at], df[at] = np.where(reasons == "ok", (value, rank), np.nan)
+    # Many small matrices: more threads only get in each other's way.
+    with thread_pools().limit(limits=1, user_api="blas"):
+        for part, block in stats.blocks():
+            for null in nulls:
+                at = part, null.label
+                value, rank = joint_scores(block, null)
+                reasons = reason[at]
+                reasons[(rank == 0) & (reasons == "ok")] = "collinear-feature"
+                statistic[at], df[at] = np.where(reasons == "ok", (value, rank), np.nan)
     return EdgeTests(
         tuple(results.feature_names),
         results.label_names,
