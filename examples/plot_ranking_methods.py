@@ -13,7 +13,6 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 import isingmlc as im
 
@@ -25,8 +24,7 @@ def rank_by_all(which, generator):
     data = im.datasets.make_artdata(which, random_state=generator)
     shuffled = data.features.sample(frac=1, axis="columns", random_state=generator)
     res = im.IsingModel(data.labels, shuffled).fit()
-    # Problems this small are solved sooner by one thread than by several.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # A filter that finds nothing in any feature says so; here that is part of the result.
         warnings.simplefilter("ignore", im.exceptions.DataWarning)
         return {method: res.rank_features(method=method) for method in METHODS}, data.relevant

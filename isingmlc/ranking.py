@@ -20,6 +20,7 @@ from isingmlc.pvalues import METHODS
 from isingmlc.pvalues import adjust as adjust_pvalues
 
 if TYPE_CHECKING:
+    from isingmlc.edge_tests import EdgeTests
     from isingmlc.l1 import L1Fits
     from isingmlc.printing import IsingSummary
 
@@ -37,11 +38,13 @@ class FeatureScores:
     feature_reason, label_reason : ndarray of object
         ``ok``, or why a feature or a label could not be used.
     pvalue : ndarray, shape (p,), or None
-        p-values of the features, where the method has any.
+        p-values of the features, where the method has any and they are known already.
     pairs : ndarray, shape (p, K(K−1)/2), or None
         What each pair of labels adds, pairs in the order of ``itertools.combinations``.
     notes : tuple of str
         What to keep in mind, in sentences.
+    tests : EdgeTests or None
+        Tests whose p-values of features are the ranking's, computed when they are asked for.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class FeatureScores:
     pvalue: FloatArray | None = None
     pairs: FloatArray | None = None
     notes: tuple[str, ...] = ()
+    tests: EdgeTests | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,8 +124,14 @@ class FeatureRanking(RankingPlots):
     @readonly.table
     def pvalue(self) -> pd.Series | None:
         """p-value of each feature: that it matters to no label. None where there is none."""
-        pvalue = self.scores.pvalue
-        return None if pvalue is None else self._series(pvalue, "pvalue")
+        pvalue, tests = self.scores.pvalue, self.scores.tests
+        if pvalue is None and tests is not None:
+            pvalue = tests.feature_pvalue
+        if pvalue is None:
+            return None
+        # Where nothing was tested there is no p-value, not one of 1.
+        unused = self.scores.feature_reason != "ok"
+        return self._series(np.where(unused, np.nan, pvalue), "pvalue")
 
     @readonly.table
     def contributions(self) -> pd.DataFrame:
@@ -321,13 +331,14 @@ class FeatureRanking(RankingPlots):
         6
         """
         check_option("adjust", adjust, (None, *METHODS))
-        pvalue = self.scores.pvalue
+        pvalue = self.pvalue
         if pvalue is None:
             raise exc.ModelError(
                 f"method {self.method!r} has no p-values to choose features by. Use "
                 "method='score', or take a number of features with top(m)."
             )
-        adjusted = pvalue if adjust is None else adjust_pvalues(pvalue, adjust, alpha=alpha)
+        plain = pvalue.to_numpy()
+        adjusted = plain if adjust is None else adjust_pvalues(plain, adjust, alpha=alpha)
         return self._series(adjusted, "pvalue_adj")
 
     def roc(self, relevant: Iterable[str]) -> RankingRoc:

@@ -109,15 +109,8 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
 def rank_by_score(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Sum the score statistics of each feature over the labels (the paper's Algorithm 1)."""
     edges = results.score_test(min_count=min_count)
-    pvalue = edges.feature_pvalue
-    return _from_edges(
-        "score",
-        results,
-        edges,
-        edges.arrays.statistic,
-        pvalue=None if pvalue is None else pvalue.to_numpy(),
-        min_count=min_count,
-    )
+    contributions = edges.arrays.statistic
+    return _from_edges("score", results, edges, contributions, tests=edges, min_count=min_count)
 
 
 def rank_by_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
@@ -153,8 +146,8 @@ def _from_edges(
     edges: EdgeTests,
     contributions: FloatArray,
     *,
-    pvalue: FloatArray | None = None,
     pairs: FloatArray | None = None,
+    tests: EdgeTests | None = None,
     **settings: object,
 ) -> FeatureRanking:
     """Make a ranking from tests of edges."""
@@ -162,10 +155,6 @@ def _from_edges(
     if results.method == "ridge":
         null["alpha"] = results.settings.alpha
     feature_reason, label_reason = _reasons(edges.arrays.reason, contributions)
-    unused = feature_reason != "ok"
-    if pvalue is not None:
-        # Nothing was tested: there is no p-value, not one of 1.
-        pvalue = np.where(unused, np.nan, pvalue)
     return FeatureRanking(
         method,
         edges.features,
@@ -175,9 +164,9 @@ def _from_edges(
             contributions,
             feature_reason,
             label_reason,
-            pvalue,
-            pairs,
-            (f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
+            pairs=pairs,
+            notes=(f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
+            tests=tests,
         ),
         {**null, **settings},
     )

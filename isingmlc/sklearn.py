@@ -52,7 +52,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     scores_ : ndarray, shape (p,)
         Importances of the features.
     pvalues_ : ndarray, shape (p,), or None
-        p-values of the features, where the method has any.
+        p-values of the features, where the method has any; computed when asked for.
     ranking_ : ndarray of int, shape (p,)
         Places in the ranking, 1 for the best.
     support_ : ndarray of bool, shape (p,)
@@ -78,7 +78,6 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     scores_: FloatArray
-    pvalues_: FloatArray | None
     ranking_: npt.NDArray[np.intp]
     support_: BoolArray
     feature_ranking_: FeatureRanking
@@ -153,7 +152,6 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.feature_ranking_ = ranking
         self.scores_ = ranking.importance.to_numpy()
-        self.pvalues_ = None if ranking.pvalue is None else ranking.pvalue.to_numpy()
         best_first = np.argsort(-self.scores_, kind="stable")
         self.ranking_ = np.empty(len(best_first), dtype=np.intp)
         self.ranking_[best_first] = np.arange(1, len(best_first) + 1)
@@ -169,6 +167,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                     exc.DataWarning,
                 )
         return self
+
+    @property
+    def pvalues_(self) -> FloatArray | None:
+        """p-values of the features, where the method has any."""
+        check_is_fitted(self)
+        pvalue = self.feature_ranking_.pvalue
+        return None if pvalue is None else pvalue.to_numpy()
 
     def _size(self, available: int) -> int:
         """Give the most features that may be kept."""
