@@ -41,6 +41,8 @@ _SETTLING = 0.2
 _QUIET = 0.1
 # Guesses at what is separated before the linear programme is asked.
 _GUESSES = 3
+# Entries of a direction below this are rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -293,18 +295,21 @@ def _begin(table: _Table, settings: FitSettings) -> list[_Node]:
     for label in range(size - 1):
         columns = np.arange(first, size)
         columns = columns[columns != label + 1]
-        aliased = np.zeros((size, 0))
+        aliased, dropped = np.zeros((size, 0)), columns[:0]
         if len(whole.dropped) and settings.method != "ridge":
             chosen = whole.without(label + 1 - first)
             if chosen is None:
                 chosen = independent_columns(gram[np.ix_(columns, columns)])
             aliased = _spread(chosen.null_space, columns, size)
-            columns = columns[chosen.kept]
+            columns, dropped = columns[chosen.kept], columns[chosen.dropped]
         # The ridge penalty leaves the constant free: alone it still settles a constant label.
         settles = settings.method == "ridge" and settings.intercept and constant[label]
         if settings.method == "mle" or settles:
             chosen = _rank(sums[label][table.pairs.place[columns[:, None], columns]])
-            rows, settling = in_play[label], directions[label]
+            # What runs off is said of the coefficients that the model has.
+            moved = [each - aliased @ each[dropped] for each in directions[label]]
+            settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
+            rows = in_play[label]
         else:
             chosen = Columns.all_of(len(columns))
             rows, settling = np.ones(len(patterns), dtype=np.bool_), []

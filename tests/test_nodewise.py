@@ -344,3 +344,23 @@ def test_weights_of_very_different_sizes_converge():
         counts = 10.0 ** rng.uniform(-6, 8, len(patterns))
         for fit in fit_nodes(patterns, counts, FitSettings("ridge")):
             assert fit.converged
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+@pytest.mark.parametrize("order", ["ABE", "EBA", "AEB", "BEA"])
+def test_infinite_coefficients_are_those_of_labels_that_are_not_aliased(order):
+    # E is 1 − A, and B never meets A: given the others, B is certain where A is 1.
+    rows = [[1, 0, 0]] * 20 + [[0, 1, 1]] * 10 + [[0, 0, 1]] * 15
+    labels = pd.DataFrame(rows, columns=list("ABE"))[list(order)]
+    res = im.IsingModel(labels).fit()
+    coef = res.params["B"].drop("B")
+    last = max("AE", key=order.index)
+    assert np.isnan(coef[last])
+    # The limit of the log-odds, as coefficients of size 50 approach it, is that of the fit.
+    finite = coef.fillna(0).replace([np.inf, -np.inf], [50, -50])
+    eta = finite["const"] + labels.drop(columns="B") @ finite.drop("const")
+    certain = labels["A"] == 1
+    assert (eta[certain] < -40).all()
+    if np.isfinite(coef["const"]):
+        np.testing.assert_allclose(expit(eta[~certain]), 0.4)
+    np.testing.assert_allclose(res.predict(labels)["B"], np.where(certain, 0.0, 0.4))
