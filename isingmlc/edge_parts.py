@@ -8,7 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
+from isingmlc.arguments import check_number
 from isingmlc.data import FloatArray, StrArray
 from isingmlc.pvalues import chi2_sf
 
@@ -196,6 +198,32 @@ class Estimates:
 
     coef: pd.DataFrame
     bse: pd.DataFrame
+
+    def conf_int(self, alpha: float = 0.05) -> dict[str, pd.DataFrame]:
+        """Wald confidence intervals of `coef`; their exponentials are those of odds ratios.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        dict of str to DataFrame
+            Frames ``"lower"`` and ``"upper"``, shaped like `coef`; NaN where `bse` is.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().wald_test(["bmi"])
+        >>> limits = edges.estimates.conf_int()
+        >>> [limits[end].loc["bmi", "diabetes"].round(3) for end in ("lower", "upper")]
+        [np.float64(0.097), np.float64(0.175)]
+        """
+        width = norm.isf(check_number("alpha", alpha, above=0, below=1) / 2) * self.bse
+        finite = self.coef.where(np.isfinite(self.coef))
+        return {"lower": finite - width, "upper": finite + width}
 
     def take(self, features: list[str]) -> Estimates:
         """Give those of some features.

@@ -154,7 +154,7 @@ class EdgeTests(EdgePlots):
         """Give the table of one feature, or the tests of several."""
         if isinstance(features, str):
             self._check_known([features], self.features, "feature")
-            columns = ("statistic", "df", "pvalue", "log10p", "reason")
+            columns = ("statistic", "df", "pvalue", "log10p", "sign", "reason")
             tables = {**self._effects(), **{name: getattr(self, name) for name in columns}}
             return pd.DataFrame({name: cells.loc[features] for name, cells in tables.items()})
         if isinstance(features, slice) or not isinstance(features, Iterable):
@@ -248,10 +248,10 @@ class EdgeTests(EdgePlots):
         Returns
         -------
         DataFrame
-            Columns feature, label, (with,) (coef, bse,) statistic, df, pvalue, log10p, pvalue_adj
-            and reason. Wald and likelihood-ratio tests of single features have coefficients and
-            standard errors. With single products, ``with`` names the label that the feature is
-            multiplied with and is empty for the feature itself.
+            Columns feature, label, (with,) (coef, bse,) statistic, df, pvalue, log10p, pvalue_adj,
+            sign and reason. Wald and likelihood-ratio tests of single features have coefficients
+            and standard errors. With single products, ``with`` names the label that the feature
+            is multiplied with and is empty for the feature itself.
 
         Examples
         --------
@@ -268,7 +268,7 @@ class EdgeTests(EdgePlots):
         check_option("within", within, (None, "label", "feature"))
         columns = {
             name: getattr(self, name).to_numpy()
-            for name in ("statistic", "df", "pvalue", "log10p", "reason")
+            for name in ("statistic", "df", "pvalue", "log10p", "sign", "reason")
         }
         n_features, n_labels = self.arrays.statistic.shape
         shape: tuple[int, ...] = (n_features, n_labels)
@@ -299,6 +299,7 @@ class EdgeTests(EdgePlots):
                 "pvalue": columns["pvalue"].ravel(),
                 "log10p": columns["log10p"].ravel(),
                 "pvalue_adj": adjusted.ravel(),
+                "sign": columns["sign"].ravel(),
                 "reason": columns["reason"].ravel(),
             }
         )
@@ -318,6 +319,7 @@ class EdgeTests(EdgePlots):
             "df": np.where(tested, 1.0, np.nan),
             "pvalue": self.products.pvalue,
             "log10p": chi2_log10_sf(statistic, 1.0),
+            "sign": np.zeros(statistic.shape),
             "reason": reason,
         }
         return {
@@ -346,7 +348,7 @@ class EdgeTests(EdgePlots):
         >>> data = im.datasets.load_example()
         >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
         >>> edges.to_csv().splitlines()[0]
-        'feature,label,statistic,df,pvalue,log10p,pvalue_adj,reason'
+        'feature,label,statistic,df,pvalue,log10p,pvalue_adj,sign,reason'
         """
         text = self.to_frame(**options).to_csv(path, index=False)
         return None if text is None else str(text)
@@ -425,17 +427,17 @@ class EdgeTests(EdgePlots):
         >>> data = im.datasets.load_example()
         >>> res = im.IsingModel(data.labels, data.features).fit()
         >>> print(res.score_test().summary(top=2))
-                       Score Tests of Feature-Label Edges
-        ================================================================
-        Features:                30    Edges tested:          180 of 180
-        Labels:                   6    Distribution:          chi-square
-        Interactions:          none    Adjusted p-values:         fdr_bh
-                          The 2 strongest of 180 edges
-        ================================================================
-        feature label         statistic         df     pvalue pvalue_adj
-        ----------------------------------------------------------------
-        age     hypertension    133.404          1   7.38e-31   1.33e-28
-        age     arthritis        70.495          1   4.61e-17   4.15e-15
+                             Score Tests of Feature-Label Edges
+        ===========================================================================
+        Features:                      30    Edges tested:               180 of 180
+        Labels:                         6    Distribution:               chi-square
+        Interactions:                none    Adjusted p-values:              fdr_bh
+                                The 2 strongest of 180 edges
+        ===========================================================================
+        feature label              sign  statistic         df     pvalue pvalue_adj
+        ---------------------------------------------------------------------------
+        age     hypertension         +1    133.404          1   7.38e-31   1.33e-28
+        age     arthritis            +1     70.495          1   4.61e-17   4.15e-15
         ...
         """
         from isingmlc.summary import summarize_edges

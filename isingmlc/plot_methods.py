@@ -21,7 +21,7 @@ class ResultPlots:
 
     def plot_network(
         self,
-        feature: str,
+        feature: str | None = None,
         *,
         edges: EdgeTests | None = None,
         alpha: float = 0.05,
@@ -40,7 +40,7 @@ class ResultPlots:
         Parameters
         ----------
         feature : str
-            The feature.
+            The feature; `plot_label_network` draws the labels alone.
         edges : EdgeTests, optional
             Tests of the edges; `score_test` where not given.
         alpha : float

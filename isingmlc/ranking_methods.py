@@ -378,7 +378,7 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
         hint = (
             " The null model is that of the fit: model.fit(method='ridge', alpha=…), or "
             "isingmlc.rank_features(labels, features, null='ridge')."
-            if {"null", "alpha"} & set(unknown)
+            if found.needs_fit
             else ""
         )
         raise exc.DataError(

@@ -421,7 +421,7 @@ class RegularizedIsingResults:
         graph.add_weighted_edges_from(edges.itertuples(index=False, name=None))
         return graph
 
-    def plot_network(self, ax: Axes | None = None, **options: Any) -> Axes:
+    def plot_label_network(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the network.
 
         Parameters
@@ -441,7 +441,7 @@ class RegularizedIsingResults:
         >>> import isingmlc as im
         >>> from matplotlib.figure import Figure
         >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
-        >>> net.plot_network(ax=Figure().subplots()).get_title()
+        >>> net.plot_label_network(ax=Figure().subplots()).get_title()
         'Interactions of 6 labels (9 of 15 pairs)'
         """
         from isingmlc.plots import plot_label_network

@@ -67,6 +67,10 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     ``y`` has a column a label, with two values in each (the larger counts as 1); one column is
     one label. Constant columns are allowed and add nothing.
 
+    Columns without names are called x0, x1, … and y0, y1, …, as scikit-learn does;
+    `isingmlc.rank_features` counts from 1. After a vectoriser, ``get_feature_names_out(words)``
+    gives the kept words in the order of columns, and ``words[ranking_.argsort()]`` all by rank.
+
     Examples
     --------
     >>> import isingmlc as im
@@ -141,12 +145,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             check_number("alpha", self.alpha, above=0, below=1)
         size = self._size(X.shape[1])
         options = self._check_options()
+        coded = _code(y)
         ranking = rank_features(
-            _code(y),
+            coded,
             X,
             method=self.method,
             freq_weights=sample_weight,
-            label_names=label_names,
+            # As scikit-learn counts, from 0.
+            label_names=label_names or [f"y{k}" for k in range(coded.shape[1])],
             feature_names=getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]),
             **options,
         )

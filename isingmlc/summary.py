@@ -81,7 +81,10 @@ def summarize_edges(
     tested = frame[frame["statistic"].notna()]
     listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
     names = ["feature", "label", *(["with"] if "with" in frame else [])]
-    digits = {"statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}", "pvalue_adj": "{:.3g}"}
+    # A coefficient has its sign; a statistic needs to be told.
+    effect = {"coef": "{:.4g}", "bse": "{:.3g}"} if "coef" in frame else {"sign": "{:+.0f}"}
+    digits = {**effect, "statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}"}
+    digits["pvalue_adj"] = "{:.3g}"
     title = f"The {len(listed)} strongest of {len(tested)} edges"
     table = list_rows(listed, names, digits, title)
     kind = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}[edges.test]

@@ -400,3 +400,9 @@ def test_packed_boxes_do_not_overlap(centres):
     placed = pack(np.array(centres), sizes, np.array([-8.0, -4.0, 8.0, 4.0]))
     assert not overlaps(boxes_around(placed, sizes)).any()
     np.testing.assert_array_equal(placed[0], centres[0])
+
+
+def test_a_network_without_a_feature_says_what_draws_the_labels():
+    res = im.IsingModel(im.datasets.load_example()).fit()
+    with pytest.raises(im.exceptions.DataError, match=r"plot_network\('age'\).*plot_label_network"):
+        res.plot_network()

@@ -441,7 +441,7 @@ def test_every_public_attribute_can_be_read(make):
             if argument == "rule"
         ]
         if callable(value) and not needs and not (net.criterion == "fixed" and "with" in name):
-            value(ax=Figure().subplots()) if name == "plot_network" else value()
+            value(ax=Figure().subplots()) if name == "plot_label_network" else value()
     labels = list(net.label_names)
     for frame in (net.interactions, net.directed):
         assert list(frame.index) == list(frame.columns) == labels
@@ -530,7 +530,7 @@ def test_the_summary_of_many_labels_lists_the_strongest_edges():
 def test_the_picture_has_the_edges_of_the_network():
     net = plain(rule="or")
     axes = Figure().subplots()
-    assert net.plot_network(ax=axes) is axes
+    assert net.plot_label_network(ax=axes) is axes
     assert "4 of 6 pairs" in axes.get_title()
-    other = net.plot_network(Figure().subplots(), threshold=0.3)
+    other = net.plot_label_network(Figure().subplots(), threshold=0.3)
     assert "of 6 pairs above 0.3" in other.get_title()

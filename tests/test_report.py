@@ -201,7 +201,7 @@ def test_the_strongest_pairs_of_labels_are_kept(fit, page):
 
 def test_sentences_settings_and_versions_are_there(page, fit):
     text = " ".join(page.text)
-    assert "8 of 30 features act on some label (fdr_bh-adjusted p-value ≤ 0.05)." in text
+    assert "8 of 30 features go with some label (fdr_bh-adjusted p-value ≤ 0.05)." in text
     assert "The strongest edge: age raises hypertension (statistic 133, p = 7.4e-31)." in text
     assert "Ising Model Results" in text
     assert f"{fit.llf:.4f}" in text
@@ -277,7 +277,7 @@ def test_only_the_best_features_are_kept(fit, tmp_path):
     text = " ".join(page.text)
     assert "The 5 most important of 30 features are shown." in text
     # What is said of all features stays: they were all tested.
-    assert "8 of 30 features act on some label" in text
+    assert "8 of 30 features go with some label" in text
     assert "They were left out with pairs=0." in text
 
 
@@ -325,7 +325,7 @@ def test_p_values_may_stay_as_they_are(fit):
     table = data.features.table
     assert table["pvalue"].tolist() == table["pvalue_adj"].tolist()
     few = int((table["pvalue"] <= 0.01).sum())
-    assert data.findings[0] == f"{few} of 30 features act on some label (p-value ≤ 0.01)."
+    assert data.findings[0] == f"{few} of 30 features go with some label (p-value ≤ 0.01)."
 
 
 def test_hostile_names_make_no_element(separated_page, tmp_path):

@@ -151,7 +151,7 @@ def _mark(ax: Axes, sign: FloatArray, dark: BoolArray, level: str) -> Entries:
     cell = min(area.width / sign.shape[1], area.height / sign.shape[0]) * 72 / ax.figure.dpi
     size = np.clip(0.4 * cell, 1.5, 5.5)
     entries: Entries = []
-    for value, shape, meaning in ((1, "^", "raises"), (-1, "v", "lowers"), (0, "s", "acts on")):
+    for value, shape, meaning in ((1, "^", "raises"), (-1, "v", "lowers"), (0, "s", "goes with")):
         for where, color in ((dark, PAPER), (~dark, INK)):
             rows, columns = np.nonzero((sign == value) & where)
             style: dict[str, Any] = {"linestyle": "none", "color": color, "markeredgewidth": 0.0}

@@ -111,7 +111,7 @@ class Spokes:
 
 def plot_network(
     results: IsingResults,
-    feature: str,
+    feature: str | None = None,
     *,
     edges: EdgeTests | None = None,
     alpha: float = 0.05,
@@ -172,6 +172,11 @@ def plot_network(
     """
     options = _Options(alpha, adjust, threshold, insignificant, layout)
     tests = _tests(results, edges)
+    if feature is None:
+        raise exc.DataError(
+            f"feature must be named, e.g. plot_network({tests.features[0]!r}). The labels alone "
+            "are drawn by plot_label_network()."
+        )
     spokes = _spokes(tests, [feature], options)
     ax = make_axes(ax, 7.0, 5.8)
     _draw(results, tests, spokes, options, [ax])
@@ -431,7 +436,7 @@ def _legend(spokes: list[Spokes], options: _Options) -> Entries:
     table = pd.concat([one.table for one in spokes])
     tested = table[table["statistic"].notna()]
     drawn = tested[tested["significant"]] if options.hides else tested
-    directions = {1.0: "▲ raises the label", -1.0: "▼ lowers the label", 0.0: "acts on the label"}
+    directions = {1.0: "▲ raises the label", -1.0: "▼ lowers the label", 0.0: "goes with the label"}
     entries: Entries = [
         (Line2D([], [], color=_COLORS[sign], linewidth=3), text)
         for sign, text in directions.items()

@@ -1,4 +1,4 @@
-"""Rankings of features as bars: what each label adds, and which pairs of labels a feature moves."""
+"""Rankings of features as bars: what each label adds, and what products with pairs of labels do."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
 def plot_interactions(
     ranking: FeatureRanking, feature: str, top: int = 20, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the pairs of labels whose interaction a feature moves, strongest first.
+    """Draw what products of a feature with pairs of labels add, strongest first.
+
+    A feature that goes with one of the labels shows here too: a long bar is not yet an interaction.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def plot_interactions(
     values = shown.to_numpy()
     ax.barh(np.arange(len(shown)), values, height=0.66, color=RAISES)
     of = f"{len(shown)} of {len(pairs)}" if len(shown) < len(pairs) else f"{len(pairs)}"
-    set_title(ax, f"Pairs of labels that {name} moves ({of})")
+    set_title(ax, f"Products of {name} with pairs of labels ({of})")
     labels = pairs.index.unique(0).union(pairs.index.unique(1), sort=False)
     short = dict(zip(labels, wrap_names(labels, 20, 1), strict=True))
     names = [f"{short[first]} × {short[second]}" for first, second in shown.index]

@@ -86,7 +86,7 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class StrongPairs:
-    """The pairs of labels that each feature moves most, strongest first.
+    """The pairs of labels with which each feature's products are largest, strongest first.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class ReportData:
         sentences = []
         if part.has_pvalues:
             sentences.append(
-                f"{part.counts['features']:,} of {part.total:,} features act on some label "
+                f"{part.counts['features']:,} of {part.total:,} features go with some label "
                 f"({self.options.level})."
             )
         sentences.append(
@@ -423,7 +423,7 @@ def _strongest_edge(part: FeaturePart) -> str:
     if np.isnan(depth).all():
         return ""
     row, column = np.unravel_index(np.nanargmin(depth), depth.shape)
-    verb = {1.0: "raises", -1.0: "lowers", 0.0: "acts on"}[float(part.edges["sign"][row, column])]
+    verb = {1.0: "raises", -1.0: "lowers", 0.0: "goes with"}[float(part.edges["sign"][row, column])]
     return (
         f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.labels[column]} "
         f"(statistic {digits(part.edges['statistic'][row, column])}, "

@@ -162,7 +162,7 @@ def label_network(data: ReportData) -> figure:
 
 
 def pair_chart() -> figure:
-    """Make the bars of the pairs of labels that a feature moves.
+    """Make the bars of the products of a feature with pairs of labels.
 
     Returns
     -------

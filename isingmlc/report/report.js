@@ -52,7 +52,7 @@
     const sign = edge("sign")[at];
     const [code, words] = reasons[edge("reason")[at]];
     const significant = edge("pvalue_adj")[at] <= alpha;
-    const verb = sign > 0 ? "▲ raises" : sign < 0 ? "▼ lowers" : "acts on";
+    const verb = sign > 0 ? "▲ raises" : sign < 0 ? "▼ lowers" : "goes with";
     const log10p = edge("log10p")[at];
     return {
       tested,
@@ -241,7 +241,7 @@
     const parts = [
       ["raises", named((one) => one.significant && one.sign > 0)],
       ["lowers", named((one) => one.significant && one.sign < 0)],
-      ["acts on", named((one) => one.significant && one.sign === 0)],
+      ["goes with", named((one) => one.significant && one.sign === 0)],
     ].filter(([, names]) => names.length);
     const untested = edges.filter((one) => !one.tested).length;
     const acts = parts.length
