@@ -55,6 +55,8 @@ AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 # Chosen columns up to this many bytes are made dense: chains work much faster on them.
 _DENSE_BYTES = 2**28
+# More numbers of features than this take long to try, unless rows are few.
+_MANY_SIZES = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,6 +297,11 @@ def select_features(
     ModelError
         When no feature has a p-value up to `alpha`.
 
+    Warns
+    -----
+    DataWarning
+        When more than 200 numbers of features are to be tried and `grid` is not given.
+
     References
     ----------
     .. [1] Teisseyre, P. (2016). Feature ranking for multi-label classification using Markov
@@ -347,6 +354,8 @@ def select_features(
         name, parts = candidates[0].name, (all_rows, all_rows[:0])
     else:
         parts = _split(data, share, random_state)
+        if grid is None and len(sizes) > _MANY_SIZES:
+            exc.warn(_many_sizes(len(sizes), len(candidates)), exc.DataWarning)
         rankings = [ranking] if ranking is not None else _rank(data, parts[0], candidates)
         path = _try_sizes(data, parts, candidates, rankings, sizes, estimator, metric, n_jobs)
         # Rows are in the order of methods and sizes, but among equal scores the smaller size wins.
@@ -443,6 +452,16 @@ def _sizes(available: int, max_features: int | float, grid: int | Sequence[int] 
     count = check_count("grid", grid, 1)
     spread = np.geomspace(1, most, count) if count > 1 else np.array([most])
     return np.unique(spread.round().astype(np.intp))
+
+
+def _many_sizes(n_sizes: int, n_rankings: int) -> str:
+    """Say that there is much to try, and how to try less."""
+    rankings = f" for each of {n_rankings} rankings" if n_rankings > 1 else ""
+    return (
+        f"{n_sizes} numbers of features are to be tried{rankings}, with a classifier fitted for "
+        "each, which may take long. grid=40 tries at most 40 of them, spread evenly on a "
+        "logarithmic scale."
+    )
 
 
 def _split(data: ModelData, share: float, random_state: RandomState) -> tuple[IntArray, IntArray]:

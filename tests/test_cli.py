@@ -100,7 +100,7 @@ def test_demo_prints_the_summary_and_the_ranking_and_writes_a_report(data, tmp_p
 
 def test_fit_as_a_program_prints_the_summary(data, survey):
     done = succeed("fit", survey, "--labels", LABELS)
-    summary = im.IsingModel(data.labels, data.features).fit().summary()
+    summary = im.IsingModel(data.labels).fit().summary()
     assert done.stdout.strip() == str(summary).strip()
     assert done.stderr == ""
 
@@ -250,6 +250,13 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("rank", "a.csv", "--meth", "score"), "unrecognized arguments: --meth"),
         (("rank", "a.csv", "--out", "no/such/folder/a.csv"), "there is no folder no/such/folder"),
         (("rank", "a.csv", "--out", "."), ". is a folder"),
+        (("rank", "a.csv", "--out", "a.xlsx"), "Known are .txt, .csv, .json, .parquet, .pq, .tex;"),
+        (("rank", "a.csv", "--out", "a.tex", "--contributions"), "LaTeX is written of the summary"),
+        (("fit", "a.csv", "--table", "diagnostics", "--format", "latex"), "of the summary only"),
+        (("select", "a.csv", "--table", "path", "--format", "latex"), "of the summary only"),
+        (("describe", "a.csv", "--out", "a.tex"), "Known are .txt, .csv, .json, .parquet, .pq;"),
+        (("describe", "a.csv", "--format", "latex"), "argument --format: invalid choice: 'latex'"),
+        (("simulate", "example", "--out", "a.tex"), "Known are .csv, .json, .parquet, .pq, .arff;"),
         (("rank", "a.csv"), "nothing says which columns of a.csv are labels"),
         (("test", "a.csv", "--method", "wald", "--pvalue", "chi2"), "--pvalue has no meaning"),
         (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but the method is mle"),
@@ -339,7 +346,7 @@ BROKEN = {
     "unknown label": ("a,b,x\n0,1,2\n1,0,3\n", "a,zzz", "asks for 'zzz', which no column matches"),
     "empty pattern": ("a,b,x\n0,1,2\n1,0,3\n", "y_*", "asks for 'y_*', which no column matches"),
     "not 0/1": ("a,b,x\n0,3,2\n1,0,3\n1,1,1\n", "a,b", "column 'b' holds 0, 1, 3"),
-    "text feature": ("a,b,x\n0,1,red\n1,0,blue\n", "a,b", "features must be numeric"),
+    "text feature": ("a,b,x\n0,1,red\n1,0,blue\n", "a,b", "Leave them out with --drop NAMES;"),
     "other separator": ("a;b;x\n0;1;2\n1;0;3\n", "a,b", 'There is one column only; try sep=";"'),
     "empty file": ("", "a,b", "the file is empty"),
     "header only": ("a,b,x\n", "a,b", "must have at least one row"),
@@ -415,6 +422,37 @@ def test_formats_hold_the_same_table(call, survey, tmp_path):
     shown = call(*arguments)[1]
     assert call(*arguments, "--out", tmp_path / "ranking.txt")[0] == 0
     assert (tmp_path / "ranking.txt").read_text(encoding="utf-8") == shown
+
+
+def test_summaries_are_written_as_latex(call, data, survey, tmp_path):
+    results = im.IsingModel(data).fit()
+    arguments = (survey, "--labels", LABELS)
+    code, out, _ = call("test", *arguments, "--format", "latex")
+    assert (code, out.strip()) == (0, results.score_test().summary(20).as_latex().strip())
+    path = tmp_path / "ranking.tex"
+    code, out, err = call("rank", *arguments, "--top", "3", "--out", path)
+    assert (code, out, err) == (0, "", f"isingmlc rank: wrote {path}\n")
+    expected = results.rank_features().summary(3).as_latex()
+    assert path.read_text(encoding="utf-8").strip() == expected.strip()
+    assert r"heart\_disease" in call("fit", *arguments, "--format", "latex")[1]
+
+
+def test_latex_of_a_choice_holds_the_measures_of_other_rows(call, data, survey, tmp_path):
+    shutil.copy(survey, tmp_path / "other_rows.csv")
+    arguments = ("select", survey, "--labels", LABELS, "--fdr", "0.01", "--format", "latex")
+    _, out, _ = call(*arguments, "--test", tmp_path / "other_rows.csv")
+    measures = im.select_features(data, alpha=0.01).evaluate(data)
+    assert out.count("\\item On ") == 1
+    assert rf"other\_rows.csv (1500 rows): subset {measures['subset']:.4f}" in out
+
+
+def test_a_file_of_any_name_takes_the_form_that_is_asked_for(call, survey, tmp_path):
+    arguments = ("rank", survey, "--labels", LABELS)
+    shown = call(*arguments)[1]
+    assert call(*arguments, "--out", tmp_path / "ranking")[0] == 0
+    assert (tmp_path / "ranking").read_text(encoding="utf-8") == shown
+    assert call(*arguments, "--out", tmp_path / "ranking.dat", "--format", "csv")[0] == 0
+    assert len(pd.read_csv(tmp_path / "ranking.dat")) == 30
 
 
 def test_parquet_goes_through_a_pipe_and_json_holds_no_nan(tmp_path, capfdbinary):
@@ -558,6 +596,48 @@ def test_fit_writes_each_of_its_tables(call, data, survey):
         numbers = frame.select_dtypes("number").columns
         np.testing.assert_allclose(found[numbers], frame[numbers])
     assert "hypertension" in call(*arguments, "--table", "thresholds")[1]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".arff"])
+def test_fit_looks_at_labels_alone(call, data, tmp_path, ending):
+    features = data.features.astype(float)
+    features.iloc[:40, 0] = np.nan
+    path = tmp_path / f"gaps{ending}"
+    if ending == ".csv":
+        frame = data.labels.join(features).assign(id="person")
+        frame.to_csv(path, index=False)
+    else:
+        im.datasets.to_mulan((data.labels, features), path)
+    arguments = ("fit", path, "--labels", LABELS)
+    shown = f"{im.IsingModel(data.labels).fit().summary()}".rstrip()
+    assert call(*arguments) == (0, f"{shown}\n", "")
+    assert call(*arguments, "--missing", "drop") == (0, f"{shown}\n", "")
+    name = data.feature_names[0]
+    code, _, err = call(*arguments, "--features", name)
+    assert code == 2
+    assert "features has missing values in 40 row(s)" in err
+
+
+def test_fit_keeps_the_features_that_are_named_for_tests(call, data, survey, tmp_path):
+    path = tmp_path / "network.npz"
+    arguments = ("fit", survey, "--labels", LABELS, "--save", path)
+    assert call(*arguments, "--features", "age,bmi")[0] == 0
+    found = im.IsingResults.load(path).score_test().statistic
+    expected = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit().score_test()
+    np.testing.assert_allclose(found, expected.statistic)
+    assert call(*arguments)[0] == 0
+    assert im.IsingResults.load(path).feature_names == ()
+
+
+@pytest.mark.parametrize("command", ["rank", "describe"])
+def test_columns_of_text_are_left_out_with_drop(call, data, tmp_path, command):
+    path = tmp_path / "people.parquet"
+    data.labels.join(data.features).assign(id="person").to_parquet(path)
+    code, _, err = call(command, path, "--labels", LABELS)
+    assert code == 2
+    assert f"{path}: features must be numeric, but column(s) 'id' are of type str. Leave" in err
+    assert "from_formula" not in err
+    assert call(command, path, "--labels", LABELS, "--drop", "id")[0] == 0
 
 
 def test_fit_makes_sparse_networks(call, data, survey):

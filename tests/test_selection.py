@@ -106,6 +106,19 @@ def test_auto_tries_four_rankings(data):
     assert chosen.path["method"].value_counts().eq(3).all()
 
 
+def test_many_sizes_are_announced_unless_a_grid_is_given(data, monkeypatch):
+    monkeypatch.setattr("isingmlc.selection._MANY_SIZES", 3)
+    options = {"method": ["score", "br-ig"], "random_state": 0}
+    with pytest.warns(DataWarning, match="4 numbers of .* each of 2 rankings.*grid=40") as caught:
+        chosen = select_features(*data, max_features=4, **options)
+    assert len(caught) == 1
+    assert len(chosen.path) == 2 * 4
+    select_features(*data, max_features=3, **options)
+    select_features(*data, max_features=4, grid=40, **options)
+    select_features(*data, max_features=4, grid=range(1, 5), **options)
+    select_features(*data, max_features=4, alpha=0.01)
+
+
 def test_p_values_choose_without_a_split(data):
     labels, features = data
     chosen = select_features(labels, features, alpha=0.01, adjust="bonferroni")

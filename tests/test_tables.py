@@ -132,6 +132,13 @@ def test_a_table_of_labels_alone_has_no_features(tmp_path):
     assert data.feature_names == ()
 
 
+def test_an_empty_list_of_features_reads_labels_alone(tmp_path):
+    path = save(FRAME.assign(hue=None, size="large"), tmp_path / "photos.csv")
+    data = datasets.read_table(path, labels=LABELS, features=[])
+    assert data.feature_names == ()
+    assert data.labels.shape == (4, 2)
+
+
 def test_options_reach_the_reader_of_pandas(tmp_path):
     path = tmp_path / "european.csv"
     path.write_text("a note\nbeach;hue\n1;0,5\n0;0,75\n")

@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, read_file
-from isingmlc.commands.outputs import add_output_arguments, write_output
+from isingmlc.commands.outputs import add_output_arguments, check_output, write_output
 
 EXAMPLES = """\
 examples:
@@ -46,6 +46,7 @@ def run(options: Namespace) -> None:
     """
     from isingmlc.datasets import describe
 
+    check_output(options)
     description = describe({file: read_file(file, options) for file in options.data})
     tables = {"datasets": description.table, "labels": description.labels}
     if options.table is None:

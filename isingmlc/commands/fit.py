@@ -9,7 +9,9 @@ from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import NULLS
 from isingmlc.commands.outputs import (
+    SUMMARY_FORMATS,
     add_output_arguments,
+    check_output,
     say_written,
     writable,
     write_output,
@@ -25,7 +27,9 @@ examples:
   isingmlc fit data.csv --labels a,b,c --method ridge --alpha 2 --confidence 0.9
   isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
   isingmlc fit scene-train.arff --xml scene.xml --method l1 --gamma 0.5 --rule or
+  isingmlc fit data.csv --labels 'y_*' --out network.tex
   isingmlc fit data.csv --labels 'y_*' --save network.npz
+  isingmlc fit data.csv --labels 'y_*' --features age,bmi --save network.npz
 """
 TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
 # Options that only some methods have.
@@ -52,10 +56,12 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "fit",
         help="fit the network of the labels",
-        description="Fit the Ising network of the labels, one logistic regression a label.",
+        description="Fit the Ising network of the labels, one logistic regression a label. Other "
+        "columns take no part in it: they are read only where --features names them, so that "
+        "--save keeps what tests of them need.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser)
+    add_input_arguments(parser, labels_alone=True)
     group = parser.add_argument_group("fit")
     group.add_argument(
         "--method",
@@ -72,7 +78,11 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--confidence", type=float, help="level of the confidence intervals (default: 0.95)"
     )
     group.add_argument(
-        "--save", type=writable, metavar="FILE", help="keep the fit for isingmlc simulate network"
+        "--save",
+        type=writable,
+        metavar="FILE",
+        help="keep the fit for isingmlc simulate network and IsingResults.load; with --features "
+        "also what score tests of them need",
     )
     sparse = parser.add_argument_group("sparse network (--method l1)")
     sparse.add_argument("--lam", type=float, help="one penalty for all labels, instead of paths")
@@ -87,7 +97,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         choices=("and", "or"),
         help="whether an edge needs both of its coefficients, or one (default: and)",
     )
-    add_output_arguments(parser, tables=TABLES)
+    add_output_arguments(parser, tables=TABLES, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
@@ -100,6 +110,7 @@ def run(options: Namespace) -> None:
         Parsed arguments.
     """
     _check(options)
+    check_output(options, summary=options.table is None)
     model = make_model(options)
     results: IsingResults | RegularizedIsingResults
     if options.method == "l1":

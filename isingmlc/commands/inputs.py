@@ -12,11 +12,15 @@ from isingmlc import exceptions as exc
 from isingmlc.commands.values import name_list, separator
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isingmlc.datasets import Dataset
     from isingmlc.model import IsingModel
 
 
-def add_input_arguments(parser: ArgumentParser, *, several: bool = False) -> None:
+def add_input_arguments(
+    parser: ArgumentParser, *, several: bool = False, labels_alone: bool = False
+) -> None:
     """Add the arguments that `read_input` understands.
 
     Parameters
@@ -25,6 +29,8 @@ def add_input_arguments(parser: ArgumentParser, *, several: bool = False) -> Non
         Parser of a subcommand.
     several : bool
         Whether the command takes more than one file.
+    labels_alone : bool
+        Whether no column is a feature unless ``--features`` names it.
     """
     group = parser.add_argument_group("input")
     group.add_argument(
@@ -50,8 +56,10 @@ def add_input_arguments(parser: ArgumentParser, *, several: bool = False) -> Non
         "--features",
         type=name_list,
         action="extend",
+        default=[] if labels_alone else None,
         metavar="NAMES",
-        help="the feature columns, in the same way (default: all other columns)",
+        help="the feature columns, in the same way (default: "
+        f"{'none, other columns are not looked at' if labels_alone else 'all other columns'})",
     )
     group.add_argument(
         "--drop",
@@ -143,8 +151,8 @@ def make_model(options: Namespace) -> IsingModel:
 
 
 def _read_table(file: str, options: Namespace) -> Dataset:
-    from isingmlc.datasets import read_table
     from isingmlc.datasets.label_list import read_label_list
+    from isingmlc.datasets.tables import choose_roles, make_dataset, read_frame
 
     labels = list(read_label_list(options.xml)) if options.xml else options.labels
     if not labels:
@@ -153,14 +161,30 @@ def _read_table(file: str, options: Namespace) -> Dataset:
             "--labels a,b,c or --labels 'y_*'."
         )
     given = {"sep": options.sep, "encoding": options.encoding}
-    return read_table(
+    path, frame = read_frame(
         sys.stdin.buffer if file == "-" else file,
-        labels,
-        options.features,
-        drop=options.drop,
-        missing=options.missing,
         **{name: value for name, value in given.items() if value is not None},
     )
+    label_columns, feature_columns = choose_roles(
+        path, frame, labels, options.features, options.drop
+    )
+    _refuse_text(path, frame[feature_columns])
+    return make_dataset(path, frame, label_columns, feature_columns, options.missing)
+
+
+def _refuse_text(path: Path, features: pd.DataFrame) -> None:
+    """Refuse columns without numbers, and say what helps on the command line."""
+    from isingmlc.containers import is_numeric
+
+    kinds = {name: str(column.dtype) for name, column in features.items() if not is_numeric(column)}
+    if kinds:
+        message = exc.NOT_NUMERIC.format(
+            argument="features",
+            columns=exc.shorten(kinds),
+            kind=", ".join(sorted(set(kinds.values()))),
+            hint="Leave them out with --drop NAMES; code categories as 0/1 columns first.",
+        )
+        raise exc.FileError(f"{path}: {message}")
 
 
 def _read_arff(file: str, options: Namespace) -> Dataset:
@@ -186,7 +210,9 @@ def _choose(data: Dataset, options: Namespace) -> Dataset:
 
     names = list(data.feature_names)
     unwanted = set(choose_columns("drop", names, options.drop) if options.drop else [])
-    asked = choose_columns("features", names, options.features) if options.features else names
+    asked = names
+    if options.features is not None:
+        asked = choose_columns("features", names, options.features) if options.features else []
     kept = [name for name in asked if name not in unwanted]
     if isinstance(data.features, pd.DataFrame):
         features = data.features[kept]

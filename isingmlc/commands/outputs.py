@@ -17,13 +17,19 @@ from isingmlc import exceptions as exc
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isingmlc.printing import IsingSummary
+
 FORMATS = ("table", "csv", "json", "parquet")
+# What a result that has a summary can be written as.
+SUMMARY_FORMATS = (*FORMATS, "latex")
 _BY_ENDING = {
+    ".txt": "table",
     ".csv": "csv",
     ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arff": "arff",
+    ".tex": "latex",
 }
 # How many rows a person is shown who did not say how many.
 SHOWN = 20
@@ -109,11 +115,47 @@ def output_format(options: Namespace) -> str:
     -------
     str
         The form.
+
+    Raises
+    ------
+    DataError
+        When the ending of the file stands for no form that the result can take.
     """
     if options.format is not None:
         return str(options.format)
-    by_ending = "" if options.out is None else _BY_ENDING.get(options.out.suffix.lower(), "")
-    return by_ending if by_ending in options.formats else str(options.usual_format)
+    if options.out is None or not options.out.suffix:
+        return str(options.usual_format)
+    endings = {end: kind for end, kind in _BY_ENDING.items() if kind in options.formats}
+    ending = options.out.suffix.lower()
+    if ending not in endings:
+        raise exc.DataError(
+            f"--out {options.out} ends in {ending}, which is no form that isingmlc "
+            f"{options.command} writes. Known are {', '.join(endings)}; any other name does where "
+            "--format says the form."
+        )
+    return endings[ending]
+
+
+def check_output(options: Namespace, *, summary: bool = True) -> None:
+    """Refuse a form that the result can not take, before anything is computed.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    summary : bool
+        Whether a summary is to be written, not one of the tables.
+
+    Raises
+    ------
+    DataError
+        When the form is not known, or is that of a summary where there is none.
+    """
+    if output_format(options) == "latex" and not summary:
+        raise exc.DataError(
+            "LaTeX is written of the summary only. Leave out what asks for another table, or "
+            f"choose --format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
+        )
 
 
 def first_rows(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +177,9 @@ def first_rows(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
     return table.head(options.top or usual)
 
 
-def write_output(options: Namespace, table: pd.DataFrame, text: object = None) -> None:
+def write_output(
+    options: Namespace, table: pd.DataFrame, text: IsingSummary | str | None = None
+) -> None:
     """Write the result of a command.
 
     Parameters
@@ -144,9 +188,8 @@ def write_output(options: Namespace, table: pd.DataFrame, text: object = None) -
         Parsed arguments.
     table : DataFrame
         The result as data; its index is written too where it has a name.
-    text : object, optional
-        The result as a person reads it, turned into text where that is asked for; the table
-        itself where not given.
+    text : IsingSummary or str, optional
+        The result as a person reads it; the table itself where not given.
 
     Raises
     ------
@@ -159,6 +202,11 @@ def write_output(options: Namespace, table: pd.DataFrame, text: object = None) -
     if kind == "table":
         shown = table.to_string() if text is None else str(text)
         _write(options, f"{shown.rstrip()}\n")
+    elif kind == "latex":
+        # What has no summary was refused by check_output.
+        assert text is not None
+        assert not isinstance(text, str)
+        _write(options, f"{text.as_latex().rstrip()}\n")
     else:
         is_named = any(name is not None for name in table.index.names)
         _write(options, _ENCODERS[kind](table.reset_index() if is_named else table))

@@ -7,7 +7,14 @@ from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import NULLS, RANKINGS
-from isingmlc.commands.outputs import SHOWN, add_output_arguments, first_rows, write_output
+from isingmlc.commands.outputs import (
+    SHOWN,
+    SUMMARY_FORMATS,
+    add_output_arguments,
+    check_output,
+    first_rows,
+    write_output,
+)
 from isingmlc.commands.values import count, setting
 
 EXAMPLES = """\
@@ -77,7 +84,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--contributions", action="store_true", help="add a column a label: what it contributes"
     )
-    add_output_arguments(parser)
+    add_output_arguments(parser, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
@@ -92,7 +99,8 @@ def run(options: Namespace) -> None:
     from isingmlc.ranking_methods import Ranker, check_request
 
     settings = dict(options.option)
-    # A wrong option is said before the data are read.
+    # What is wrong with the options is said before the data are read.
+    check_output(options, summary=not options.contributions)
     check_request(options.method, options.null, options.alpha, settings)
     model = make_model(options)
     ranking = Ranker(model).rank(options.method, null=options.null, alpha=options.alpha, **settings)

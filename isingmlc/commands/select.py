@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, read_file, read_input
 from isingmlc.commands.names import ADJUSTMENTS, METRICS, RANKINGS
-from isingmlc.commands.outputs import SHOWN, add_output_arguments, first_rows, write_output
+from isingmlc.commands.outputs import (
+    SHOWN,
+    SUMMARY_FORMATS,
+    add_output_arguments,
+    check_output,
+    first_rows,
+    write_output,
+)
 from isingmlc.commands.values import count, count_or_share, jobs, setting
 
 if TYPE_CHECKING:
@@ -103,7 +110,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         metavar="N",
         help=f"how many rows (default: {SHOWN} in a table, else all)",
     )
-    add_output_arguments(parser, tables=TABLES)
+    add_output_arguments(parser, tables=TABLES, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
@@ -151,6 +158,7 @@ def run(options: Namespace) -> None:
     """
     from isingmlc.selection import AUTO, select_features
 
+    check_output(options, summary=options.table is None)
     if options.table in ("measures", "predictions") and options.test is None:
         raise exc.DataError(f"--table {options.table} needs other rows. Name them by --test FILE.")
     methods: list[Any] = []
@@ -171,7 +179,7 @@ def run(options: Namespace) -> None:
     )
     chosen = selection.ranking.table().loc[list(selection.features)]
     tables = {"chosen": chosen, "path": selection.path}
-    text = str(selection.summary(options.top or SHOWN))
+    summary = selection.summary(options.top or SHOWN)
     if options.test is not None:
         other = read_file(options.test, options)
         _check_columns(options, data, other)
@@ -179,9 +187,12 @@ def run(options: Namespace) -> None:
         tables["measures"] = measures.rename_axis("measure").to_frame("value")
         tables["predictions"] = selection.predict(other.features).rename_axis("row")
         listed = ", ".join(f"{name} {value:.4f}" for name, value in measures.items())
-        text = f"{text.rstrip()}\n\nOn {options.test} ({len(other.labels)} rows): {listed}"
+        measured = f"On {options.test} ({len(other.labels)} rows): {listed}"
+        # Below the text, and among the notes of the LaTeX.
+        summary.extra_txt = "\n\n".join(filter(None, [summary.extra_txt, measured]))
+        summary.notes = (*summary.notes, measured)
     if options.table is None:
-        write_output(options, first_rows(options, chosen), text)
+        write_output(options, first_rows(options, chosen), summary)
     else:
         write_output(options, first_rows(options, tables[options.table]))
 

@@ -112,8 +112,9 @@ def run(options: Namespace) -> None:
     options : Namespace
         Parsed arguments.
     """
+    kind = output_format(options)
     data = _draw(options) if options.what == "network" else _make(options)
-    if output_format(options) != "arff":
+    if kind != "arff":
         write_output(options, data.labels.join(data.features))
         return
     if options.out is None:

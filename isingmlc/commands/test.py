@@ -8,7 +8,14 @@ from typing import Any
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import ADJUSTMENTS, NULLS, PVALUES
-from isingmlc.commands.outputs import SHOWN, add_output_arguments, first_rows, write_output
+from isingmlc.commands.outputs import (
+    SHOWN,
+    SUMMARY_FORMATS,
+    add_output_arguments,
+    check_output,
+    first_rows,
+    write_output,
+)
 from isingmlc.commands.values import count, jobs
 
 EXAMPLES = """\
@@ -97,7 +104,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         metavar="N",
         help=f"how many edges (default: {SHOWN} in a table, else all)",
     )
-    add_output_arguments(parser)
+    add_output_arguments(parser, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
@@ -110,6 +117,7 @@ def run(options: Namespace) -> None:
         Parsed arguments.
     """
     settings = _settings(options)
+    check_output(options)
     results = make_model(options).fit(method=options.null, alpha=options.alpha)
     test = getattr(results, f"{options.method}_test")
     edges = test(interactions=options.interactions, min_count=options.min_count, **settings)

@@ -58,7 +58,8 @@ def read_table(
         the end where negative.
     features : str, int, or list of these, optional
         The feature columns, chosen in the same way; all others where left out, except for first
-        columns without a name that count the rows, as ``frame.to_csv(path)`` writes them.
+        columns without a name that count the rows, as ``frame.to_csv(path)`` writes them. An empty
+        list chooses none.
     drop : str, int, or list of these, optional
         Columns to leave out before anything else is chosen, e.g. identifiers.
     missing : {"raise", "drop"}
@@ -95,6 +96,33 @@ def read_table(
     >>> data
     Dataset('photos': 2 rows, 2 labels, 1 features)
     """
+    path, frame = read_frame(path, **options)
+    roles = choose_roles(path, frame, labels, features, drop)
+    return make_dataset(path, frame, *roles, missing)
+
+
+def read_frame(path: str | PathLike[str] | IO[Any], **options: Any) -> tuple[Path, pd.DataFrame]:
+    """Read all columns of a file.
+
+    Parameters
+    ----------
+    path, **options
+        As `read_table` takes them.
+
+    Returns
+    -------
+    path : Path
+        What messages call the file.
+    frame : DataFrame
+        Its columns, whose names are text.
+
+    Raises
+    ------
+    FileError
+        When the file is absent or can not be read.
+    DataError
+        When `path` is no path, or the options ask for chunks.
+    """
     for option in ("chunksize", "iterator"):
         if options.get(option):
             raise exc.DataError(
@@ -108,6 +136,41 @@ def read_table(
         path = existing_file(as_path("path", path))
         frame = _read_frame(path, path, _kind(path), options)
     frame.columns = frame.columns.map(str)
+    return path, frame
+
+
+def choose_roles(
+    path: Path,
+    frame: pd.DataFrame,
+    labels: Selection,
+    features: Selection | None = None,
+    drop: Selection | None = None,
+) -> tuple[list[str], list[str]]:
+    """Choose the columns of a file that are labels, and those that are features.
+
+    Parameters
+    ----------
+    path, frame
+        What `read_frame` gives.
+    labels, features, drop
+        As `read_table` takes them.
+
+    Returns
+    -------
+    labels, features : list of str
+        Names of the columns.
+
+    Raises
+    ------
+    FileError
+        When a column is not there.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"id": [1, 2], "hue": [0.5, 0.7], "is_beach": [1, 0]})
+    >>> choose_roles(Path("photos.csv"), frame, "is_*", drop="id")
+    (['is_beach'], ['hue'])
+    """
     columns = list(frame.columns)
     try:
         if drop is not None:
@@ -120,15 +183,43 @@ def read_table(
             feature_columns = [column for column in columns if column not in chosen]
         else:
             left_out = []
-            feature_columns = choose_columns("features", columns, features)
-        _warn_of_unnamed(path, left_out, _unnamed(columns, feature_columns, features))
-        data = prepare(
-            frame[label_columns],
-            frame[feature_columns] if feature_columns else None,
-            missing=missing,
-        )
+            asked = _items("features", features)
+            feature_columns = choose_columns("features", columns, asked) if asked else []
     except exc.DataError as error:
         raise file_error(path, f"{error}{_separator_hint(columns)}") from error
+    _warn_of_unnamed(path, left_out, _unnamed(columns, feature_columns, features))
+    return label_columns, feature_columns
+
+
+def make_dataset(
+    path: Path, frame: pd.DataFrame, labels: list[str], features: list[str], missing: str
+) -> Dataset:
+    """Make a data set of the columns of a file.
+
+    Parameters
+    ----------
+    path, frame
+        What `read_frame` gives.
+    labels, features : list of str
+        What `choose_roles` gives.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values.
+
+    Returns
+    -------
+    Dataset
+        Labels and features.
+
+    Raises
+    ------
+    FileError
+        When values can not be used.
+    """
+    try:
+        data = prepare(frame[labels], frame[features] if features else None, missing=missing)
+    except exc.DataError as error:
+        hint = _separator_hint(list(frame.columns))
+        raise file_error(path, f"{error}{hint}") from error
     values = np.empty((data.n_rows, 0)) if data.features is None else data.features
     return Dataset(
         labels=pd.DataFrame(data.labels.astype(np.int64), columns=list(data.label_names)),
