@@ -13,6 +13,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+import isingmlc as im
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(
@@ -21,7 +23,7 @@ PAGES = sorted(
     if "gallery" not in path.parts and "generated" not in path.parts
 )
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-PUBLIC = ["", ".compare", ".datasets", ".exceptions", ".experiments", ".metrics", ".simulate"]
+PUBLIC = ["", *(f".{name}" for name in im.__all__ if inspect.ismodule(getattr(im, name)))]
 # Objects that a user holds, whose methods may call what stands above them when they are called.
 FACADES = {
     "edge_tests",
@@ -116,7 +118,7 @@ def test_examples_run_and_show_something(path, in_a_folder, capsys):
 
 
 def public_objects():
-    for end in [*PUBLIC, ".sklearn"]:
+    for end in [*PUBLIC, ".plots", ".sklearn"]:
         module = importlib.import_module("isingmlc" + end)
         for name in module.__all__:
             found = getattr(module, name)
