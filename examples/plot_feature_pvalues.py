@@ -20,7 +20,7 @@ import isingmlc as im
 # Features that do nothing
 # ------------------------
 #
-# Six labels rarely meet, as topics of short messages do, and 10 000 features have nothing to do
+# Six labels rarely meet, as topics of short messages do, and 10,000 features have nothing to do
 # with them.
 
 N_ROWS, N_LABELS, N_FEATURES = 1000, 6, 10_000
@@ -71,7 +71,7 @@ legend = ax.legend(frameon=False, loc="upper left", markerscale=2)
 
 levels = (0.05, 0.01, 0.001)
 rates = pd.DataFrame({f"level {level:g}": (null <= level).mean() for level in levels})
-print("share of 10 000 true nulls rejected")
+print("share of 10,000 true nulls rejected")
 print(rates.to_string(float_format="{:.4f}".format))
 
 # %%
@@ -79,8 +79,8 @@ print(rates.to_string(float_format="{:.4f}".format))
 # -----------------
 #
 # Both are valid, and each is the better one somewhere. Bonferroni looks at the strongest edge
-# alone, the sum at all of them. Here each of 1000 features shifts by a little with one label, or by
-# less with every label.
+# alone, the sum at all of them. Here each of 1,000 features shifts by a little with one label, or
+# by less with every label.
 
 
 def shifted(effects, seed):

@@ -2,7 +2,7 @@
 Exploring a survey of chronic conditions
 ========================================
 
-The bundled data are a simulated survey: 1500 people, six chronic conditions as labels and 30
+The bundled data are a simulated survey: 1,500 people, six chronic conditions as labels and 30
 characteristics as features. This example goes from the fit to a table for a paper. Because the
 data are simulated, it ends with what no real survey can show: what was planted, and what of it was
 found.
@@ -40,7 +40,7 @@ ax = res.plot_label_network(threshold=0.3)
 # -------------------------------------------------
 #
 # A score test asks, for each characteristic and each condition, whether the characteristic tells
-# more about the condition than the other five conditions do. Nothing is fitted again for that.
+# anything about the condition beyond what the other five tell. Nothing is fitted again for that.
 
 edges = res.score_test()
 ax = edges.plot_heatmap(top=15)
@@ -125,7 +125,7 @@ print(f"planted and found: {compared.loc[acts, 'significant'].sum()} of {acts.su
 print(f"found but not planted: {compared.loc[~acts, 'significant'].sum()} of {(~acts).sum()}")
 
 # %%
-# One more characteristic was planted, and these tests can not see it: deprivation raises neither
+# One more characteristic was planted, and these tests cannot see it: deprivation raises neither
 # depression nor asthma, but makes them go together more. The tests of products of a
 # characteristic and a condition see that.
 

@@ -51,7 +51,7 @@ try:
     print(f"The pictures below are those of {scene}.")
 except im.exceptions.FileError:
     scene = None
-    print("The files of scene are not here or can not be read: its pictures are left out.")
+    print("The files of scene are not here or cannot be read: its pictures are left out.")
     print("Set ISINGMLC_DATA to their folder, or run im.datasets.fetch_mulan('scene').")
 
 # %%

@@ -2,8 +2,8 @@
 Which words go with which topics
 ================================
 
-Texts have many thousands of words as features, of which each text holds a few. Such a table is
-kept sparse, and the package takes it so and leaves it so. This example writes 4000 short reports on
+Texts have many thousands of words as features, of which each text holds a few. Such a table is kept
+sparse, and the package takes it so and leaves it so. This example writes 4,000 short reports on
 five topics, counts their words with scikit-learn, and ranks the words.
 """
 
@@ -23,7 +23,7 @@ import isingmlc as im
 #
 # A report may have several topics: politics often goes with the economy, and health with science.
 # Each topic has five words of its own, and a report with the topic uses each of them three times as
-# often as other reports do. All other words, 30 000 of them, have nothing to do with the topics.
+# often as other reports do. All other words, 30,000 of them, have nothing to do with the topics.
 
 OWN_WORDS = {
     "politics": "minister vote senate election party",

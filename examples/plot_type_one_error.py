@@ -57,7 +57,7 @@ def draw_rates(ax, tests, level, highest):
 # ---------------------------------
 #
 # Wald and likelihood-ratio tests fit a model for each edge, so they get 600 features; score tests
-# fit none, and get 10 000, enough to look at a level of 0.001. Bars are 95% intervals of the Monte
+# fit none, and get 10,000, enough to look at a level of 0.001. Bars are 95% intervals of the Monte
 # Carlo error, and the dotted lines are the levels that the tests promise.
 
 few, many = null_tests(600, seed=1), null_tests(10_000, seed=2)
