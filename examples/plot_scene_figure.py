@@ -56,9 +56,9 @@ except im.exceptions.FileError:
 
 # %%
 # Every photograph has at least one label, and one with sunset has no other. So the other labels
-# tell exactly which photographs show a sunset, and nothing is left for a feature to add: in the
-# picture sunset is grey and its edge has no number. Three more pairs of labels never meet. The fit
-# warns of all that.
+# tell exactly which photographs show a sunset, and nothing is left for a feature to add: its edge
+# cannot be tested, and where scene is drawn it is grey and has no number. Three more pairs of
+# labels never meet. The fit warns of all that.
 
 if scene is not None:
     with warnings.catch_warnings(record=True) as caught:

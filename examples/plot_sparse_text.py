@@ -14,8 +14,10 @@ import tracemalloc
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 
 import isingmlc as im
+from isingmlc.sklearn import IsingSelector
 
 # %%
 # Reports
@@ -112,3 +114,17 @@ for ax, title, pvalue in (
     found = int(((pvalue < 0.001) & planted).sum())
     print(f"{title}: {found} of 25 planted edges, {beyond} others")
 colours = fig.colorbar(picture, ax=axes, label="−log10 p", extend="max", shrink=0.6)
+
+# %%
+# In a pipeline
+# -------------
+#
+# ``IsingSelector`` takes the counts as they come from a vectoriser. It keeps ten features unless
+# told otherwise. The words that it keeps have their names from the vectoriser; by rank they are
+# found through ``ranking_``.
+
+pipeline = make_pipeline(CountVectorizer(min_df=5), IsingSelector(n_features=25))
+pipeline.fit(texts, labels.to_numpy())
+words, selector = pipeline[0].get_feature_names_out(), pipeline[-1]
+print("kept:   ", *selector.get_feature_names_out(words)[:5])
+print("by rank:", *words[selector.ranking_.argsort()][:5])

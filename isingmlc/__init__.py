@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isingmlc.scanning import scan
     from isingmlc.selection import SelectionResult, select_features
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "EdgeTests",
