@@ -8,11 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
-from isingmlc.arguments import check_number
 from isingmlc.data import FloatArray, StrArray
-from isingmlc.pvalues import chi2_sf
+from isingmlc.pvalues import chi2_sf, wald_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +219,7 @@ class Estimates:
         >>> [limits[end].loc["bmi", "diabetes"].round(3) for end in ("lower", "upper")]
         [np.float64(0.097), np.float64(0.175)]
         """
-        width = norm.isf(check_number("alpha", alpha, above=0, below=1) / 2) * self.bse
-        finite = self.coef.where(np.isfinite(self.coef))
-        return {"lower": finite - width, "upper": finite + width}
+        return wald_limits(self.coef, self.bse, alpha)
 
     def take(self, features: list[str]) -> Estimates:
         """Give those of some features.

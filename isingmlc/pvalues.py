@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.special import erfc
+from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests, multitest_alias
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_option
+from isingmlc.arguments import check_number, check_option
 from isingmlc.data import FloatArray, row_blocks
 from isingmlc.tails import BernoulliSum, chi2_log_sf, chi2_sum_log_sf
 
@@ -268,6 +270,35 @@ def bernoulli_saddlepoint(
     tails = [total.log_tail(np.abs(scores[far]), far, sign) for sign in (1.0, -1.0)]
     log_pvalue[far] = np.minimum(np.logaddexp(*tails), 0.0)
     return np.exp(log_pvalue), log_pvalue / LOG_10
+
+
+def wald_limits(
+    coef: pd.DataFrame, bse: pd.DataFrame, alpha: float = 0.05
+) -> dict[str, pd.DataFrame]:
+    """Give Wald's confidence limits.
+
+    Parameters
+    ----------
+    coef, bse : DataFrame
+        Estimates and their standard errors.
+    alpha : float
+        One minus the confidence level.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        Frames ``"lower"`` and ``"upper"``; NaN where an estimate is not finite.
+
+    Examples
+    --------
+    >>> limits = wald_limits(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": [0.5]}))
+    >>> limits["lower"].round(2).loc[0, "a"]
+    np.float64(0.02)
+    """
+    level = check_number("alpha", alpha, above=0, below=1)
+    width = norm.isf(level / 2) * bse
+    finite = coef.where(np.isfinite(coef))
+    return {"lower": finite - width, "upper": finite + width}
 
 
 def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> FloatArray:

@@ -20,6 +20,7 @@ from isingmlc.labelsets import LabelsetStatistics
 from isingmlc.nodes import NodeModels
 from isingmlc.nodewise import FitSettings, NodeFit
 from isingmlc.plot_methods import ResultPlots
+from isingmlc.pvalues import wald_limits
 from isingmlc.readonly import table
 from isingmlc.report_methods import ReportMethods
 from isingmlc.storage import read_arrays, write_arrays
@@ -174,10 +175,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         >>> res.conf_int()["lower"].loc["hypertension", "diabetes"].round(3)
         np.float64(0.895)
         """
-        alpha = check_number("alpha", alpha, above=0, below=1)
-        width = distributions.norm.isf(alpha / 2) * self.bse
-        finite = self.params.where(np.isfinite(self.params))
-        return {"lower": finite - width, "upper": finite + width}
+        return wald_limits(self.params, self.bse, alpha)
 
     @table
     def thresholds(self) -> pd.Series:

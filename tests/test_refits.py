@@ -566,12 +566,19 @@ def test_effects_are_those_of_statsmodels():
             found = edges.loc[name, label], edges.estimates
             assert found[1].coef.loc[name, label] == pytest.approx(fit.params["feature"], rel=1e-8)
             assert found[1].bse.loc[name, label] == pytest.approx(fit.bse["feature"], rel=1e-6)
+            limits = [found[1].conf_int(0.1)[end].loc[name, label] for end in ("lower", "upper")]
+            np.testing.assert_allclose(limits, fit.conf_int(0.1).loc["feature"], rtol=1e-6)
             z = found[1].coef.loc[name, label] / found[1].bse.loc[name, label]
             assert found[0].statistic == pytest.approx(z**2)
     table = edges[["bmi"]].to_frame()
     assert list(table.columns[:4]) == ["feature", "label", "coef", "bse"]
     np.testing.assert_array_equal(table["coef"], edges["bmi"]["coef"])
     assert res.lr_test(names).estimates.coef.equals(edges.estimates.coef)
+    assert "coef" in str(edges.summary())
+    score = res.score_test(interactions="individual").to_frame()
+    alone = score[score["with"] == ""].set_index(["feature", "label"])
+    assert (alone.loc[[(name, "diabetes") for name in names], "sign"] == 1).all()
+    assert (score.loc[score["with"] != "", "sign"] == 0).all()
     assert res.score_test().estimates is None
     assert "coef" not in res.score_test().to_frame()
     assert res.lr_test(names, interactions="joint").estimates is None
