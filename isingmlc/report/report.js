@@ -170,7 +170,7 @@
       to_x: x.map((value) => 0.9 * value),
       to_y: y.map((value) => 0.9 * value),
       width: share.map((part) => 1.2 + 9 * part),
-      dash: edges.map((one) => (!one.tested ? "dotted" : one.significant ? "solid" : "dashed")),
+      dash: edges.map((one) => (!one.tested ? "dotted" : one.significant ? "solid" : "9 5")),
       alpha: edges.map((one) => (one.significant ? 0.95 : 0.6)),
     };
     model("nodes").data = {

@@ -68,24 +68,24 @@ def feature_table(part: FeaturePart) -> DataTable:
         name="features",
     )
     number: dict[str, Any] = {"text_align": "right", "nan_format": "–"}
-    small = ScientificFormatter(precision=3, power_limit_low=-3, **number)
+    small = ScientificFormatter(precision=2, power_limit_low=-2, **number)
     columns = [
-        TableColumn(field="rank", title="#", width=44, formatter=StringFormatter()),
-        TableColumn(field="feature", title="Feature", width=170),
+        TableColumn(field="rank", title="#", width=34, formatter=StringFormatter()),
+        TableColumn(field="feature", title="Feature", width=172),
         TableColumn(
             field="importance",
             title="Importance",
-            width=92,
+            width=98,
             formatter=NumberFormatter(format="0,0.00", **number),
             default_sort="descending",
         ),
     ]
     if part.has_pvalues:
         columns += [
-            TableColumn(field="pvalue", title="p", width=84, formatter=small, name="p-column"),
-            TableColumn(field="pvalue_adj", title="Adjusted p", width=92, formatter=small),
+            TableColumn(field="pvalue", title="p", width=82, formatter=small, name="p-column"),
+            TableColumn(field="pvalue_adj", title="Adjusted p", width=94, formatter=small),
         ]
-    columns.append(TableColumn(field="shown", title="Strongest label", width=150))
+    columns.append(TableColumn(field="shown", title="Strongest label", width=140))
     return DataTable(
         source=source,
         columns=columns,
