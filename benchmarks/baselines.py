@@ -23,8 +23,8 @@ from scipy import sparse
 from sklearn.feature_selection import chi2
 
 import isingmlc as im
-from isingmlc.baselines import br_filter, lp_filter, one_rule
-from isingmlc.data import ModelData, prepare
+from isingmlc.input.rows import ModelData, prepare
+from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
 
 SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 N_BINS = 5

@@ -29,8 +29,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 import isingmlc as im
-from isingmlc.data import ModelData, prepare
-from isingmlc.l1 import L1Fits, fit_l1
+from isingmlc.input.rows import ModelData, prepare
+from isingmlc.ranking.l1 import L1Fits, fit_l1
 
 SETS = {"scene": None, "yeast": None, "medical": None, "enron": None, "bibtex": 50}
 SAMPLE = 2

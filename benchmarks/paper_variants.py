@@ -35,12 +35,12 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
+from isingmlc.base.arrays import dense
 from isingmlc.experiments.curves import METHODS
 from isingmlc.experiments.paper import MEASURES, load_paper_table
 from isingmlc.experiments.sources import FEWER_LABELS, find_sources, load_split
 from isingmlc.experiments.tables import NUMBERS
 from isingmlc.experiments.workshop import Unit, Workshop
-from isingmlc.labelsets import dense
 from isingmlc.metrics import evaluate
 
 NEAR = 0.03

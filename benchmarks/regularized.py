@@ -25,7 +25,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
-from isingmlc.regularized_results import RegularizedIsingResults
+from isingmlc.results.regularized import RegularizedIsingResults
 
 SETS = {"emotions": None, "yeast": None, "enron": None, "bibtex": 50}
 EVERY = 20

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isingmlc import compare, datasets, exceptions, experiments, metrics, simulate
-    from isingmlc.edge_tests import EdgeTests
-    from isingmlc.labelsets import LabelsetStatistics
     from isingmlc.model import IsingModel
-    from isingmlc.ranking import FeatureRanking
-    from isingmlc.ranking_methods import rank_features
-    from isingmlc.regularized_results import RegularizedIsingResults
-    from isingmlc.results import IsingResults
-    from isingmlc.scanning import scan
-    from isingmlc.selection import SelectionResult, select_features
+    from isingmlc.ranking.methods import rank_features
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.ranking import FeatureRanking
+    from isingmlc.results.regularized import RegularizedIsingResults
+    from isingmlc.selection.choice import SelectionResult, select_features
+    from isingmlc.statistics.labelsets import LabelsetStatistics
+    from isingmlc.statistics.sources.files import scan
 
 __version__ = "0.1.0"
 
@@ -39,16 +39,16 @@ __all__ = [
 # Names are imported when they are asked for: pandas, statsmodels and scikit-learn take seconds to
 # import, and ``isingmlc --help`` needs none of them.
 _MODULES = {
-    "EdgeTests": "edge_tests",
-    "FeatureRanking": "ranking",
+    "EdgeTests": "results.edge_tests",
+    "FeatureRanking": "results.ranking",
     "IsingModel": "model",
-    "IsingResults": "results",
-    "LabelsetStatistics": "labelsets",
-    "RegularizedIsingResults": "regularized_results",
-    "SelectionResult": "selection",
-    "rank_features": "ranking_methods",
-    "scan": "scanning",
-    "select_features": "selection",
+    "IsingResults": "results.ising",
+    "LabelsetStatistics": "statistics.labelsets",
+    "RegularizedIsingResults": "results.regularized",
+    "SelectionResult": "selection.choice",
+    "rank_features": "ranking.methods",
+    "scan": "statistics.sources.files",
+    "select_features": "selection.choice",
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from isingmlc.cli import main
+from isingmlc.commands.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,17 +12,17 @@ import pandas as pd
 from scipy import stats
 
 from isingmlc import exceptions as exc
-from isingmlc import readonly
-from isingmlc.arguments import check_count, check_number, check_option
-from isingmlc.containers import is_numeric
-from isingmlc.data import FloatArray
-from isingmlc.pvalues import METHODS, chi2_sf
-from isingmlc.pvalues import adjust as adjust_pvalues
+from isingmlc.base import readonly
+from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import FloatArray
+from isingmlc.inference.pvalues import METHODS, chi2_sf
+from isingmlc.inference.pvalues import adjust as adjust_pvalues
+from isingmlc.input.tables import is_numeric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from isingmlc.printing import IsingSummary
+    from isingmlc.base.printing import IsingSummary
 
 __all__ = [
     "CompareResult",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from isingmlc.base.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
 from isingmlc.compare import UNANIMOUS, CompareResult
-from isingmlc.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
 
 # Up to so many methods there is a table of all pairs.
 MAX_PAIRS = 10

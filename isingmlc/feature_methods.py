@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from isingmlc.arguments import RandomState
+from isingmlc.base.arguments import RandomState
 
 if TYPE_CHECKING:
-    from isingmlc.edge_tests import EdgeTests
-    from isingmlc.ranking import FeatureRanking
-    from isingmlc.results import IsingResults
-    from isingmlc.theory import TheoremBound
+    from isingmlc.inference.theory import TheoremBound
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.ranking import FeatureRanking
 
 
 class FeatureMethods:
@@ -79,7 +79,7 @@ class FeatureMethods:
         >>> joint.df.loc["deprivation_decile", "asthma"]
         np.float64(6.0)
         """
-        from isingmlc.score_tests import score_test
+        from isingmlc.inference.score_tests import score_test
 
         return score_test(
             self._fit,
@@ -130,7 +130,7 @@ class FeatureMethods:
         bse     0.020
         Name: diabetes, dtype: float64
         """
-        from isingmlc.refit_tests import refit_test
+        from isingmlc.inference.refit_tests import refit_test
 
         return refit_test(
             self._fit, "wald", features, interactions, min_count=min_count, n_jobs=n_jobs
@@ -172,7 +172,7 @@ class FeatureMethods:
         >>> res.lr_test(["bmi"]).loc["bmi", "diabetes"].pvalue < 1e-9
         True
         """
-        from isingmlc.refit_tests import refit_test
+        from isingmlc.inference.refit_tests import refit_test
 
         return refit_test(
             self._fit, "lr", features, interactions, min_count=min_count, n_jobs=n_jobs
@@ -205,7 +205,7 @@ class FeatureMethods:
         wald     46.2
         Name: diabetes, dtype: float64
         """
-        from isingmlc.refit_tests import compare_tests
+        from isingmlc.inference.refit_tests import compare_tests
 
         return compare_tests(self._fit, feature, interactions)
 
@@ -236,7 +236,7 @@ class FeatureMethods:
         pvalue       0.0020
         Name: depression, dtype: float64
         """
-        from isingmlc.refit_tests import compare_lr_test
+        from isingmlc.inference.refit_tests import compare_lr_test
 
         return compare_lr_test(self._fit, restricted)
 
@@ -281,7 +281,7 @@ class FeatureMethods:
         >>> bound.bound < res.score_test().loc["x1", "y1"].statistic
         True
         """
-        from isingmlc.theory import theorem_bound
+        from isingmlc.inference.theory import theorem_bound
 
         return theorem_bound(self._fit, feature, label, a, coefficient_range)
 
@@ -316,7 +316,7 @@ class FeatureMethods:
         >>> interacting.table().loc["deprivation_decile", "strongest_pair"]
         'depression × asthma'
         """
-        from isingmlc.ranking_methods import find_method
+        from isingmlc.ranking.methods import find_method
 
         found = find_method(method, options)
         return found.run(self._fit if found.needs_fit else self._fit.model, options)

@@ -11,9 +11,9 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_number, check_option
-from isingmlc.containers import as_array, as_table, check_same_rows, column_names, is_unnamed
-from isingmlc.data import BoolArray, FloatArray
+from isingmlc.base.arguments import check_number, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.input.tables import as_array, as_table, check_same_rows, column_names, is_unnamed
 
 __all__ = ["evaluate", "hamming_score", "jaccard_score", "subset_accuracy"]
 

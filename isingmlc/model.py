@@ -11,17 +11,18 @@ import pandas as pd
 import patsy
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_count, check_number, check_option
-from isingmlc.blocks import take_features
-from isingmlc.data import BoolArray, ModelData, prepare
+from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import BoolArray
 from isingmlc.datasets._base import open_dataset
-from isingmlc.diagnostics import RARE
-from isingmlc.formula import read_formula
-from isingmlc.labelsets import MAX_MEMORY, LabelsetStatistics
-from isingmlc.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
-from isingmlc.regularized import fit_regularized
-from isingmlc.regularized_results import RegularizedIsingResults
-from isingmlc.results import IsingResults
+from isingmlc.fitting.diagnostics import RARE
+from isingmlc.fitting.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
+from isingmlc.fitting.regularized import fit_regularized
+from isingmlc.input.formula import read_formula
+from isingmlc.input.rows import ModelData, prepare
+from isingmlc.results.ising import IsingResults
+from isingmlc.results.regularized import RegularizedIsingResults
+from isingmlc.statistics.blocks import take_features
+from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
 
 
 class IsingModel:

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
-    from isingmlc.edge_tests import EdgeTests
-    from isingmlc.ranking import FeatureRanking, RankingRoc
-    from isingmlc.results import IsingResults
-    from isingmlc.selection import SelectionResult
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.ranking import FeatureRanking, RankingRoc
+    from isingmlc.selection.choice import SelectionResult
 
 
 class ResultPlots:

@@ -10,9 +10,9 @@ from isingmlc import exceptions as exc
 from isingmlc.datasets._files import as_path
 
 if TYPE_CHECKING:
-    from isingmlc.edge_tests import EdgeTests
-    from isingmlc.ranking import FeatureRanking
-    from isingmlc.results import IsingResults
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.ranking import FeatureRanking
 
 
 class ReportMethods:

@@ -14,11 +14,11 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_number, check_option, check_size
-from isingmlc.data import BoolArray, FloatArray
-from isingmlc.pvalues import METHODS
-from isingmlc.ranking import FeatureRanking
-from isingmlc.ranking_methods import rank_features
+from isingmlc.base.arguments import check_number, check_option, check_size
+from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.inference.pvalues import METHODS
+from isingmlc.ranking.methods import rank_features
+from isingmlc.results.ranking import FeatureRanking
 
 __all__ = ["IsingSelector"]
 

@@ -11,10 +11,11 @@ from sklearn.metrics import mutual_info_score
 from test_discretize import plain_cut_points
 
 import isingmlc as im
-from isingmlc import baselines, contingency, discretize
-from isingmlc.baselines import br_filter, lp_filter, one_rule
-from isingmlc.data import prepare
 from isingmlc.exceptions import DataError, ModelError
+from isingmlc.input.rows import prepare
+from isingmlc.ranking import contingency, discretize
+from isingmlc.ranking import filters as baselines
+from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
 
 FILTERS = {
     "br-chi2": br_filter,

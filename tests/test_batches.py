@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.blocks import BlockedStatistics
+from isingmlc.statistics.blocks import BlockedStatistics
 
 LABELS = ["a", "b", "c"]
 FEATURES = ["x1", "x2"]
@@ -119,7 +119,7 @@ def test_a_finished_checkpoint_takes_up_batches_that_come_later(tmp_path, whole)
 
 
 def test_checkpoints_are_written_while_batches_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("isingmlc.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("isingmlc.statistics.sources.checkpoints._SECONDS", 0.0)
     path = tmp_path / "checkpoint.npz"
 
     def watched():

@@ -15,11 +15,12 @@ import pandas as pd
 import pytest
 
 import isingmlc as im
-from isingmlc import cli, nodewise, pvalues
-from isingmlc.commands import names, select, values
+from isingmlc.commands import cli, names, select, values
+from isingmlc.fitting import nodewise
+from isingmlc.inference import pvalues
+from isingmlc.inference.score_tests import PVALUES
 from isingmlc.metrics import METRICS
-from isingmlc.ranking_methods import RANKING_METHODS
-from isingmlc.score_tests import PVALUES
+from isingmlc.ranking.methods import RANKING_METHODS
 
 LABELS = "hypertension,diabetes,arthritis,depression,asthma,heart_disease"
 CONDITIONS = LABELS.split(",")

@@ -14,9 +14,10 @@ from pandas.testing import assert_frame_equal, assert_series_equal
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.arguments import check_option
-from isingmlc.data import prepare, prepare_labels, unpack
+from isingmlc.base.arguments import check_option
+from isingmlc.base.arrays import unpack
 from isingmlc.exceptions import DataError, DataWarning, SeparationWarning
+from isingmlc.input.rows import prepare, prepare_labels
 
 LABELS = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
 FEATURES = np.array([[0.5, -1.0], [1.5, 0.0], [2.5, 3.0], [0.0, 4.0]])

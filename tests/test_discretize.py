@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from isingmlc import discretize
-from isingmlc.contingency import Tables
-from isingmlc.discretize import LabelRuns, bucket_intervals, mdl_cut_points, quantile_bins
 from isingmlc.exceptions import DataError
+from isingmlc.ranking import discretize
+from isingmlc.ranking.contingency import Tables
+from isingmlc.ranking.discretize import LabelRuns, bucket_intervals, mdl_cut_points, quantile_bins
 
 
 def entropy(classes):

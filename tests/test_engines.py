@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isingmlc as im
-from isingmlc.blocks import BlockedStatistics
+from isingmlc.statistics.blocks import BlockedStatistics
 
 ibis = pytest.importorskip("ibis", reason='pip install "isingmlc[engines]"')
 
@@ -128,7 +128,7 @@ def test_columns_may_have_any_name():
 def test_features_are_asked_for_some_at_a_time(monkeypatch):
     frame = make_frame()
     for module in ("queries", "engines", "table_checks"):
-        monkeypatch.setattr(f"isingmlc.{module}.COLUMNS_AT_ONCE", 2)
+        monkeypatch.setattr(f"isingmlc.statistics.sources.{module}.COLUMNS_AT_ONCE", 2)
     queries = count_queries(monkeypatch)
     options = {"labels": LABELS, "features": FEATURES}
     assert_same(from_table(frame, **options), in_memory(frame))
@@ -138,14 +138,14 @@ def test_features_are_asked_for_some_at_a_time(monkeypatch):
 
 def count_queries(monkeypatch):
     queries = []
-    from isingmlc.queries import run
+    from isingmlc.statistics.sources.queries import run
 
     def counting(query):
         queries.append(ibis.to_sql(query))
         return run(query)
 
     for module in ("queries", "engines"):
-        monkeypatch.setattr(f"isingmlc.{module}.run", counting)
+        monkeypatch.setattr(f"isingmlc.statistics.sources.{module}.run", counting)
     return queries
 
 
@@ -445,9 +445,9 @@ def test_tables_are_read_in_blocks_where_labelsets_are_many(weights):
 
 
 def test_an_interrupted_query_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
-    from isingmlc.queries import run
+    from isingmlc.statistics.sources.queries import run
 
-    monkeypatch.setattr("isingmlc.engines.COLUMNS_AT_ONCE", 2)
+    monkeypatch.setattr("isingmlc.statistics.sources.engines.COLUMNS_AT_ONCE", 2)
     path, frame = tmp_path / "checkpoint.npz", make_frame()
     options = {"labels": LABELS, "features": FEATURES, "checkpoint": path}
 
@@ -457,7 +457,7 @@ def test_an_interrupted_query_goes_on_from_its_checkpoint(tmp_path, monkeypatch)
         return run(query)
 
     with monkeypatch.context() as patch:
-        patch.setattr("isingmlc.engines.run", failing)
+        patch.setattr("isingmlc.statistics.sources.engines.run", failing)
         with pytest.raises(im.exceptions.EngineError, match="the cluster is gone"):
             from_table(frame, **options)
     assert im.LabelsetStatistics.load(path).feature_names == ("x1", "x2", "x3", "x4")
@@ -472,7 +472,7 @@ def test_an_interrupted_query_goes_on_from_its_checkpoint(tmp_path, monkeypatch)
 
 
 def test_a_table_that_changes_while_it_is_read_is_noticed(monkeypatch):
-    from isingmlc.engines import TableSource
+    from isingmlc.statistics.sources.engines import TableSource
 
     connection = ibis.duckdb.connect()
     connection.raw_sql("CREATE TABLE t AS SELECT i % 2 AS a, i AS x FROM range(400) AS rows (i)")

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isingmlc as im
-from isingmlc import cli
-from isingmlc.commands import names
+from isingmlc.commands import cli, names
 from isingmlc.exceptions import DataError, DataWarning, FileError, SeparationWarning, warn
 from isingmlc.experiments import (
     PARTS,

@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, DataWarning
-from isingmlc.formula import read_formula
+from isingmlc.input.formula import read_formula
 
 N_ROWS = 200
 LEVELS = ("south", "north", "west")

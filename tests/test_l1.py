@@ -13,9 +13,9 @@ from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
-from isingmlc import l1 as module
-from isingmlc.data import prepare
-from isingmlc.l1 import fit_l1
+from isingmlc.input.rows import prepare
+from isingmlc.ranking import l1 as module
+from isingmlc.ranking.l1 import fit_l1
 
 SETS = ("plain", "rare", "separated")
 

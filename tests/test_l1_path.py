@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import Lasso
 
-from isingmlc.l1_path import Design, l1_path, path_has_ended, solve_quadratic
+from isingmlc.fitting.l1_path import Design, l1_path, path_has_ended, solve_quadratic
 
 
 def violation(columns, outcome, weights, lam, intercept, coef):

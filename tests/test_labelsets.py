@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.groups import find_labelsets
+from isingmlc.statistics.sums import find_labelsets
 
 STATISTICS = ("patterns", "counts", "sums", "squares")
 
@@ -72,7 +72,7 @@ def test_statistics_equal_a_naive_groupby(dtype, weighted):
 def test_more_labelsets_than_rows_in_a_block_change_nothing(monkeypatch):
     labels, features, weights = simulated(n=700, n_labels=9)
     whole = im.LabelsetStatistics.from_arrays(labels, features, freq_weights=weights)
-    monkeypatch.setattr("isingmlc.data.BLOCK_BYTES", 8 * features.shape[1] * 20)
+    monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 8 * features.shape[1] * 20)
     assert len(whole.counts) > 20
     blocks = im.LabelsetStatistics.from_arrays(labels, features, freq_weights=weights)
     assert_same(whole, blocks)

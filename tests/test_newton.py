@@ -5,10 +5,10 @@ import pytest
 import statsmodels.api as sm
 
 import isingmlc as im
-from isingmlc import label_newton
-from isingmlc.label_newton import PairSums, newton_together
-from isingmlc.newton import firth_newton, inverse, newton, proves_overlap
-from isingmlc.nodewise import FitSettings, fit_nodes
+from isingmlc.fitting import label_newton
+from isingmlc.fitting.label_newton import PairSums, newton_together
+from isingmlc.fitting.newton import firth_newton, inverse, newton, proves_overlap
+from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 
 
 def table(seed=0, n_rows=60, n_columns=5, chance=0.4):
@@ -164,7 +164,7 @@ def test_fits_do_not_depend_on_how_many_labels_are_fitted_at_once(monkeypatch):
     patterns, counts = np.unique(labels, axis=0, return_counts=True)
     counts = counts.astype(float)
     whole = fit_nodes(patterns, counts, FitSettings())
-    monkeypatch.setattr("isingmlc.data.BLOCK_BYTES", 1)
+    monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 1)
     parts = fit_nodes(patterns, counts, FitSettings())
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one.in_play, other.in_play)

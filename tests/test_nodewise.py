@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
-from isingmlc.nodewise import FitSettings, find_aliases, fit_nodes
+from isingmlc.fitting.nodewise import FitSettings, find_aliases, fit_nodes
 
 SEPARATION = "ignore::isingmlc.exceptions.SeparationWarning"
 

@@ -16,8 +16,8 @@ from isingmlc.experiments.paper import (
     load_paper_table,
 )
 from isingmlc.experiments.sources import load_split
+from isingmlc.inference.pvalues import adjust
 from isingmlc.metrics import METRICS
-from isingmlc.pvalues import adjust
 
 METHODS = ["score", "interaction", "l1", "lp-chi2", "lp-ig", "br-chi2", "br-ig"]
 DATASETS = [

@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2, false_discovery_control, norm
 from statsmodels.stats.multitest import multipletests
 
 from isingmlc import exceptions as exc
-from isingmlc import pvalues as pv
+from isingmlc.inference import pvalues as pv
 
 LOG10_TAILS = [np.log10(0.999), np.log10(0.5), -3, -12, -50, -300]
 
@@ -192,7 +192,7 @@ def test_weighted_tails_do_not_depend_on_the_blocks(monkeypatch):
     weights = rng.exponential(size=(100, 4))
     statistic = rng.exponential(size=100) * 20
     together = pv.weighted_chi2_sf(statistic, weights)
-    monkeypatch.setattr("isingmlc.data.BLOCK_BYTES", 1)
+    monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 1)
     np.testing.assert_allclose(pv.weighted_chi2_sf(statistic, weights), together, rtol=1e-13)
 
 
@@ -397,7 +397,7 @@ def test_saddlepoint_does_not_depend_on_blocks_order_or_sign(monkeypatch):
     np.testing.assert_allclose(mirrored, found, rtol=1e-12)
     exchanged = pv.bernoulli_saddlepoint(-score, columns, 1 - probability)
     np.testing.assert_allclose(exchanged, found, rtol=1e-8)
-    monkeypatch.setattr("isingmlc.data.BLOCK_BYTES", 1)
+    monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 1)
     blocked = pv.bernoulli_saddlepoint(score[::-1], columns[:, ::-1], probability)
     np.testing.assert_allclose(blocked, np.asarray(found)[:, ::-1], rtol=1e-8)
 

@@ -11,8 +11,8 @@ from statsmodels.stats.multitest import multipletests
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.ranking import FeatureRanking, FeatureScores
-from isingmlc.ranking_methods import RANKING_METHODS
+from isingmlc.ranking.methods import RANKING_METHODS
+from isingmlc.results.ranking import FeatureRanking, FeatureScores
 
 SCORE_METHODS = ("score", "interaction", "interaction-joint")
 

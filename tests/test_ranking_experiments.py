@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 import isingmlc as im
-from isingmlc.ranking_methods import Ranker
+from isingmlc.ranking.methods import Ranker
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
 FILTERS = ("br-chi2", "br-ig", "lp-chi2", "lp-ig")

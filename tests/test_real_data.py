@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isingmlc as im
-from isingmlc.separation import settled_rows
+from isingmlc.fitting.separation import settled_rows
 
 
 def load(data_dir, name):

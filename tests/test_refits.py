@@ -13,10 +13,10 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 
 import isingmlc as im
-from isingmlc import refits as module
-from isingmlc.groups import find_labelsets
-from isingmlc.refits import refit_edges
-from isingmlc.separation import settled_rows
+from isingmlc.fitting.separation import settled_rows
+from isingmlc.inference import refits as module
+from isingmlc.inference.refits import refit_edges
+from isingmlc.statistics.sums import find_labelsets
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
 

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.l1_path import Design, l1_path
-from isingmlc.regularized_results import RegularizedIsingResults
+from isingmlc.fitting.l1_path import Design, l1_path
+from isingmlc.results.regularized import RegularizedIsingResults
 
 
 def plain(**options):

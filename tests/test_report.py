@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import isingmlc as im
-from isingmlc.cli import main
+from isingmlc.commands.cli import main
 from isingmlc.exceptions import DataError, DataWarning, FileError, ModelError, SeparationWarning
 from isingmlc.report.data import ReportOptions, gather
 
@@ -442,7 +442,7 @@ def run(*arguments, folder):
         [
             sys.executable,
             "-c",
-            "from isingmlc.cli import main; raise SystemExit(main())",
+            "from isingmlc.commands.cli import main; raise SystemExit(main())",
             *arguments,
         ],
         capture_output=True,

@@ -477,7 +477,7 @@ def test_files_that_are_no_results_are_refused(tmp_path):
 
 
 def test_files_of_another_format_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("isingmlc.storage._FORMAT", 99)
+    monkeypatch.setattr("isingmlc.base.storage._FORMAT", 99)
     MODELS["plain"]().fit().save(tmp_path / "fit.npz")
     monkeypatch.undo()
     with pytest.raises(im.exceptions.FileError, match="has format 99"):
@@ -502,7 +502,7 @@ def test_fits_hold_blas_to_one_thread(monkeypatch):
         )
         return solve(*args, **options)
 
-    monkeypatch.setattr("isingmlc.nodewise.newton_together", spy)
+    monkeypatch.setattr("isingmlc.fitting.nodewise.newton_together", spy)
     MODELS["plain"]().fit()
     assert seen
     assert all(threads <= {1} for threads in seen)

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import isingmlc as im
-from isingmlc.classifiers import VaryingLabels, logistic_chain
 from isingmlc.exceptions import DataError, DataWarning, ModelError
-from isingmlc.selection import AUTO, select_features
+from isingmlc.selection.choice import AUTO, select_features
+from isingmlc.selection.classifiers import VaryingLabels, logistic_chain
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
 
@@ -107,7 +107,7 @@ def test_auto_tries_four_rankings(data):
 
 
 def test_many_sizes_are_announced_unless_a_grid_is_given(data, monkeypatch):
-    monkeypatch.setattr("isingmlc.selection._MANY_SIZES", 3)
+    monkeypatch.setattr("isingmlc.selection.choice._MANY_SIZES", 3)
     options = {"method": ["score", "br-ig"], "random_state": 0}
     with pytest.warns(DataWarning, match="4 numbers of .* each of 2 rankings.*grid=40") as caught:
         chosen = select_features(*data, max_features=4, **options)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isingmlc.nodewise import FitSettings, fit_nodes
-from isingmlc.separation import independent_columns, peel, settled_rows, shortest_direction
+from isingmlc.fitting.nodewise import FitSettings, fit_nodes
+from isingmlc.fitting.separation import independent_columns, peel, settled_rows, shortest_direction
 
 
 def labelsets(*rows):

@@ -120,7 +120,7 @@ def test_pmf_of_many_rows_does_not_depend_on_how_they_are_cut_into_blocks(monkey
     features = np.random.default_rng(0).normal(size=(100, 2))
     whole = distribution.pmf(features)
     drawn = distribution.sample(features=features, method="exact", random_state=1)
-    monkeypatch.setattr("isingmlc.data.BLOCK_BYTES", 1)
+    monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 1)
     np.testing.assert_array_equal(distribution.pmf(features), whole)
     again = distribution.sample(features=features, method="exact", random_state=1)
     pd.testing.assert_frame_equal(again, drawn)

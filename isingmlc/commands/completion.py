@@ -71,7 +71,7 @@ def run(options: Namespace) -> None:
     options : Namespace
         Parsed arguments.
     """
-    from isingmlc.cli import make_parser
+    from isingmlc.commands.cli import make_parser
 
     parser = make_parser()
     if options.shell == "fish":

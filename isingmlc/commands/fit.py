@@ -18,8 +18,8 @@ from isingmlc.commands.outputs import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.regularized_results import RegularizedIsingResults
-    from isingmlc.results import IsingResults
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.regularized import RegularizedIsingResults
 
 EXAMPLES = """\
 examples:

@@ -174,7 +174,7 @@ def _read_table(file: str, options: Namespace) -> Dataset:
 
 def _refuse_text(path: Path, features: pd.DataFrame) -> None:
     """Refuse columns without numbers, and say what helps on the command line."""
-    from isingmlc.containers import is_numeric
+    from isingmlc.input.tables import is_numeric
 
     kinds = {name: str(column.dtype) for name, column in features.items() if not is_numeric(column)}
     if kinds:
@@ -205,8 +205,8 @@ def _choose(data: Dataset, options: Namespace) -> Dataset:
     """Keep the features that were asked for, and the rows without missing values."""
     import pandas as pd
 
-    from isingmlc.data import prepare
     from isingmlc.datasets.tables import choose_columns
+    from isingmlc.input.rows import prepare
 
     names = list(data.feature_names)
     unwanted = set(choose_columns("drop", names, options.drop) if options.drop else [])

@@ -17,7 +17,7 @@ from isingmlc import exceptions as exc
 if TYPE_CHECKING:
     import pandas as pd
 
-    from isingmlc.printing import IsingSummary
+    from isingmlc.base.printing import IsingSummary
 
 FORMATS = ("table", "csv", "json", "parquet")
 # What a result that has a summary can be written as.

@@ -96,7 +96,7 @@ def run(options: Namespace) -> None:
     options : Namespace
         Parsed arguments.
     """
-    from isingmlc.ranking_methods import Ranker, check_request
+    from isingmlc.ranking.methods import Ranker, check_request
 
     settings = dict(options.option)
     # What is wrong with the options is said before the data are read.

@@ -156,7 +156,7 @@ def run(options: Namespace) -> None:
     options : Namespace
         Parsed arguments.
     """
-    from isingmlc.selection import AUTO, select_features
+    from isingmlc.selection.choice import AUTO, select_features
 
     check_output(options, summary=options.table is None)
     if options.table in ("measures", "predictions") and options.test is None:

@@ -146,7 +146,7 @@ def _draw(options: Namespace) -> Dataset:
     import pandas as pd
 
     from isingmlc.datasets import Dataset
-    from isingmlc.results import IsingResults
+    from isingmlc.results.ising import IsingResults
     from isingmlc.simulate import IsingDistribution, distribution_of
 
     _check(options, _OF_NETWORK)

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets._files import existing_file, file_error, read_lines
 
 _VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,{}'"%][^\s,{}]*"""

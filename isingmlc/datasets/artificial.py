@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from isingmlc.arguments import RandomState, check_count, check_option, make_generator
-from isingmlc.data import BoolArray, FloatArray
+from isingmlc.base.arguments import RandomState, check_count, check_option, make_generator
+from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.datasets._base import Dataset
 from isingmlc.exceptions import DataError
 from isingmlc.simulate import IsingDistribution

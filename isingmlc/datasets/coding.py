@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets.arff import ArffTable, Attribute
 
 # In each pair the second value is coded 1. Upper or lower case and the order in which the file

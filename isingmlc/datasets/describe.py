@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_count
+from isingmlc.base.arguments import check_count
 from isingmlc.datasets._base import Dataset
 
 _DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}

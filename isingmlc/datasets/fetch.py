@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_option
+from isingmlc.base.arguments import check_option
 from isingmlc.datasets._base import Dataset
 from isingmlc.datasets._files import as_path, file_error
 from isingmlc.datasets.arff import read_arff

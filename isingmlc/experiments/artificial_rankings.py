@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets import make_artdata
 from isingmlc.experiments.curves import METHODS
 from isingmlc.experiments.sources import shuffle_features
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.model import IsingModel
-from isingmlc.ranking_methods import Ranker
+from isingmlc.ranking.methods import Ranker
 
 SHUFFLED = (
     "Features are put into random order before they are ranked: rankings break ties by the order "

@@ -23,7 +23,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from isingmlc.arguments import check_option
+from isingmlc.base.arguments import check_option
 
 MEASURES = ("subset", "hamming", "jaccard")
 FRIEDMAN_PVALUES: Mapping[str, float] = MappingProxyType(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets.artificial import DEFAULT_ROWS
 from isingmlc.experiments.artificial_rankings import SHUFFLED, rank_artdata
 from isingmlc.experiments.curves import METHODS, thin_out
@@ -16,7 +16,7 @@ from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Workshop
 from isingmlc.plots import plot_roc
 from isingmlc.plots.style import set_title
-from isingmlc.ranking import RankingRoc
+from isingmlc.results.ranking import RankingRoc
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
-from isingmlc.arguments import check_count, check_jobs, check_option
+from isingmlc.base.arguments import check_count, check_jobs, check_option
 from isingmlc.datasets._files import file_error
 from isingmlc.exceptions import DataError
 

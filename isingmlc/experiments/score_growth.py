@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 import isingmlc as im
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.experiments.curves import draw_curves
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Unit, Workshop

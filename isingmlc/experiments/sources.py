@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from isingmlc.data import IntArray
+from isingmlc.base.arrays import IntArray
 from isingmlc.datasets import Dataset, limit_labels, load_mulan, make_artdata
 from isingmlc.datasets._files import file_error
 from isingmlc.datasets.mulan import find_part

@@ -35,7 +35,7 @@ from isingmlc.experiments.sources import (
     simulate_split,
 )
 from isingmlc.experiments.workshop import Unit, Workshop
-from isingmlc.selection import AUTO, select_features
+from isingmlc.selection.choice import AUTO, select_features
 
 COLUMNS = (*METHODS, "auto")
 NUMBERS = {"hamming": 2, "subset": 3, "jaccard": 4}

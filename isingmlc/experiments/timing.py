@@ -14,7 +14,7 @@ from isingmlc.experiments.curves import METHODS, draw_curves, name_ticks
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.plots.style import add_legend
-from isingmlc.ranking_methods import rank_features
+from isingmlc.ranking.methods import rank_features
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.layout import boxes_around, overlaps, pack, spread
 from isingmlc.plots.style import (
     FAINT,

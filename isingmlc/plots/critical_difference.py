@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from isingmlc.arguments import check_number, check_option
+from isingmlc.base.arguments import check_number, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.compare import POSTHOC_TESTS, critical_difference
-from isingmlc.data import BoolArray, FloatArray
 from isingmlc.plots.canvas import measure
 from isingmlc.plots.style import (
     FAINT,

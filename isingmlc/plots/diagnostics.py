@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from isingmlc.diagnostics import RARE
+from isingmlc.fitting.diagnostics import RARE
 from isingmlc.plots.style import (
     FAINT,
     INK,
@@ -32,7 +32,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.results import IsingResults
+    from isingmlc.results.ising import IsingResults
 
 _NAME_LENGTH = 28
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isingmlc.arguments import check_number
-from isingmlc.data import BoolArray
+from isingmlc.base.arguments import check_number
+from isingmlc.base.arrays import BoolArray
 
 if TYPE_CHECKING:
-    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.results.edge_tests import EdgeTests
 
 TEST_NAMES = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}
 MARKS = {1.0: "▲", -1.0: "▼", 0.0: ""}

@@ -13,8 +13,8 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 from scipy.spatial.distance import pdist
 
-from isingmlc.arguments import check_count, check_option
-from isingmlc.data import BoolArray, FloatArray, StrArray
+from isingmlc.base.arguments import check_count, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.plots.canvas import measure
 from isingmlc.plots.evidence import TEST_NAMES, describe_level, find_significant
 from isingmlc.plots.layout import cluster_order
@@ -35,7 +35,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.results.edge_tests import EdgeTests
 
 ORDERS = ("rank", "cluster", "given")
 # White to dark blue, lightness falling evenly.

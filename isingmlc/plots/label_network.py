@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_option
-from isingmlc.data import FloatArray
+from isingmlc.base.arguments import check_option
+from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.canvas import find_room, legend_band
 from isingmlc.plots.layout import LAYOUTS, place_labels
 from isingmlc.plots.style import FAINT, PAPER, make_axes, set_title, settle

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.optimize import isotonic_regression
 from scipy.spatial.distance import squareform
 
-from isingmlc.data import BoolArray, FloatArray
+from isingmlc.base.arrays import BoolArray, FloatArray
 
 LAYOUTS = ("circle", "cluster", "spring")
 # Places across the area at which boxes may stand.

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_option
-from isingmlc.data import FloatArray
+from isingmlc.base.arguments import check_option
+from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.canvas import Room, find_room, legend_band, measure
 from isingmlc.plots.evidence import MARKS, TEST_NAMES, describe_level, find_significant
 from isingmlc.plots.layout import LAYOUTS, boxes_around, overlaps, place_labels
@@ -46,8 +46,8 @@ from isingmlc.plots.ties import choose_ties
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from isingmlc.edge_tests import EdgeTests
-    from isingmlc.results import IsingResults
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
 
 INSIGNIFICANT = ("dashed", "hide")
 _COLORS = {1.0: RAISES, -1.0: LOWERS, 0.0: OPEN}

@@ -21,7 +21,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.edge_tests import EdgeTests
+    from isingmlc.results.edge_tests import EdgeTests
 
 # Of more p-values than this the large ones, which lie on each other, are thinned out.
 _POINTS = 5000

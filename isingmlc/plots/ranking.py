@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_count
-from isingmlc.data import FloatArray
+from isingmlc.base.arguments import check_count
+from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.style import (
     PAPER,
     RAISES,
@@ -33,7 +33,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.ranking import FeatureRanking
+    from isingmlc.results.ranking import FeatureRanking
 
 # Okabe and Ito's colours, dark and light in turn, so that neighbours differ in grey too.
 _LOOKS = (

@@ -18,7 +18,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.ranking import RankingRoc
+    from isingmlc.results.ranking import RankingRoc
 
 
 def plot_roc(roc: RankingRoc, *, name: str | None = None, ax: Axes | None = None) -> Axes:

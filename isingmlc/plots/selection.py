@@ -25,7 +25,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.selection import SelectionResult
+    from isingmlc.selection.choice import SelectionResult
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
 from isingmlc import exceptions as exc
-from isingmlc.printing import shorten_name
+from isingmlc.base.printing import shorten_name
 
 Dashes: TypeAlias = tuple[float, tuple[float, ...]]
 Entries: TypeAlias = list[tuple[Artist, str]]

@@ -12,8 +12,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_number
-from isingmlc.data import BoolArray, FloatArray
+from isingmlc.base.arguments import check_number
+from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.plots.layout import orbit
 from isingmlc.plots.style import DASH_DOTTED, DOTTED, LOWERS, RAISES, SOLID, Entries
 

@@ -15,18 +15,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.arguments import check_count, check_number, check_option
-from isingmlc.data import FloatArray
+from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import FloatArray
+from isingmlc.inference.pvalues import METHODS
+from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import TEST_NAMES
 from isingmlc.plots.style import digits
-from isingmlc.pvalues import METHODS
-from isingmlc.pvalues import adjust as adjust_pvalues
-from isingmlc.summary import attention
+from isingmlc.summaries import attention
 
 if TYPE_CHECKING:
-    from isingmlc.edge_tests import EdgeTests
-    from isingmlc.ranking import FeatureRanking
-    from isingmlc.results import IsingResults
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.ranking import FeatureRanking
 
 REASONS: Mapping[str, str] = {
     "ok": "",

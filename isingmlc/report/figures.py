@@ -25,7 +25,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from matplotlib.colors import to_hex
 
-from isingmlc.data import FloatArray
+from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.heatmap import COLORS
 from isingmlc.plots.layout import orbit, place_labels
 from isingmlc.plots.style import FAINT, INK, LOWERS, PAPER, RAISES, UNTESTED, wrap_names

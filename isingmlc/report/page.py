@@ -16,11 +16,11 @@ from bokeh.resources import Resources
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from isingmlc.base.storage import write_file
 from isingmlc.plots.style import FAINT, INK, LOWERS, OPEN, RAISES, UNTESTED, wrap_names
 from isingmlc.plots.ties import choose_ties
 from isingmlc.report import figures, tables
 from isingmlc.report.data import REASONS, FeaturePart, ReportData, say_power
-from isingmlc.storage import write_file
 
 _COLORS = {
     "raises": RAISES,

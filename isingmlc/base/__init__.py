@@ -1,0 +1,1 @@
+"""What every other folder uses: arguments, arrays, read-only objects, printing, files."""

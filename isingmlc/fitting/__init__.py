@@ -1,0 +1,1 @@
+"""Fits of the label models: Newton's method, separation, l1 paths."""

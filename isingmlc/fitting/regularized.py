@@ -1,0 +1,136 @@
+"""Networks of labels from l1-penalised label models, each with the penalty that EBIC chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from tqdm import tqdm
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_count, check_number
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.fitting.l1_path import Design, L1Path, l1_path
+from isingmlc.fitting.newton import thread_pools
+from isingmlc.results.regularized import NetworkSettings, RegularizedIsingResults
+
+if TYPE_CHECKING:
+    from isingmlc.model import IsingModel
+
+# With as few rows of one kind as this a label is left out.
+_TOO_RARE = 1
+
+
+def fit_regularized(
+    model: IsingModel,
+    lam: Any = None,
+    *,
+    criterion: str = "ebic",
+    gamma: float = 0.25,
+    rule: str = "and",
+    n_lambda: int = 100,
+    features: bool = False,
+    max_iter: int = 100,
+) -> RegularizedIsingResults:
+    """Fit a sparse network; `IsingModel.fit_regularized` explains the arguments.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Labels, and features where they take part.
+    lam : float, or one a label, optional
+        Given penalties instead of paths.
+    criterion : {"ebic", "bic", "aic"}
+        What chooses the penalty of each label.
+    gamma : float
+        The parameter of EBIC.
+    rule : {"and", "or"}
+        Whether an edge needs both of its coefficients or one.
+    n_lambda : int
+        How many penalties a path has at most.
+    features : bool
+        Whether the label models have the features besides the other labels.
+    max_iter : int
+        Newton steps after which a penalty is given up.
+
+    Returns
+    -------
+    RegularizedIsingResults
+        The network.
+    """
+    settings = NetworkSettings(criterion, gamma, rule, features, max_iter, lam is not None)
+    n_lambda = check_count("n_lambda", n_lambda, 1)
+    if not model.intercept:
+        raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
+    labels, columns, weights = _rows(model, settings.features)
+    positives = weights @ labels
+    included = np.minimum(positives, weights.sum() - positives) > _TOO_RARE
+    names = np.array(model.label_names, dtype=object)
+    if not included.all():
+        exc.warn(
+            f"label(s) {exc.shorten(names[~included])} have one row of one kind or none: they are "
+            "left out of the network, without edges and without a threshold.",
+            exc.DataWarning,
+        )
+    given = None if lam is None else _check_lam(lam, names, included)
+    design = Design.of(columns, weights)
+    usable = np.ones(design.columns.shape[1], dtype=np.bool_)
+    usable[: len(names)] = included
+    paths: list[L1Path | None] = [None] * len(names)
+    # Most of these matrices are small: more threads only get in each other's way.
+    with thread_pools().limit(limits=1, user_api="blas"):
+        for label in tqdm(np.flatnonzero(included), desc="labels", disable=None, leave=False):
+            usable[label] = False
+            paths[label] = l1_path(
+                design,
+                labels[:, label],
+                usable,
+                None if given is None else given[label],
+                n_lambda=n_lambda,
+                max_iter=settings.max_iter,
+            )
+            usable[label] = True
+    failed = names[[path is not None and not path.converged for path in paths]]
+    if len(failed):
+        message = exc.NOT_CONVERGED.format(names=exc.shorten(failed), steps=settings.max_iter)
+        exc.warn(message, exc.ConvergenceWarning)
+    return RegularizedIsingResults(model, settings, tuple(paths))
+
+
+def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
+    """Give one penalty a label; those of labels that are left out do not matter."""
+    if isinstance(lam, Mapping | pd.Series):
+        lacking = [name for name in names[included] if name not in lam]
+        if lacking:
+            raise exc.DataError(
+                f"lam must have a penalty for every label, but has none for {exc.shorten(lacking)}."
+            )
+        lam = [lam.get(name) for name in names]
+    lam = lam.tolist() if isinstance(lam, np.ndarray) else lam
+    is_list = isinstance(lam, Iterable) and not isinstance(lam, str)
+    penalties = list(lam) if is_list else [lam] * len(names)
+    if len(penalties) != len(names):
+        raise exc.DataError(
+            f"lam must be a number or one number a label ({len(names)}), but has {len(penalties)}."
+        )
+    return [
+        check_number("lam", penalty, above=0) if matters else np.nan
+        for penalty, matters in zip(penalties, included, strict=True)
+    ]
+
+
+def _rows(model: IsingModel, features: bool) -> tuple[BoolArray, Any, FloatArray]:
+    """Give labels, columns that explain them and weights: of labelsets, or of rows."""
+    stats = model.statistics
+    if not features:
+        return stats.patterns, stats.patterns.astype(np.float64), stats.counts
+    data = model.rows("fit_regularized(features=True)")
+    labels = data.labels
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if sparse.issparse(data.features):
+        coded = sparse.csr_array(labels.astype(np.float64))
+        return labels, sparse.hstack([coded, data.features]), weights
+    return labels, np.column_stack([labels, np.asarray(data.features, np.float64)]), weights

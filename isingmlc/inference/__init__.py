@@ -1,0 +1,1 @@
+"""Tests: score statistics, larger models, p-values."""

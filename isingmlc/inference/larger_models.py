@@ -1,0 +1,490 @@
+r"""Larger logistic models: a label's null model and a feature besides, many features at once.
+
+The null model of a label is its logistic regression on z, the constant and the other labels. A
+larger model has besides a feature x times multipliers m: the constant, or the constant and the
+other labels. All of them are fitted together by one Newton iteration that starts at the null
+model. Rows with the same labelset g share z and m, so with weights :math:`w_i` at the rows the
+information is
+
+.. math::
+
+    \sum_i w_i z_i z_i' = \sum_g W_{0g} z_g z_g', \quad
+    \sum_i w_i x_i z_i m_i' = \sum_g W_{1g} z_g m_g', \quad
+    \sum_i w_i x_i^2 m_i m_i' = \sum_g W_{2g} m_g m_g', \quad
+    W_{rg} = \sum_{i \in g} w_i x_i^r .
+
+Only the three sums run over rows. A fit that converges mostly proves that its maximum is finite.
+Where one does not, the rows that the feature separates are found and left out, as in
+:mod:`isingmlc.fitting.nodewise`: what remains gives the likelihood of the limit.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.special import expit, log_expit
+
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.fitting.newton import (
+    CONVERGED,
+    LEAST_MARGIN,
+    ROUNDING,
+    SHORTEST,
+    SLACK,
+    Point,
+    Solution,
+    climb,
+    newton,
+    proves_overlap,
+)
+from isingmlc.fitting.separation import settled_rows, shortest_direction
+from isingmlc.inference.score import COLLINEAR
+
+# Variance inflation beyond which an inverse is not to be trusted.
+_SINGULAR = 1e12
+# Singular values and pivots below this share of the largest are zeros: columns are of about unit
+# size, rounding leaves far less and data far more.
+_RANK_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class RowsInPlay:
+    """The rows at which a label is not certain, sorted by labelset, and its null model on them.
+
+    Attributes
+    ----------
+    sizes : ndarray of int, shape (L,)
+        Rows with each labelset.
+    weights : ndarray, shape (n,), or None
+        Frequency weights of the rows.
+    regressors : ndarray, shape (L, q)
+        z, times −1 where the label is 0. The probability of what happened in a row is then expit
+        of its linear predictor, the *margin*.
+    multipliers : ndarray, shape (L, d)
+        m, with the same sign.
+    penalty : ndarray, shape (q + d,)
+        Ridge penalties of the coefficients.
+    start : ndarray, shape (q + d,)
+        Coefficients of the null model.
+    intercept : bool
+        Whether the null model has a constant.
+    """
+
+    sizes: IntArray
+    weights: FloatArray | None
+    regressors: FloatArray
+    multipliers: FloatArray
+    penalty: FloatArray
+    start: FloatArray
+    intercept: bool
+
+    @property
+    def n_null(self) -> int:
+        """Coefficients of the null model."""
+        return int(self.regressors.shape[1])
+
+    @property
+    def first(self) -> IntArray:
+        """The first row with each labelset."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+
+    @property
+    def log_likelihood(self) -> FloatArray:
+        """The null model's log-likelihood of the rows with each labelset."""
+        counts = self.sizes if self.weights is None else np.add.reduceat(self.weights, self.first)
+        return np.asarray(counts * log_expit(self.regressors @ self.start[: self.n_null]))
+
+    @property
+    def value(self) -> float:
+        """The (penalised) log-likelihood of the null model."""
+        return float(self.log_likelihood.sum() - 0.5 * self.penalty @ self.start**2)
+
+
+class LargerModels:
+    """What is known of the larger models of some features.
+
+    Parameters
+    ----------
+    kept : ndarray of bool, shape (features, q + d)
+        The columns with rank in each model, those of the null model first.
+    n_null : int
+        q, how many those are.
+
+    Attributes
+    ----------
+    df : ndarray of float, shape (features,)
+        Columns with rank beyond the null model's; NaN where there are none.
+    gain : ndarray, shape (features,)
+        Gain in (penalised) log-likelihood over the null model.
+    wald : ndarray, shape (features,)
+        Wald statistic of the added coefficients.
+    coef, bse : ndarray, shape (features,)
+        First of the added coefficients and its standard error; ±inf and NaN under separation.
+    separated : ndarray of bool, shape (features,)
+        Whether the feature separates rows, so that the gain is that of the limit; or comes so
+        near to it that the information is singular in floating-point numbers.
+    finished : ndarray of bool, shape (features,)
+        Whether the fit converged, or there was nothing to fit.
+    step : ndarray, shape (features, q + d)
+        The last Newton step.
+    """
+
+    def __init__(self, kept: BoolArray, n_null: int) -> None:
+        rank = kept[:, n_null:].sum(axis=1)
+        self.kept = kept
+        self.step = np.zeros(kept.shape)
+        self.df = np.where(rank > 0, rank, np.nan)
+        self.gain, self.wald, self.coef, self.bse = np.full((4, len(kept)), np.nan)
+        self.separated = np.zeros(len(kept), dtype=np.bool_)
+        self.finished = rank == 0
+
+    def record(
+        self, at: IntArray, gain: FloatArray, coef: FloatArray, covariance: FloatArray
+    ) -> None:
+        """Note finite maxima.
+
+        Parameters
+        ----------
+        at : ndarray of int, shape (m,)
+            Which models.
+        gain : ndarray, shape (m,)
+            Their gains.
+        coef : ndarray, shape (m, d)
+            Added coefficients.
+        covariance : ndarray, shape (m, d, d)
+            Their covariances.
+        """
+        self.gain[at] = gain
+        self.wald[at] = np.sum(coef * np.linalg.solve(covariance, coef[..., None])[..., 0], axis=1)
+        self.coef[at] = coef[:, 0]
+        self.bse[at] = np.sqrt(covariance[:, 0, 0])
+        self.finished[at] = True
+
+
+def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) -> LargerModels:
+    r"""Fit the larger models of some features for one label.
+
+    Parameters
+    ----------
+    null : RowsInPlay
+        The rows and the null model.
+    features : ndarray, shape (features, n)
+        The features, one a line.
+    max_steps : int
+        Newton steps after which a fit is given up.
+
+    Returns
+    -------
+    LargerModels
+        The fits.
+
+    Notes
+    -----
+    A fit with Newton decrement :math:`\nu` proves that its maximum is finite when
+    :math:`4 R^2 tr(\Sigma) \nu^2 \le 1`, with R the length of the longest row and :math:`\Sigma`
+    the inverse information [1]_. The ridge penalty adds to the information and leaves the third
+    derivative alone, so the same holds under it; only directions that it does not touch can be
+    separated.
+
+    References
+    ----------
+    .. [1] Bach, F. (2010). Self-concordant analysis for logistic regression. *Electronic Journal
+       of Statistics* 4, 384–414, proposition 2.
+
+    Examples
+    --------
+    A label without others, zero in three rows and one in two, and two features:
+
+    >>> null = RowsInPlay(
+    ...     sizes=np.array([3, 2]),
+    ...     weights=None,
+    ...     regressors=np.array([[-1.0], [1.0]]),
+    ...     multipliers=np.array([[-1.0], [1.0]]),
+    ...     penalty=np.zeros(2),
+    ...     start=np.array([np.log(2 / 3), 0.0]),
+    ...     intercept=True,
+    ... )
+    >>> features = np.array([[0.0, 1.0, 2.0, 1.0, 3.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
+    >>> models = fit_larger_models(null, features, max_steps=100)
+    >>> models.coef, models.separated
+    (array([1.11925538,        inf]), array([False,  True]))
+    """
+    x, size = _standardise(features, null.weights, null.intercept)
+    models = _fit_together(null, x, max_steps)
+    for at in np.flatnonzero(~models.finished):
+        gain, direction, solution = _fit_alone(
+            null, x[at], models.kept[at], models.step[at], max_steps
+        )
+        # A maximum may lie so far out that some rows are certain in floating-point numbers.
+        if direction is None and not _is_singular(solution.covariance):
+            coef, covariance = solution.coef[null.n_null :], solution.covariance
+            covariance = covariance[null.n_null :, null.n_null :]
+            models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
+        else:
+            models.gain[at], models.separated[at] = gain, True
+            if direction is not None:
+                models.coef[at] = np.copysign(np.inf, direction[-1])
+        models.finished[at] = solution.converged
+    models.coef /= size
+    models.bse /= size
+    return models
+
+
+def _standardise(
+    x: FloatArray, weights: FloatArray | None, centre: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Bring each feature to unit size, around its mean if so wished; give the old sizes too."""
+    if centre:
+        # Around its first value a constant is exactly zero.
+        x = x - x[:, :1]
+        x -= np.average(x, axis=1, weights=weights, keepdims=True)
+    size = np.sqrt(np.mean(x**2, axis=1))
+    size[size == 0] = 1.0
+    return x / size[:, None], size
+
+
+def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatArray, ...]:
+    """Give gain in (penalised) likelihood over the null model, gradient and information."""
+    first, n_null = null.first, null.n_null
+    margin = np.repeat(coef[:, n_null:] @ null.multipliers.T, null.sizes, axis=1)
+    margin *= x
+    margin += np.repeat(coef[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
+    odds = np.exp(-np.maximum(margin, LEAST_MARGIN, out=margin), out=margin)
+    chance = 1 / (1 + odds)
+    log_likelihood = np.log(chance)
+    residual = odds * chance
+    weight = residual * chance
+    if null.weights is not None:
+        for values in (log_likelihood, residual, weight):
+            values *= null.weights
+
+    def pooled(values: FloatArray) -> FloatArray:
+        return np.asarray(np.add.reduceat(values, first, axis=1))
+
+    gain = np.sum(pooled(log_likelihood) - null.log_likelihood, axis=1)
+    gain += 0.5 * (null.start**2 - coef**2) @ null.penalty
+    gradient = np.hstack(
+        [pooled(residual) @ null.regressors, pooled(residual * x) @ null.multipliers]
+    )
+    gradient -= null.penalty * coef
+    information = np.empty((*coef.shape, coef.shape[1]))
+    inner, added = np.s_[:n_null], np.s_[n_null:]
+    information[:, inner, inner] = _products(null.regressors, pooled(weight), null.regressors)
+    weight *= x
+    crossed = _products(null.regressors, pooled(weight), null.multipliers)
+    information[:, inner, added] = crossed
+    information[:, added, inner] = crossed.transpose(0, 2, 1)
+    weight *= x
+    information[:, added, added] = _products(null.multipliers, pooled(weight), null.multipliers)
+    information += np.diag(null.penalty)
+    return gain, gradient, information
+
+
+def _products(left: FloatArray, weights: FloatArray, right: FloatArray) -> FloatArray:
+    """Give the cross-products of two matrices under each line of weights."""
+    return np.asarray((left.T * weights[:, None, :]) @ right)
+
+
+def _columns_with_rank(information: FloatArray, n_null: int) -> BoolArray:
+    """Mark the columns of each model that are independent, those of the null model first."""
+    inner, added = np.s_[:n_null], np.s_[n_null:]
+    crossed = information[:, inner, added]
+    # The null model's own part is the same for all features.
+    leaning = np.linalg.solve(information[0, inner, inner], crossed)
+    rest = information[:, added, added] - crossed.transpose(0, 2, 1) @ leaning
+    total = np.diagonal(information[:, added, added], axis1=1, axis2=2)
+    everyone = np.arange(len(rest))
+    gained = np.zeros(total.shape, dtype=np.bool_)
+    for _ in range(total.shape[1]):
+        pivots = np.diagonal(rest, axis1=1, axis2=2)
+        share = np.divide(pivots, total, out=np.zeros_like(total), where=(total > 0) & ~gained)
+        best = share.argmax(axis=1)
+        good = share[everyone, best] > COLLINEAR
+        if not good.any():
+            break
+        gained[everyone[good], best[good]] = True
+        line = rest[everyone, best] * good[:, None]
+        pivot = np.where(good, pivots[everyone, best], 1.0)
+        rest = rest - line[:, :, None] * line[:, None, :] / pivot[:, None, None]
+    return np.hstack([np.ones((len(rest), n_null), dtype=np.bool_), gained])
+
+
+def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerModels:
+    """Fit all models at once by Newton steps with halving; record those proved to be maxima."""
+    n_null = null.n_null
+    furthest = np.maximum.reduceat(x**2, null.first, axis=1)
+    norms = (null.regressors**2).sum(axis=1) + furthest * (null.multipliers**2).sum(axis=1)
+    radius_squared = norms.max(axis=1)
+    slack = SLACK * abs(null.value)
+    coef = np.tile(null.start, (len(x), 1))
+    candidate = coef.copy()
+    evaluation = _evaluate(null, x, candidate)
+    models = LargerModels(_columns_with_rank(evaluation[-1], n_null), n_null)
+    gain, previous, length = np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x))
+    left = np.flatnonzero(~models.finished)
+    evaluation = tuple(part[left] for part in evaluation)
+    for _ in range(max_steps + 1):
+        new_gain, gradient, information = evaluation
+        # A column without rank stands aside: its coefficient stays zero.
+        kept = models.kept[left]
+        gradient = gradient * kept
+        information = np.where(kept[:, :, None] & kept[:, None, :], information, 0.0)
+        information += np.eye(kept.shape[1]) * ~kept[:, None, :]
+        covariance = _inverses(information)
+        step = (covariance @ gradient[..., None])[..., 0]
+        decrement = (gradient * step).sum(axis=1)
+        better = new_gain >= gain[left] - slack
+        done = better & (
+            (decrement <= CONVERGED) | ((previous[left] <= decrement) & (decrement <= ROUNDING))
+        )
+        variances = np.diagonal(covariance, axis1=1, axis2=2)
+        inflation = variances * np.diagonal(information, axis1=1, axis2=2)
+        regular = ((inflation > 0) & (inflation < _SINGULAR)).all(axis=1)
+        flatness = 4 * radius_squared[left] * variances.sum(axis=1)
+        proved = done & regular & (flatness * np.maximum(decrement, CONVERGED) <= 1.0)
+        models.record(
+            left[proved],
+            new_gain[proved],
+            candidate[left[proved], n_null:],
+            covariance[proved, n_null:, n_null:],
+        )
+        moved = left[better]
+        coef[moved], gain[moved] = candidate[moved], new_gain[better]
+        models.step[moved], previous[moved] = step[better], decrement[better]
+        length[left] = np.where(better, 1.0, length[left] / 2)
+        # What has become too flat for a proof is likely to be separated.
+        hopeful = regular & (flatness * ROUNDING <= 1.0) & (length[left] > SHORTEST)
+        left = left[~done & hopeful]
+        if not len(left):
+            break
+        candidate[left] = coef[left] + length[left, None] * models.step[left]
+        evaluation = _evaluate(null, x[left], candidate[left])
+    return models
+
+
+def _inverses(matrices: FloatArray) -> FloatArray:
+    """Invert each matrix; NaN where one is singular."""
+    try:
+        return np.asarray(np.linalg.inv(matrices))
+    except np.linalg.LinAlgError:
+        inverses = np.full_like(matrices, np.nan)
+        for matrix, inverse in zip(matrices, inverses, strict=True):
+            with suppress(np.linalg.LinAlgError):
+                inverse[:] = np.linalg.inv(matrix)
+        return inverses
+
+
+def _fit_alone(
+    null: RowsInPlay, x: FloatArray, kept: BoolArray, step: FloatArray, max_steps: int
+) -> tuple[float, FloatArray | None, Solution]:
+    """Fit one model or its limit; give gain, direction of separation and fit of the rest."""
+    codes, x, counts = _distinct_rows(null, x)
+    design = _design(null, codes, x)[:, kept]
+    penalty = null.penalty[kept]
+    # Only directions without a penalty can be separated, and the length of a row is of no matter.
+    free = design[:, penalty == 0]
+    free = free / np.maximum(np.abs(free).max(axis=1, keepdims=True), np.finfo(float).tiny)
+
+    def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
+        rest, weights, basis = design[~settled], counts[~settled], np.arange(len(penalty))
+        if settled.any():
+            values = x[~settled]
+            if len(values) and not penalty.any():
+                values = _standardise(values[None], weights, null.intercept)[0][0]
+            rest = _design(null, codes[~settled], values)[:, kept]
+            basis = _independent(rest, penalty)
+            rest = rest[:, basis]
+        solution = newton(rest, weights, max_steps=max_steps, penalty=penalty[basis])
+        if not solution.converged:
+            solution = _climb_flat(rest, weights, penalty[basis], max_steps)
+        value = weights @ log_expit(rest @ solution.coef)
+        value -= 0.5 * penalty[basis] @ solution.coef**2
+        proved = proves_overlap(solution, float((rest**2).sum(axis=1).max(initial=0.0)))
+        return float(value) - null.value, solution, proved
+
+    # Along a separated direction a Newton step moves each settled row by about one and no other
+    # row. Such a guess is right if a direction confirms it, and complete if the fit of the other
+    # rows proves that; only else a programme is solved.
+    settled = design @ step[kept] > 0.5
+    direction = _settling_direction(free, settled)
+    if direction is not None:
+        gain, solution, complete = fit_rest(settled)
+        if complete:
+            return gain, direction, solution
+    settled = settled_rows(free)
+    # The programme has tolerances: here, too, a direction must confirm what it says.
+    direction = _settling_direction(free, settled)
+    gain, solution, _ = fit_rest(settled & (direction is not None))
+    return gain, direction, solution
+
+
+def _climb_flat(
+    design: FloatArray, counts: FloatArray, penalty: FloatArray, max_steps: int
+) -> Solution:
+    """Maximise a likelihood that is flat in some directions by steps in the others alone."""
+    ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
+
+    def decompose(coef: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        # Square roots of the odds against what happened and of the weights, so that the squares
+        # of small numbers need not be told from zero.
+        margin = design @ coef
+        odds = roots * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN))
+        scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
+        return np.concatenate([odds, -ridge @ coef]), *np.linalg.svd(scaled, full_matrices=False)
+
+    def evaluate(coef: FloatArray) -> Point:
+        pull, left, sizes, axes = decompose(coef)
+        steep = sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)
+        along = pull @ left[:, steep]
+        value = float(counts @ log_expit(design @ coef) - 0.5 * penalty @ coef**2)
+        step = (along / sizes[steep]) @ axes[steep]
+        return Point(coef, value, step, float(along @ along), (axes.T * sizes**2) @ axes)
+
+    point, steps, converged = climb(evaluate, np.zeros(design.shape[1]), max_steps)
+    _, _, sizes, axes = decompose(point.coef)
+    covariance = np.full((design.shape[1], design.shape[1]), np.nan)
+    if (sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)).all():
+        covariance = (axes.T / sizes**2) @ axes
+    return Solution(point.coef, covariance, point.step, steps, converged)
+
+
+def _is_singular(covariance: FloatArray) -> bool:
+    """Tell whether a covariance is unknown, or known from rounding alone."""
+    size = np.sqrt(np.diag(covariance))
+    correlation = covariance / (size[:, None] * size)
+    return bool(np.isnan(size).any() or np.linalg.cond(correlation) > _SINGULAR)
+
+
+def _distinct_rows(null: RowsInPlay, x: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Pool rows that have labelset and value of the feature in common."""
+    codes = np.repeat(np.arange(len(null.sizes)), null.sizes)
+    order = np.lexsort((x, codes))
+    codes, x = codes[order], x[order]
+    first = np.flatnonzero((np.diff(codes, prepend=-1) > 0) | (np.diff(x, prepend=np.nan) != 0))
+    weights = np.ones(len(order)) if null.weights is None else null.weights[order]
+    return codes[first], x[first], np.add.reduceat(weights, first)
+
+
+def _design(null: RowsInPlay, codes: IntArray, x: FloatArray) -> FloatArray:
+    """Write a larger model out by rows."""
+    return np.hstack([null.regressors[codes], x[:, None] * null.multipliers[codes]])
+
+
+def _settling_direction(design: FloatArray, settled: BoolArray) -> FloatArray | None:
+    """Find a direction that settles just these rows; None where there is none."""
+    if not settled.any():
+        return None
+    _, sizes, axes = np.linalg.svd(np.linalg.qr(design[~settled], mode="r"))
+    rank = int(np.sum(sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)))
+    return shortest_direction(design[settled], axes[rank:].T)
+
+
+def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:
+    """Choose columns that span all of them; those with a penalty can do without others."""
+    triangle, order = qr(np.vstack([design, np.diag(np.sqrt(penalty))]), mode="r", pivoting=True)
+    pivots = np.abs(np.diag(triangle))
+    longest = np.sqrt((design**2).sum(axis=0).max())
+    return np.sort(order[: np.sum(pivots > _RANK_TOLERANCE * longest)])

@@ -1,0 +1,460 @@
+r"""Score statistics of all feature–label edges from labelset statistics.
+
+For label k, with fitted probabilities p on labelsets, residuals :math:`e = y - p`, weights
+:math:`w = p(1-p)` and regressors z (the constant and the other labels), the score statistic of a
+column with sums S and squares Q within labelsets is
+
+.. math::
+
+    u = \frac{(s - B'A^{-1}g)^2}{D - B'A^{-1}B}, \quad
+    s = \sum_g e_g S_g, \; D = \sum_g w_g Q_g, \; B = \sum_g w_g z_g S_g, \;
+    A = \sum_g N_g w_g z_g z_g', \; g = \sum_g N_g e_g z_g .
+
+At a maximum of the likelihood g vanishes; under a penalty it is the penalty's own gradient, and A
+carries the penalty. The weights w then overstate how much the residuals vary (where a label is
+certain, a penalised model still says it is not), so the variance is taken from the residuals
+themselves: :math:`\sum_i \tilde e_i^2 (x_i - c_i)^2` with :math:`c = z'A^{-1}B`, which is
+:math:`\sum_g \tilde e_g^2 (Q_g - 2 c_g S_g + N_g c_g^2)` on labelsets. What the penalty adds to the
+residuals does not vary, and is left out of them: :math:`\tilde e = e - w z'A^{-1}g`, which are to
+first order those after a Newton step towards the maximum without penalty.
+
+A feature x has the S and Q of `LabelsetStatistics`. Its product with a label s has
+:math:`y_{gs} S_g` and :math:`y_{gs} Q_g`, so it needs no other data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
+from isingmlc.fitting.nodewise import NodeFit, effective_residual
+from isingmlc.statistics.labelsets import LabelsetStatistics
+
+# A column with less than this share of its variance left given the labels has none.
+COLLINEAR = 1e-10
+# Temporaries that grow with the number of features are cut to about this size.
+_PART_BYTES = 2**26
+
+
+@dataclass(frozen=True)
+class NullModel:
+    """What a score test needs of one label's fit.
+
+    Attributes
+    ----------
+    label : int
+        The label.
+    stats : LabelsetStatistics
+        What it was fitted to.
+    rows : ndarray of int
+        Labelsets at which the label is not certain.
+    probability, weight : ndarray, shape (L,)
+        p and w at all labelsets; weights are zero where the label is certain.
+    basis : ndarray of int, shape (m,)
+        Which of the constant and all labels are regressors of this label.
+    factor : ndarray, shape (m, m)
+        F with :math:`FF' = A^{-1}`; then :math:`B'A^{-1}B` is the square of :math:`F'B`.
+    effective : ndarray, shape (L,)
+        :math:`e - w z'A^{-1}g`, of which scores are the products with sums; e itself at a maximum
+        of the likelihood, zero where the label is certain.
+    penalised : bool
+        Whether variances are taken from the residuals.
+    """
+
+    label: int
+    stats: LabelsetStatistics
+    rows: IntArray
+    probability: FloatArray
+    weight: FloatArray
+    basis: IntArray
+    factor: FloatArray
+    effective: FloatArray
+    penalised: bool
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """How much residuals vary: the weights, or their own squares under a penalty."""
+        return self.effective**2 if self.penalised else self.weight
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """What variances are measured by: the noise, where it is more than rounding."""
+        return np.maximum(self.noise, COLLINEAR * self.weight)
+
+    @cached_property
+    def _cross(self) -> Any:
+        """The regressors times the weights, for one label: only the numbers change."""
+        pattern = self.stats.regressors
+        values = np.repeat(self.weight, np.diff(pattern.indptr))
+        return sparse.csc_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+    def lean(self, sums: Any, rows: Any = None) -> FloatArray:
+        """Give F'B of columns with these sums, at all labelsets or at some."""
+        cross = self._cross if rows is None else self._cross[:, rows]
+        return np.asarray(self.factor.T @ dense(cross @ sums)[self.basis])
+
+    def root(self) -> FloatArray:
+        """Give F'z w at the labelsets in play."""
+        return np.asarray(self.factor.T @ dense(self._cross[:, self.rows])[self.basis])
+
+    def fit_to(self, leaning: FloatArray) -> FloatArray:
+        """Give what the regressors explain of columns, at the labelsets in play."""
+        return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
+
+
+def null_models(
+    stats: LabelsetStatistics, fits: Sequence[NodeFit], penalised: bool
+) -> list[NullModel]:
+    """Take what score tests need from the fits of some labels.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    fits : sequence of NodeFit
+        The fits.
+    penalised : bool
+        Whether the fits are penalised.
+
+    Returns
+    -------
+    list of NullModel
+        One a fit.
+    """
+    # A certain label has a probability of 0 or 1, so residual and weight vanish there.
+    probability = np.array([fit.probability for fit in fits]).reshape(len(fits), len(stats.counts))
+    residual = stats.patterns.T[[fit.label for fit in fits]] - probability
+    weight = probability * (1 - probability)
+    effective = [effective_residual(stats, fit) for fit in fits] if penalised else residual
+    return [
+        NullModel(
+            label=fit.label,
+            stats=stats,
+            rows=np.flatnonzero(fit.in_play),
+            probability=fit.probability,
+            weight=weight[at],
+            basis=fit.basis,
+            factor=np.asarray(np.linalg.cholesky(fit.covariance)),
+            effective=effective[at],
+            penalised=penalised,
+        )
+        for at, fit in enumerate(fits)
+    ]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Efficient scores of many columns, for one label or for several.
+
+    Attributes
+    ----------
+    score : ndarray, shape (columns,) or (labels, columns)
+        :math:`s - B'A^{-1}g`.
+    variance : ndarray
+        :math:`D - B'A^{-1}B`.
+    scale : ndarray
+        What the variance is measured by: D, or under a penalty the like of it with squared
+        residuals.
+    """
+
+    score: FloatArray
+    variance: FloatArray
+    scale: FloatArray
+
+    @property
+    def collinear(self) -> Any:
+        """Columns without variance of their own."""
+        return self.variance <= COLLINEAR * self.scale
+
+    def statistic(self) -> FloatArray:
+        """Give the score statistics; NaN where nothing is left to test."""
+        statistic = np.full(self.score.shape, np.nan)
+        np.divide(self.score**2, self.variance, out=statistic, where=~self.collinear)
+        return statistic
+
+
+def plain_scores(
+    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any
+) -> Scores:
+    """Scores of all columns for all labels.
+
+    Parameters
+    ----------
+    nulls : sequence of NullModel
+        The fits of the labels.
+    patterns : ndarray of bool, shape (L, K)
+        The labelsets.
+    sums, squares : ndarray or csr_array, shape (L, columns)
+        Sums and squares within labelsets.
+
+    Returns
+    -------
+    Scores
+        Arrays of labels × columns.
+    """
+    weights = np.array([null.weight for null in nulls]).reshape(len(nulls), len(patterns))
+    effective = np.array([null.effective for null in nulls]).reshape(weights.shape)
+    n_columns = sums.shape[1]
+    total, scale = _totals(nulls, squares)
+    variance = np.zeros(total.shape)
+    # The constant is carried by all labelsets; regressors that none carries are left out.
+    rows = np.arange(len(patterns))
+    carriers = [rows, *(np.flatnonzero(column) for column in patterns.T)]
+    carried = np.array([len(at) > 0 for at in carriers])
+    place = np.cumsum(carried) - 1
+    for part in _parts(n_columns, 8 * len(nulls) * int(carried.sum())):
+        some = sums if part == slice(0, n_columns) else sums[:, part]
+        # B for all labels, one regressor at a time: only labelsets that carry it count.
+        crossed = np.empty((int(carried.sum()), len(nulls), some.shape[1]))
+        for target, at in zip(crossed, (at for at in carriers if len(at)), strict=True):
+            target[:] = weights[:, at] @ some[at]
+        for order, null in enumerate(nulls):
+            inside = carried[null.basis]
+            leaning = null.factor[inside].T @ crossed[place[null.basis[inside]], order]
+            variance[order, part] = _variance(null, rows, some, leaning, total[order, part])
+    return Scores(np.asarray(effective @ sums), variance, scale)
+
+
+def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Scores:
+    """Scores of all features for all labels, a block of features at a time.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    nulls : sequence of NullModel
+        The fits of the labels.
+
+    Returns
+    -------
+    Scores
+        Arrays of labels × features.
+    """
+    blocks = [
+        plain_scores(nulls, block.patterns, block.sums, block.squares)
+        for _, block in stats.blocks()
+    ]
+    return Scores(
+        np.concatenate([block.score for block in blocks], axis=1),
+        np.concatenate([block.variance for block in blocks], axis=1),
+        np.concatenate([block.scale for block in blocks], axis=1),
+    )
+
+
+def product_scores(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel]
+) -> Iterator[tuple[slice, int, Scores]]:
+    """Scores of the products of all features with each label.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    nulls : sequence of NullModel
+        The fits of the labels.
+
+    Yields
+    ------
+    slice
+        Which features.
+    int
+        The label that they are multiplied with.
+    Scores
+        Arrays of labels × features; the row of that label itself means nothing.
+    """
+    for part, block in stats.blocks():
+        for other, carried in enumerate(stats.patterns.T):
+            # Labelsets without the label have products of zero.
+            rows = np.flatnonzero(carried)
+            sums, squares = block.sums[rows], block.squares[rows]
+            yield part, other, _carried_scores(nulls, stats.patterns, sums, squares, rows)
+
+
+def _carried_scores(
+    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any, rows: IntArray
+) -> Scores:
+    """Scores for all labels of columns that are zero outside a few labelsets."""
+    design = np.column_stack([np.ones(len(rows)), patterns[rows]])
+    carried = np.asarray(design.any(axis=0))
+    weights = np.array([null.weight[rows] for null in nulls]).reshape(len(nulls), len(rows))
+    effective = np.array([null.effective[rows] for null in nulls]).reshape(weights.shape)
+    total, scale = _totals(nulls, squares, rows)
+    variance = np.zeros(total.shape)
+    for order, null in enumerate(nulls):
+        if not weights[order].any():
+            continue
+        inside = carried[null.basis]
+        factor = null.factor[inside]
+        if not null.penalised:
+            # Of F only its products with regressors that are carried here are needed.
+            factor = np.asarray(np.linalg.cholesky(factor @ factor.T))
+        root = factor.T @ (weights[order] * design[:, null.basis[inside]].T)
+        for part in _parts(sums.shape[1], 8 * len(root)):
+            some = sums[:, part]
+            variance[order, part] = _variance(null, rows, some, root @ some, total[order, part])
+    return Scores(np.asarray(effective @ sums), variance, scale)
+
+
+def _totals(
+    nulls: Sequence[NullModel], squares: Any, rows: Any = slice(None)
+) -> tuple[FloatArray, FloatArray]:
+    """Variances of scores that are not efficient, and what variances are measured by."""
+    shape = len(nulls), squares.shape[0]
+    total = np.asarray(np.array([null.noise[rows] for null in nulls]).reshape(shape) @ squares)
+    if not any(null.penalised for null in nulls):
+        return total, total
+    return total, np.array([null.scale[rows] for null in nulls]) @ squares
+
+
+def _variance(
+    null: NullModel, rows: IntArray, sums: Any, leaning: FloatArray, total: FloatArray
+) -> FloatArray:
+    """Variances of efficient scores of columns that are zero outside some labelsets."""
+    if not null.penalised:
+        return np.asarray(total - np.einsum("ij,ij->j", leaning, leaning))
+    variance = total.copy()
+    # What the model explains reaches labelsets where the columns themselves are zero.
+    inside = np.flatnonzero(null.weight[rows] > 0)
+    among = np.searchsorted(null.rows, rows[inside])
+    spread = null.noise[null.rows] * null.stats.counts[null.rows]
+    for part in _parts(leaning.shape[1], 8 * len(null.rows)):
+        fitted = null.fit_to(leaning[:, part])
+        crossed = fitted[among] * dense(sums[:, part])[inside]
+        variance[part] += spread @ fitted**2 - 2 * (null.noise[rows[inside]] @ crossed)
+    return variance
+
+
+def _parts(n_columns: int, bytes_each: int) -> Iterator[slice]:
+    """Cut columns so that temporaries stay bounded."""
+    step = max(1, _PART_BYTES // max(1, bytes_each))
+    for start in range(0, n_columns, step):
+        yield slice(start, min(start + step, n_columns))
+
+
+def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray, FloatArray]:
+    r"""Multivariate score statistics of a feature and all its products with other labels.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    null : NullModel
+        The label's fit.
+
+    Returns
+    -------
+    statistic : ndarray, shape (p,)
+        :math:`U = S'V^+S`; NaN where the rank is zero.
+    df : ndarray, shape (p,)
+        The rank of V: eigenvalues of V, scaled by the diagonal of D (under a penalty, of the like
+        of it with squared residuals), above 1e-10.
+    """
+    patterns = stats.patterns[null.rows]
+    blocks = np.column_stack([np.ones(len(patterns)), np.delete(patterns, null.label, axis=1)])
+    blocks = blocks[:, blocks.any(axis=0)]
+    size = blocks.shape[1]
+    n_features = len(stats.feature_names)
+    statistic, rank = np.empty(n_features), np.empty(n_features)
+    crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
+    noise, counts = null.noise[null.rows], null.stats.counts[null.rows]
+    noisy = (crossed * noise[:, None]).T
+    # F'z_g w_g times each block column: what the null model takes from it.
+    root = null.root()
+    rooted = (root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
+    effective = (blocks * null.effective[null.rows, None]).T
+    columns_at_once = size * max(size, len(root), len(blocks) if null.penalised else 1)
+    for part in _parts(n_features, 8 * columns_at_once):
+        sums, squares = dense(stats.sums[null.rows][:, part]), stats.squares[null.rows][:, part]
+        n_part = sums.shape[1]
+        total = (noisy @ squares).T.reshape(n_part, size, size)
+        leaning = (rooted @ sums).T.reshape(n_part, len(root), size)
+        if null.penalised:
+            fitted = np.einsum("mg,jma->jga", root, leaning) / null.weight[null.rows, None]
+            own = sums.T[:, :, None] * blocks
+            variance = total + _sandwich(noise, counts, own, fitted)
+        else:
+            variance = total - leaning.transpose(0, 2, 1) @ leaning
+        score = (effective @ sums).T
+        scale = (blocks.T * null.scale[null.rows]) @ squares
+        statistic[part], rank[part] = _scaled_forms(score, scale.T, variance)
+    return statistic, rank
+
+
+def _sandwich(
+    noise: FloatArray, counts: FloatArray, sums: FloatArray, fitted: FloatArray
+) -> FloatArray:
+    """Sum e²(N c c' − S c' − c S') over labelsets, for many blocks: blocks × d × d."""
+    weighted = noise[:, None] * (0.5 * counts[:, None] * fitted - sums)
+    half = weighted.transpose(0, 2, 1) @ fitted
+    return np.asarray(half + half.transpose(0, 2, 1))
+
+
+def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[float, float]:
+    """Multivariate score statistic of the columns of one term.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics, with cross-products of the term's columns.
+    null : NullModel
+        The label's fit.
+    term : str
+        The term.
+
+    Returns
+    -------
+    statistic, df : float
+        The statistic and its degrees of freedom, the rank of the columns given the labels.
+    """
+    sums = dense(stats.sums[null.rows][:, stats.term_columns[term]])
+    products = stats.term_products[term][null.rows]
+    leaning = null.lean(sums, null.rows)
+    noise, counts = null.noise[null.rows], null.stats.counts[null.rows]
+    total = np.einsum("g,gij->ij", noise, products)
+    score = null.effective[null.rows] @ sums
+    if null.penalised:
+        variance = total + _sandwich(noise, counts, sums[None], null.fit_to(leaning)[None])[0]
+    else:
+        variance = total - leaning.T @ leaning
+    scale = np.einsum("g,gii->i", null.scale[null.rows], products)
+    statistic, rank = _scaled_forms(score[None], scale[None], variance[None])
+    return float(statistic[0]), float(rank[0])
+
+
+def _scaled_forms(
+    score: FloatArray, scale: FloatArray, variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluate quadratic forms after bringing columns to a scale."""
+    size = np.sqrt(np.where(scale > 0, scale, np.inf))
+    return quadratic_forms(score / size, variance / (size[:, :, None] * size[:, None, :]))
+
+
+def quadratic_forms(score: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Evaluate many quadratic forms ``s'V⁺s`` and the ranks of V.
+
+    Parameters
+    ----------
+    score : ndarray, shape (p, d)
+        Scores, scaled so that the variances are of order one.
+    variance : ndarray, shape (p, d, d)
+        Their variances, scaled likewise.
+
+    Returns
+    -------
+    statistic : ndarray, shape (p,)
+        The forms; NaN where the rank is zero.
+    rank : ndarray, shape (p,)
+        Eigenvalues above 1e-10.
+    """
+    values, vectors = np.linalg.eigh(variance)
+    along = np.einsum("jk,jki->ji", score, vectors)
+    real = values > COLLINEAR
+    parts = np.divide(along**2, values, out=np.zeros_like(along), where=real)
+    rank = real.sum(axis=1).astype(np.float64)
+    return np.where(rank > 0, parts.sum(axis=1), np.nan), rank

@@ -1,0 +1,349 @@
+r"""Logarithms of tail probabilities: the numerical work behind :mod:`isingmlc.inference.pvalues`.
+
+Tails of :math:`Q = \sum_i \lambda_i \chi^2` are inverted from the moment generating function,
+
+.. math::
+
+    P(Q > q) = \frac{1}{2 \pi i} \int \exp\{K(s) - s q\} \frac{ds}{s}, \quad
+    K(s) = -\frac{\nu}{2} \sum_i \log(1 - 2 \lambda_i s) ,
+
+:math:`\nu` the degrees of freedom of each chi-square. The contour crosses the real axis at the
+saddlepoint of the whole integrand, between the pole at 0 and the first branch point
+:math:`1 / (2 \max \lambda_i)`, and is a hyperbola around all branch points, along which the
+integrand falls from its peak steadily to zero. So nothing cancels, and the trapezoidal rule
+converges geometrically. Below the mean of Q the contour passes on the other side of the pole and
+gives :math:`P(Q < q)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erf, erfcx, gammainc, gammaincc, log_ndtr
+
+from isingmlc.base.arrays import FloatArray, IntArray, row_blocks
+
+# Below this the incomplete gamma function nears the smallest floating-point number.
+SMALLEST_GAMMA = 1e-290
+# Sums this many times larger (smaller) than their largest weight: the leading term is all there is.
+EXTREME_RATIO = 1e100
+# The hyperbola's asymptotes make this angle with the real axis. Above π/4 the integrand falls all
+# along them; above π/3 three factors of it together do not turn by more than a full circle.
+ANGLE = 0.35 * np.pi
+# Nodes of the trapezoidal rule are this far apart; it leaves a relative error of about 2e-13.
+NODE_STEP = 0.1
+# Terms smaller than this share of their sum change nothing.
+NEGLIGIBLE = 1e-16
+# Halvings of an interval whose ends differ at most by as many times as there are weights. The
+# saddlepoint only places the contour, so a few digits of it do.
+BISECTIONS = 14
+# Scores this near to the largest possible one, relative to it, differ from it by rounding alone.
+SCORE_ROUNDING = 1e-10
+# Entries of a column this small relative to its largest are zeros.
+ENTRY_ROUNDING = 1e-12
+# Newton and bisection steps toward a saddlepoint (a handful is usual), and when to stop.
+MAX_STEPS = 200
+STEP_TOLERANCE = 1e-9
+
+
+def chi2_log_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
+    """Give natural logarithms of upper tails of chi-square distributions.
+
+    Parameters
+    ----------
+    statistic : array_like
+        Where the tails begin; NaN gives NaN.
+    df : array_like
+        Degrees of freedom, not necessarily whole; NaN where not positive. Broadcast against
+        `statistic`.
+
+    Returns
+    -------
+    ndarray or float
+        The logarithms.
+
+    Examples
+    --------
+    >>> chi2_log_sf([2.0, 2e4], 2)
+    array([-1.e+00, -1.e+04])
+    """
+    starts, degrees = np.broadcast_arrays(
+        np.asarray(statistic, dtype=float), np.asarray(df, dtype=float)
+    )
+    log_sf = np.full(starts.shape, np.nan)
+    # A squared normal variable is the usual case, and its tail is much the fastest to compute.
+    normal, other = degrees == 1, (degrees > 0) & (degrees != 1)
+    log_sf[normal] = _log_erfc(np.sqrt(np.maximum(starts[normal], 0.0) / 2))
+    log_sf[other] = _log_gammaincc(np.maximum(starts[other], 0.0), degrees[other])
+    return log_sf[()]
+
+
+def chi2_sum_log_sf(statistic: FloatArray, weights: FloatArray, df: FloatArray) -> FloatArray:
+    """Give natural logarithms of upper tails of weighted sums of chi-square variables.
+
+    Parameters
+    ----------
+    statistic : ndarray, shape (p,)
+        Where the tails begin.
+    weights : ndarray, shape (K, p)
+        Weights, one column a sum, finite and not negative, in each column at least one positive.
+    df : ndarray, shape (p,)
+        Degrees of freedom that all chi-square variables of a sum have.
+
+    Returns
+    -------
+    ndarray, shape (p,)
+        The logarithms.
+
+    Examples
+    --------
+    >>> chi2_sum_log_sf(np.array([3e4]), np.array([[1.5], [1.5]]), np.array([1.0])).round(6)
+    array([-10000.])
+    """
+    largest = weights.max(axis=0)
+    with np.errstate(over="ignore"):
+        ratio = statistic / largest
+    log_sf = np.where(ratio > 1, -ratio / 2, 0.0)
+    inside = (ratio > 1 / EXTREME_RATIO) & (ratio < EXTREME_RATIO)
+    relative = weights[:, inside] / largest[inside]
+    log_sf[inside] = _contour_log_sf(ratio[inside], relative, df[inside])
+    return log_sf
+
+
+@dataclass(frozen=True)
+class BernoulliSum:
+    r"""Scores :math:`S_j = \sum_i w_i x_{ij} (y_i - p_i)` of independent binary outcomes.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (n, p)
+        The columns x.
+    probability : ndarray, shape (n,)
+        Probabilities that outcomes are 1, none of them 0 or 1.
+    weights : ndarray, shape (n,)
+        How many observations each row stands for.
+
+    Examples
+    --------
+    Four fair coins: all of them fall on the same side with probability 1/16.
+
+    >>> coins = BernoulliSum(np.ones((4, 1)), np.full(4, 0.5), np.ones(4))
+    >>> coins.variance()
+    array([1.])
+    >>> np.exp(coins.log_tail(np.array([2.0]), np.array([0]), 1.0))
+    array([0.0625])
+    """
+
+    columns: Any
+    probability: FloatArray
+    weights: FloatArray
+
+    def variance(self) -> FloatArray:
+        """Give the variances of all scores.
+
+        Returns
+        -------
+        ndarray, shape (p,)
+            The variances.
+        """
+        spread = self.weights * self.probability * (1 - self.probability)
+        variance = np.zeros(self.columns.shape[1])
+        for rows in row_blocks(len(self.columns), 16 * len(variance)):
+            variance += spread[rows] @ self.columns[rows].astype(float) ** 2
+        return variance
+
+    def log_tail(self, target: FloatArray, which: IntArray, sign: float) -> FloatArray:
+        """Give natural logarithms of the probabilities that scores are large.
+
+        Parameters
+        ----------
+        target : ndarray, shape (m,)
+            Positive values, at least a tenth of a standard deviation.
+        which : ndarray of int, shape (m,)
+            The columns meant.
+        sign : float
+            1 for the probability of scores of at least `target`, −1 for at most minus that.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            The logarithms; −inf beyond the largest possible score.
+        """
+        size, largest, log_tail = self._extreme(which, sign)
+        log_tail[target > largest * (1 + SCORE_ROUNDING)] = -np.inf
+        inside = np.flatnonzero(target < largest * (1 - SCORE_ROUNDING))
+        target, which = target[inside], which[inside]
+        tilt, curvature = self._saddlepoint(target, 1 / size[inside], which, sign)
+        root = np.sqrt(2 * (tilt * target - self._cumulant(tilt, which, sign)))
+        # Near the largest score the curvature may vanish; the bounds hold all the same.
+        with np.errstate(divide="ignore"):
+            correction = np.log(tilt * np.sqrt(curvature) / root) / root
+        approximation = log_ndtr(-root - correction)
+        log_tail[inside] = np.clip(approximation, log_tail[inside], -(root**2) / 2)
+        return log_tail
+
+    def _blocks(self, which: IntArray, sign: float) -> Iterable[tuple[slice, FloatArray]]:
+        """Chosen columns times `sign`, so few rows at a time that temporaries stay in the cache."""
+        for rows in row_blocks(len(self.columns), 128 * len(which)):
+            yield rows, sign * self.columns[rows][:, which]
+
+    def _extreme(self, which: IntArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Largest entries of columns, largest possible scores, and their log probabilities."""
+        size, largest, log_probability = np.zeros((3, len(which)))
+        for _, x in self._blocks(which, sign):
+            size = np.maximum(size, np.abs(x).max(axis=0))
+        for rows, x in self._blocks(which, sign):
+            weights, probability = self.weights[rows], self.probability[rows]
+            largest += weights @ np.maximum(x, 0.0) - (weights * probability) @ x
+            log_probability += (weights * np.log(probability)) @ (x > ENTRY_ROUNDING * size)
+            log_probability += (weights * np.log1p(-probability)) @ (x < -ENTRY_ROUNDING * size)
+        return size, largest, log_probability
+
+    def _logit(self) -> FloatArray:
+        return np.asarray(np.log(self.probability) - np.log1p(-self.probability))
+
+    def _cumulant(self, tilt: FloatArray, which: IntArray, sign: float) -> FloatArray:
+        """Cumulant generating functions at `tilt`."""
+        logit = self._logit()
+        value = np.full(len(which), -self.weights @ np.logaddexp(0.0, logit))
+        for rows, x in self._blocks(which, sign):
+            shift = tilt * x
+            tilted_logit = logit[rows, None] + shift
+            shift *= self.probability[rows, None]
+            softplus = np.maximum(tilted_logit, 0.0) + np.log1p(np.exp(-np.abs(tilted_logit)))
+            value += self.weights[rows] @ (softplus - shift)
+        return value
+
+    def _derivatives(
+        self, tilt: FloatArray, which: IntArray, sign: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """First two derivatives of the cumulant generating functions at `tilt`."""
+        logit = self._logit()
+        slope, curvature = np.zeros((2, len(which)))
+        for rows, x in self._blocks(which, sign):
+            tilted_logit = logit[rows, None] + tilt * x
+            odds = np.exp(-np.abs(tilted_logit))
+            likelier = 1 / (1 + odds)
+            tilted = np.where(tilted_logit > 0, likelier, 1 - likelier)
+            slope += self.weights[rows] @ (x * (tilted - self.probability[rows, None]))
+            curvature += self.weights[rows] @ (odds * (x * likelier) ** 2)
+        return slope, curvature
+
+    def _saddlepoint(
+        self, target: FloatArray, reach: FloatArray, which: IntArray, sign: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where slopes are `target`, and curvatures there, by Newton's method within brackets."""
+        tilt, low, high = np.zeros(len(which)), np.zeros(len(which)), np.full(len(which), np.inf)
+        curvature = np.zeros(len(which))
+        active = np.arange(len(which))
+        for _ in range(MAX_STEPS):
+            here = tilt[active]
+            slope, curvature[active] = self._derivatives(here, which[active], sign)
+            missing = target[active] - slope
+            low[active] = np.where(missing > 0, here, low[active])
+            high[active] = np.where(missing > 0, high[active], here)
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                newton = here + missing / curvature[active]
+            # As long as there is no upper end, the next place is at most four times as far.
+            limit = np.minimum(high[active], np.maximum(4 * here, reach[active]))
+            fallback = np.where(limit < high[active], limit, (low[active] + limit) / 2)
+            allowed = (newton >= low[active]) & (newton <= limit)
+            tilt[active] = np.where(allowed, newton, fallback)
+            active = active[np.abs(tilt[active] - here) > STEP_TOLERANCE * here]
+            if not len(active):
+                break
+        return tilt, curvature
+
+
+def _log_complement(probability: FloatArray) -> FloatArray:
+    """Give log(1 − probability), which is 0 and not −0 where the probability is 0."""
+    return np.asarray(np.log1p(0.0 - probability))
+
+
+def _log_erfc(x: FloatArray) -> FloatArray:
+    """Logarithm of the complementary error function, for x not below zero."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(x < 0.5, _log_complement(erf(x)), np.log(erfcx(x)) - x**2))
+
+
+def _log_gammaincc(statistic: FloatArray, df: FloatArray) -> FloatArray:
+    """Logarithm of the chi-square tail, by the incomplete gamma function as far as it goes."""
+    upper = gammaincc(df / 2, statistic / 2)
+    with np.errstate(divide="ignore"):
+        log_lower = _log_complement(gammainc(df / 2, statistic / 2))
+        log_sf = np.asarray(np.where(upper > 0.5, log_lower, np.log(upper)))
+    far = upper < SMALLEST_GAMMA
+    ones = np.ones((1, np.count_nonzero(far)))
+    log_sf[far] = chi2_sum_log_sf(statistic[far], ones, df[far])
+    return log_sf
+
+
+def _contour_log_sf(ratio: FloatArray, weights: FloatArray, df: FloatArray) -> FloatArray:
+    """Log tails by the trapezoidal rule on hyperbolas; the largest weight of each sum is 1."""
+    is_upper = ratio > df * weights.sum(axis=0)
+    distance, crossing = _crossing(ratio, weights, df, is_upper)
+    base = 1 - weights + weights * distance
+    tilted = weights / base
+    width = 1 / np.sqrt(2 * df * (tilted**2).sum(axis=0) + 1 / crossing**2)
+    log_peak = -df * np.log(base).sum(axis=0) / 2 - crossing * ratio - np.log(np.abs(crossing))
+    # Rows of zeros make the number of factors a multiple of three.
+    slopes = np.zeros((len(weights) + -len(weights) % 3, len(ratio)))
+    slopes[: len(weights)] = 2 * width * tilted
+    total = np.full(len(ratio), np.sin(ANGLE) / 2)
+    for node in count(1):
+        place = node * NODE_STEP + 1j * ANGLE
+        shift = np.cosh(place) - np.cos(ANGLE)
+        exponent = -df * _log_product(1 - slopes * shift) / 2 - ratio * width * shift
+        term = np.exp(exponent) * np.sinh(place) / (1 + width / crossing * shift)
+        total += term.imag
+        if (np.abs(term) <= NEGLIGIBLE * total).all():
+            break
+    log_tail = log_peak + np.log(total * width * NODE_STEP / np.pi)
+    return np.asarray(np.where(is_upper, log_tail, _log_complement(np.exp(log_tail))))
+
+
+def _crossing(
+    ratio: FloatArray, weights: FloatArray, df: FloatArray, is_upper: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Where contours cross the real axis: relative distance from the first branch point, and place.
+
+    The saddlepoint c has distance t = 1 − 2c and solves df Σ w / (1 − w + w t) + 2 / (t − 1) =
+    ratio. One weight of 1, or as many of them as there are weights, make this a quadratic equation
+    and its solutions bounds.
+    """
+
+    def solve_quadratic(total_df: FloatArray) -> FloatArray:
+        root = np.hypot(ratio - total_df + 2, np.sqrt(8 * total_df))
+        return np.where(
+            is_upper,
+            2 * total_df / (ratio + total_df + 2 + root),
+            (2 + total_df - ratio + root) / (2 * ratio),
+        )
+
+    # Above the mean t itself is bisected, below it t − 1, so that neither loses digits.
+    low, high = solve_quadratic(df), solve_quadratic(df * len(weights))
+    offset = np.where(is_upper, 0.0, 1.0)
+    for _ in range(BISECTIONS):
+        middle = np.sqrt(low * high)
+        mean = df * (weights / (1 - weights + weights * (middle + offset))).sum(axis=0)
+        too_near = mean + 2 / (middle + offset - 1) > ratio
+        low, high = np.where(too_near, middle, low), np.where(too_near, high, middle)
+    middle = np.sqrt(low * high)
+    return middle + offset, (1 - offset - middle) / 2
+
+
+def _log_product(factors: Any) -> Any:
+    """Add up the logarithms of `factors` down the columns, on the branch that begins at log 1 = 0.
+
+    Each factor has an argument between −0.65 π and 0, which tells that of a product of three.
+    """
+    products = factors[0::3] * factors[1::3] * factors[2::3]
+    argument = np.angle(products)
+    argument -= 2 * np.pi * (argument > 0)
+    log_modulus = np.log(products.real**2 + products.imag**2) / 2
+    return log_modulus.sum(axis=0) + 1j * argument.sum(axis=0)

@@ -1,0 +1,111 @@
+"""The lower bound of a score statistic in the paper's Theorem 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_number
+from isingmlc.base.arrays import dense
+
+if TYPE_CHECKING:
+    from isingmlc.results.ising import IsingResults
+
+
+@dataclass(frozen=True)
+class TheoremBound:
+    """Lower bound of a score statistic and the probability with which it holds.
+
+    Attributes
+    ----------
+    bound : float
+        The score statistic is at least this,
+    probability : float
+        with at least this probability (it may be negative: then the bound says nothing).
+    min_variance : float
+        v, the smallest conditional variance of the label over the rows.
+    min_eigenvalue : float
+        Λ_min, the smallest eigenvalue of Z'Z/n.
+    largest : float
+        L, the largest absolute value of the feature (at least 1).
+    constant : float
+        C = (Λ_min v / (2e³ L (K + L)^{3/2}))².
+    range : float
+        H = max(1, G), G a bound of the coefficient.
+    """
+
+    bound: float
+    probability: float
+    min_variance: float
+    min_eigenvalue: float
+    largest: float
+    constant: float
+    range: float
+
+
+def theorem_bound(
+    results: IsingResults, feature: str, label: str, a: float, coefficient_range: float | None
+) -> TheoremBound:
+    """Evaluate the bound; `IsingResults.theorem_bound` explains the arguments.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+    feature, label : str
+        The edge.
+    a : float
+        Coefficient of the feature.
+    coefficient_range : float or None
+        G; the absolute value of `a` where not given.
+
+    Returns
+    -------
+    TheoremBound
+        The bound and its constants.
+    """
+    for kind, name, names in (
+        ("feature", feature, results.feature_names),
+        ("label", label, results.label_names),
+    ):
+        if name not in names:
+            raise exc.DataError(
+                f"{kind} must be one of the model's, e.g. {exc.shorten(names)}, but is {name!r}."
+            )
+    a = check_number("a", a)
+    limit = abs(a) if coefficient_range is None else coefficient_range
+    if not limit >= abs(a):
+        raise exc.DataError(f"coefficient_range must be at least |a| = {abs(a):g}, but is {limit}.")
+    data = results.model.rows("theorem_bound")
+    at = results.label_names.index(label)
+    column = results.feature_names.index(feature)
+    assert data.features is not None
+    x = dense(data.features[:, [column]]).astype(np.float64).ravel()
+    labels = data.labels
+    others = np.delete(labels, at, axis=1)
+    first = [np.ones(len(x))] if results.settings.intercept else []
+    design = np.column_stack([*first, others, x])
+    weights = np.ones(len(x)) if data.weights is None else data.weights
+    gram = design.T @ (weights[:, None] * design) / weights.sum()
+    probability = results.fits[at].predict(labels)
+    # Odds of the null model times exp(a x); where the null model is certain so is the larger one.
+    raised = probability * np.exp(a * x) / (1 - probability + probability * np.exp(a * x))
+    variance = float((raised * (1 - raised)).min())
+    eigenvalue = float(max(np.linalg.eigvalsh(gram)[0], 0.0))
+    size, largest = design.shape[1], max(1.0, float(np.abs(x).max()))
+    constant = (eigenvalue * variance / (2 * np.e**3 * largest * (size + largest) ** 1.5)) ** 2
+    range_ = max(1.0, float(limit))
+    n = weights.sum()
+    exponent = constant * n * (size + largest**2) * a**2 / (2 * range_**2)
+    return TheoremBound(
+        bound=float(constant * n * a**2 / range_**4),
+        probability=float(1 - size * np.exp(-exponent)),
+        min_variance=variance,
+        min_eigenvalue=eigenvalue,
+        largest=largest,
+        constant=float(constant),
+        range=range_,
+    )

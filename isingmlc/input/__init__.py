@@ -1,0 +1,1 @@
+"""The door: what a user hands in, checked once."""

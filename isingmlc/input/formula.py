@@ -1,0 +1,294 @@
+"""Formulas: ``"a + b ~ x + C(g)"`` and a frame become labels, features and terms.
+
+Patsy reads them, the engine that statsmodels uses.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.input.rows import check_weights
+
+_HINT = (
+    "Write labels left of '~' and features right of it, e.g. 'a + b ~ x1 + x2', or 'a + b ~ 1' "
+    "where there are no features."
+)
+
+
+@dataclass(frozen=True)
+class FormulaData:
+    """What a formula takes from a frame.
+
+    Attributes
+    ----------
+    labels : DataFrame
+        One 0/1 column a term of the left side.
+    features : DataFrame or None
+        The columns that the right side makes, without a constant.
+    terms : dict of str to tuple of str
+        Terms of the right side and the columns that each of them made.
+    weights : ndarray of float or None
+        Frequency weights of these rows; None where every row counts once.
+    n_dropped : int
+        Rows left out because of missing values.
+    """
+
+    labels: pd.DataFrame
+    features: pd.DataFrame | None
+    terms: dict[str, tuple[str, ...]]
+    weights: FloatArray | None = None
+    n_dropped: int = 0
+
+
+def read_formula(
+    formula: str, data: pd.DataFrame, missing: str, environment: Any, freq_weights: Any = None
+) -> FormulaData:
+    """Evaluate a formula on a frame.
+
+    Parameters
+    ----------
+    formula : str
+        Labels on the left, features on the right, e.g. ``"a + b ~ x + C(g)"``.
+    data : DataFrame
+        Where the names are looked up.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values in columns that the formula uses.
+    environment : patsy.EvalEnvironment
+        Where functions that the formula calls are looked up.
+    freq_weights : str or array_like, optional
+        A column of `data`, or one weight a row of it; rows of weight 0 are left out.
+
+    Returns
+    -------
+    FormulaData
+        Labels, features, terms and weights.
+
+    Raises
+    ------
+    DataError
+        When the formula can not be read or evaluated.
+    """
+    if not isinstance(data, pd.DataFrame):
+        raise exc.DataError(
+            f"data must be a DataFrame with the columns of the formula, but is "
+            f"{type(data).__name__}. Make one with pandas.DataFrame(data)."
+        )
+    if len(data) == 0:
+        raise exc.DataError(exc.EMPTY.format(argument="data", what="row", shape=data.shape))
+    left, right, used = _parse(formula, data)
+    weights = _weights(freq_weights, data, missing)
+    # A row that stands for no observation is none.
+    counted = np.ones(len(data), dtype=np.bool_) if weights is None else weights != 0
+    kept = counted & _complete_rows(data, used, weights, counted, missing)
+    rows = _plain_columns(data if kept.all() else data[kept], used)
+    try:
+        labels = pd.concat([_label(term, rows, environment) for term in left], axis=1, join="inner")
+        # An intercept in the formula makes patsy code categories against their first level;
+        # the model has its own constant, so the column itself is not a feature.
+        design = _design(right, rows, environment)
+        features, terms = _name_features(design, [term for term in right if term.factors])
+        made = labels.index.intersection(features.index)
+        if missing == "raise" and len(made) < len(rows):
+            lacking = [
+                _plain_name(term)
+                for term in [*left, *right]
+                if len(_design([term], rows, environment)) < len(rows)
+            ]
+            raise _missing(f"formula {formula!r}", len(rows) - len(made), lacking)
+    except exc.DataError:
+        raise
+    except (patsy.PatsyError, TypeError, ValueError) as error:
+        raise exc.DataError(
+            f"formula {formula!r} can not be evaluated: {error}\nNames are looked up among the "
+            f"columns of data ({exc.shorten(data.columns, 10)}), then where the formula is used."
+        ) from error
+    kept[kept] = rows.index.isin(made)
+    n_rows, n_left = int(counted.sum()), len(made)
+    if n_left == 0:
+        raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=n_rows))
+    if n_left < n_rows:
+        message = exc.ROWS_DROPPED.format(n_dropped=n_rows - n_left, n_rows=n_rows)
+        exc.warn(message, exc.DataWarning)
+    return FormulaData(
+        labels.loc[made].set_axis(data.index[kept]),
+        features.loc[made].set_axis(data.index[kept]) if terms else None,
+        terms,
+        None if weights is None else weights[kept],
+        n_rows - n_left,
+    )
+
+
+def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list[Any]]:
+    """Give the terms of both sides and the columns that they mention."""
+    if not isinstance(formula, str):
+        raise exc.DataError(
+            f"formula must be text, but is of type {type(formula).__name__}. {_HINT}"
+        )
+    try:
+        description = patsy.ModelDesc.from_formula(formula)
+        left = [term for term in description.lhs_termlist if term.factors]
+        right = list(description.rhs_termlist)
+        factors = {factor for term in [*left, *right] for factor in term.factors}
+        mentioned = {name for factor in factors for name in _mentioned(factor)}
+    except (patsy.PatsyError, SyntaxError) as error:
+        raise exc.DataError(f"formula {formula!r} can not be read: {error}\n{_HINT}") from error
+    if not left:
+        raise exc.DataError(f"formula {formula!r} names no label. {_HINT}")
+    single = {term.factors[0] for term in left if len(term.factors) == 1}
+    crossed = [term.name() for term in left if len(term.factors) > 1 and single >= {*term.factors}]
+    if crossed:
+        raise exc.DataError(
+            f"formula {formula!r} makes labels of products, {exc.shorten(crossed)}. Write labels "
+            "with '+' between them; the model has their interactions anyway."
+        )
+    used = [name for name in data.columns if name in mentioned]
+    if len(set(used)) < len(used):
+        repeated = exc.shorten({name for name in used if used.count(name) > 1})
+        raise exc.DataError(exc.DUPLICATE_NAMES.format(argument="data", names=repeated))
+    plain = {_column_name(factor) for factor in factors}
+    dates = [name for name in used if name in plain and data[name].dtype.kind in "mM"]
+    if dates:
+        raise exc.DataError(
+            f"column(s) {exc.shorten(dates)} of data hold dates or times, which a formula can not "
+            "use as they are. Use a part of them, e.g. day.dt.year, or C(day) for categories."
+        )
+    return left, right, used
+
+
+def _mentioned(factor: Any) -> set[object]:
+    """Find the names in a factor, plain or in ``Q("…")``."""
+    nodes = list(ast.walk(ast.parse(factor.code, mode="eval")))
+    names: set[object] = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {quoted for node in nodes if (quoted := _quoted(node)) is not None}
+
+
+def _quoted(node: ast.AST) -> object:
+    """Give what ``Q("…")`` quotes, None for anything else."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Q"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    ):
+        return node.args[0].value
+    return None
+
+
+def _column_name(factor: Any) -> object:
+    """Name the column that a factor is, ``x`` or ``Q("my column")``; None for an expression."""
+    node = ast.parse(factor.code, mode="eval").body
+    return node.id if isinstance(node, ast.Name) else _quoted(node)
+
+
+def _plain_name(term: Any) -> str:
+    """Name a term as the user would: the column itself for ``Q("my column")``."""
+    column = _column_name(term.factors[0]) if len(term.factors) == 1 else None
+    return str(term.name() if column is None else column)
+
+
+def _weights(given: Any, data: pd.DataFrame, missing: str) -> FloatArray | None:
+    if isinstance(given, str):
+        if given not in data.columns:
+            raise exc.DataError(
+                f"freq_weights must name a column of data or be one number a row, but is "
+                f"{given!r}. data has {exc.shorten(data.columns, 10)}."
+            )
+        given = data[given]
+    return check_weights(given, "data", data, missing)
+
+
+def _complete_rows(
+    data: pd.DataFrame,
+    used: list[Any],
+    weights: FloatArray | None,
+    counted: BoolArray,
+    missing: str,
+) -> BoolArray:
+    """Mark the rows that lack nothing; raise where a row that counts does, unless to be dropped."""
+    absent = data[used].isna().to_numpy(np.bool_) & counted[:, None]
+    rows: BoolArray = absent.any(axis=1)
+    if missing == "raise" and rows.any():
+        lacking = [name for name, bad in zip(used, absent.any(axis=0), strict=True) if bad]
+        raise _missing("data", rows.sum(), lacking)
+    if weights is not None:
+        rows |= np.isnan(weights)
+    if not (counted & ~rows).any():
+        raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=counted.sum()))
+    return ~rows
+
+
+def _missing(argument: str, n_rows: int, columns: Sequence[object]) -> exc.DataError:
+    return exc.DataError(
+        exc.MISSING.format(argument=argument, n_rows=n_rows, columns=exc.shorten(columns))
+    )
+
+
+def _plain_columns(data: pd.DataFrame, used: list[Any]) -> pd.DataFrame:
+    """Give rows numbers and columns numpy's types: patsy knows those and categories."""
+    plain = data.reset_index(drop=True)
+    for name in used:
+        column = plain[name].infer_objects()
+        if not isinstance(column.dtype, pd.CategoricalDtype | pd.DatetimeTZDtype):
+            values = column.to_numpy()
+            plain[name] = pd.Series(values, dtype=values.dtype)
+    return plain
+
+
+def _design(terms: list[Any], rows: pd.DataFrame, environment: Any) -> pd.DataFrame:
+    """Make the columns of terms; rows for which one of them is missing are left out."""
+    return patsy.dmatrix(
+        patsy.ModelDesc([], terms), rows, environment, NA_action="drop", return_type="dataframe"
+    )
+
+
+def _label(term: Any, rows: pd.DataFrame, environment: Any) -> pd.Series:
+    """Evaluate one term of the left side to one 0/1 column."""
+    name = _plain_name(term)
+    columns = _design([term], rows, environment)
+    levels = columns.design_info.factor_infos[term.factors[0]].categories
+    if len(term.factors) == 1 and levels is not None:
+        if set(levels) <= {0, 1}:
+            # Patsy makes a column of each level, of booleans too.
+            return columns.loc[:, [level == 1 for level in levels]].sum(axis=1).rename(name)
+        raise exc.DataError(
+            f"label {name!r} in the formula has the categories {exc.shorten(levels)} where 0/1 is "
+            f"wanted. Compare it with one of them, e.g. I({term.name()} == {levels[-1]!r})."
+        )
+    if columns.shape[1] != 1:
+        raise exc.DataError(
+            f"label {name!r} in the formula makes {columns.shape[1]} columns where one is wanted. "
+            "Write it as a condition, e.g. I(x > 0)."
+        )
+    return columns.iloc[:, 0].rename(name)
+
+
+def _name_features(
+    design: pd.DataFrame, terms: list[Any]
+) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """Take the columns of terms and name them: as the term where it is a number, else by level."""
+    named: dict[str, tuple[str, ...]] = {}
+    taken: list[str] = []
+    for term in terms:
+        name, columns = _plain_name(term), design.columns[design.design_info.term_slices[term]]
+        if len(columns) == 0:
+            raise exc.DataError(
+                f"term {name!r} of the formula makes no column: it has a single category. "
+                "Take it out of the formula."
+            )
+        if name in named:
+            raise exc.DataError(exc.DUPLICATE_NAMES.format(argument="features", names=repr(name)))
+        is_number = len(columns) == 1 and not columns[0].endswith("]")
+        named[name] = (name,) if is_number else tuple(columns)
+        taken.extend(columns)
+    names = [name for columns in named.values() for name in columns]
+    return design[taken].set_axis(names, axis=1), named

@@ -1,0 +1,387 @@
+"""The door: what a user hands in becomes one checked, named, immutable :class:`ModelData`.
+
+Labels leave it as packed bits, eight to a byte, whatever they were before; features leave it as
+they came, a numeric array or a CSR matrix, without a copy where none is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_option
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, PackedBits, row_blocks, unpack
+from isingmlc.input.tables import (
+    as_array,
+    as_matrix,
+    as_table,
+    check_same_rows,
+    column_names,
+    is_numeric,
+    is_unnamed,
+)
+
+# Sums of squares of larger values could overflow.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """Rows that passed the door.
+
+    Attributes
+    ----------
+    packed_labels : ndarray of uint8, shape (n, ceil(K / 8))
+        The 0/1 labels as packed bits; `unpack` reverses it.
+    label_names : tuple of str
+        Names of the K labels.
+    features : ndarray, csr_array or None
+        The n×p features, untouched.
+    feature_names : tuple of str
+        Names of the p features.
+    weights : ndarray of float or None
+        Frequency weights; None where every row counts once.
+    terms : mapping of str to tuple of str
+        Formula terms and the feature columns each of them made.
+    n_dropped : int
+        Rows left out because of missing values.
+    index : Index or None
+        Row labels of the rows kept, where the labels came as pandas objects.
+    """
+
+    packed_labels: PackedBits
+    label_names: tuple[str, ...]
+    features: Features | None = None
+    feature_names: tuple[str, ...] = ()
+    weights: FloatArray | None = None
+    terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    n_dropped: int = 0
+    index: pd.Index | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows kept."""
+        return int(self.packed_labels.shape[0])
+
+    @property
+    def labels(self) -> BoolArray:
+        """The n×K labels, unpacked anew at each call."""
+        return unpack(self.packed_labels, len(self.label_names))
+
+
+def prepare(
+    labels: Any,
+    features: Any = None,
+    *,
+    freq_weights: Any = None,
+    missing: str = "raise",
+    label_names: Sequence[object] | None = None,
+    feature_names: Sequence[object] | None = None,
+    terms: Mapping[str, tuple[str, ...]] | None = None,
+    n_dropped: int = 0,
+    announce: bool = True,
+) -> ModelData:
+    """Check labels, features and weights and bring them into one shape.
+
+    Parameters
+    ----------
+    labels : array_like, DataFrame, list of Series or sparse, shape (n, K)
+        The 0/1 labels.
+    features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
+        The features.
+    freq_weights : array_like, shape (n,), optional
+        How many observations each row stands for; rows that stand for none are left out.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values, weights among them.
+    label_names, feature_names : sequence, optional
+        Names that override those of a frame, or ``y1…``, ``x1…``.
+    terms : mapping, optional
+        Formula terms and their columns.
+    n_dropped : int
+        Rows that were dropped before.
+    announce : bool
+        Whether to warn of rows dropped; whoever reads many batches does it once.
+
+    Returns
+    -------
+    ModelData
+        The checked rows.
+
+    Raises
+    ------
+    DataError
+        Where the data can not be used; the message says how to mend them.
+
+    Examples
+    --------
+    >>> data = prepare([[0, 1], [1, 1], [1, 0]], [[0.5], [1.5], [2.5]])
+    >>> data.label_names, data.feature_names, data.n_rows
+    (('y1', 'y2'), ('x1',), 3)
+    """
+    check_option("missing", missing, ("raise", "drop"))
+    label_table = as_table(labels, "labels")
+    names = column_names(label_table, "labels", label_names)
+    label_matrix = as_matrix(label_table, "labels", names)
+    feature_matrix: Features | None = None
+    columns: tuple[str, ...] = ()
+    if features is not None:
+        feature_table = as_table(features, "features")
+        check_same_rows("labels", label_table, "features", feature_table)
+        columns = column_names(feature_table, "features", feature_names)
+        taken = set(names)
+        shared = [name for name in columns if name in taken]
+        if shared:
+            verb = "is" if len(shared) == 1 else "are"
+            raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
+        feature_matrix = as_matrix(feature_table, "features", columns)
+    elif feature_names is not None and len(feature_names):
+        raise exc.DataError("feature_names names columns of features, but features is not given.")
+    weights = check_weights(freq_weights, "labels", label_table, missing)
+    index = label_table.index if isinstance(label_table, pd.DataFrame) else None
+    if weights is not None and not weights.all():
+        # A row that stands for no observation is none.
+        kept = weights != 0
+        index = None if index is None else index[kept]
+        label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
+
+    n_rows = label_matrix.shape[0]
+    absent = _rows_missing(label_matrix, "labels", names, missing)
+    if feature_matrix is not None:
+        absent |= _rows_missing(feature_matrix, "features", columns, missing)
+    if weights is not None:
+        absent |= np.isnan(weights)
+    n_missing = int(absent.sum())
+    if n_missing == n_rows:
+        raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
+    if n_missing:
+        if announce:
+            message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
+            exc.warn(message, exc.DataWarning)
+        kept = ~absent
+        index = None if index is None else index[kept]
+        label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
+    return ModelData(
+        packed_labels=_pack(label_matrix, names),
+        label_names=names,
+        features=feature_matrix,
+        feature_names=columns,
+        weights=weights,
+        terms=dict(terms) if terms else {name: (name,) for name in columns},
+        n_dropped=n_dropped + n_missing,
+        index=index,
+    )
+
+
+def check_weights(given: Any, argument: str, rows: Any, missing: str) -> FloatArray | None:
+    """Check frequency weights against the rows that they belong to.
+
+    Parameters
+    ----------
+    given : array_like or None, shape (n,)
+        What the user passed.
+    argument : str
+        What the rows are called, for the message.
+    rows : DataFrame, array or sparse
+        The rows.
+    missing : {"raise", "drop"}
+        Whether a weight may be missing.
+
+    Returns
+    -------
+    ndarray of float or None
+        The weights, NaN where one is missing.
+    """
+    if given is None:
+        return None
+    cells = given if isinstance(given, pd.Series) else as_array(given, "freq_weights")
+    if cells.ndim != 1:
+        raise _bad_weights(f"they have shape {cells.shape} where ({rows.shape[0]},) is wanted")
+    check_same_rows(argument, rows, "freq_weights", cells)
+    column = pd.Series(cells).infer_objects()
+    if not is_numeric(column):
+        raise _bad_weights(f"they are of type {column.dtype}")
+    weights: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
+    if not weights.any():
+        raise exc.NoRowsError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
+    for kind, bad in (
+        ("negative", weights < 0),
+        ("too large", weights > LARGEST),
+        ("missing (missing='drop' drops such rows)", np.isnan(weights) & (missing == "raise")),
+    ):
+        if bad.any():
+            where = f"{bad.sum()} row(s), first in row {bad.argmax()}"
+            raise _bad_weights(f"they are {kind} in {where}")
+    return weights
+
+
+def _bad_weights(problem: str) -> exc.DataError:
+    return exc.DataError(exc.BAD_WEIGHTS.format(problem=problem))
+
+
+def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
+    """Check labels that must match a fitted model's.
+
+    Parameters
+    ----------
+    labels : array_like, DataFrame or sparse, shape (n, K)
+        The 0/1 labels; a frame may have its columns in any order and others besides.
+    names : tuple of str
+        The model's label names.
+
+    Returns
+    -------
+    ndarray of bool, shape (n, K)
+        The labels in the model's order.
+    """
+    if isinstance(labels, pd.DataFrame) and not is_unnamed(labels.columns):
+        labels = labels.set_axis(labels.columns.map(str), axis=1)
+        lacking = [name for name in names if name not in labels.columns]
+        if lacking:
+            raise exc.DataError(
+                f"labels lacks the column(s) {exc.shorten(lacking)} that the model was fitted on."
+            )
+        labels = labels[list(names)]
+    data = prepare(labels)
+    if len(data.label_names) != len(names):
+        raise exc.DataError(
+            f"labels must have the {len(names)} columns that the model was fitted on, but has "
+            f"{len(data.label_names)}."
+        )
+    return data.labels
+
+
+def prepare_features(
+    features: Any, names: tuple[str, ...], wanted: Sequence[str]
+) -> tuple[Features, pd.Index | None]:
+    """Check features that must match those that something was made from.
+
+    Parameters
+    ----------
+    features : array_like, DataFrame or sparse
+        A frame with the wanted columns among its own, or all features in their order.
+    names : tuple of str
+        Names of all features.
+    wanted : sequence of str
+        Names of the columns that are needed.
+
+    Returns
+    -------
+    features : ndarray or csr_array, shape (n, len(wanted))
+        The wanted columns.
+    index : Index or None
+        Row labels, where the features came as a frame.
+
+    Raises
+    ------
+    DataError
+        Where columns are absent, or values missing or no numbers.
+    """
+    table = as_table(features, "features")
+    if isinstance(table, pd.DataFrame) and not is_unnamed(table.columns):
+        table = table.set_axis(table.columns.map(str), axis=1)
+        lacking = [name for name in wanted if name not in table.columns]
+        if lacking:
+            raise exc.DataError(
+                f"features lacks the column(s) {exc.shorten(lacking)} that are needed. Pass a "
+                "frame with the names that the choice was made on."
+            )
+        table = table[list(wanted)]
+        column_names(table, "features", None)
+    elif table.shape[1] != len(names):
+        raise exc.DataError(
+            f"features must have all {len(names)} columns of the data that the choice was made on, "
+            f"but its shape is {table.shape}. Pass a DataFrame to have columns taken by name."
+        )
+    else:
+        place = {name: at for at, name in enumerate(names)}
+        places = [place[name] for name in wanted]
+        is_frame = isinstance(table, pd.DataFrame)
+        table = table.iloc[:, places] if is_frame else table[:, places]
+    matrix = as_matrix(table, "features", tuple(wanted))
+    _rows_missing(matrix, "features", tuple(wanted), "raise")
+    return matrix, table.index if isinstance(table, pd.DataFrame) else None
+
+
+def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:
+    return (None if part is None else part[rows] for part in parts)
+
+
+def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: str) -> BoolArray:
+    """Mark rows with NaN; raise for infinities, and for NaN unless they are to be dropped."""
+    n_rows = matrix.shape[0]
+    absent = np.zeros(n_rows, dtype=np.bool_)
+    if matrix.dtype.kind != "f":
+        return absent
+    stored = matrix.data if sparse.issparse(matrix) else matrix
+    if stored.size == 0 or _all_moderate(stored):
+        return absent
+    for test, template in ((_is_too_large, exc.INFINITE), (np.isnan, exc.MISSING)):
+        rows = np.zeros(n_rows, dtype=np.bool_)
+        columns = np.zeros(matrix.shape[1], dtype=np.bool_)
+        for block in row_blocks(n_rows, matrix.shape[1]):
+            if sparse.issparse(matrix):
+                part = matrix[block].tocoo()
+                hit = test(part.data)
+                rows[block.start + part.coords[0][hit]] = True
+                columns[part.coords[1][hit]] = True
+            else:
+                hits = test(matrix[block])
+                rows[block] = hits.any(axis=1)
+                columns |= hits.any(axis=0)
+        if rows.any() and (test is _is_too_large or missing == "raise"):
+            listed = exc.shorten(name for name, bad in zip(names, columns, strict=True) if bad)
+            raise exc.DataError(
+                template.format(
+                    argument=argument, n_rows=int(rows.sum()), columns=listed, largest=LARGEST
+                )
+            )
+        absent |= rows
+    return absent
+
+
+def _all_moderate(values: Any) -> bool:
+    """Tell in one pass whether all values are numbers of moderate size; False if unsure."""
+    if values.flags.c_contiguous or values.flags.f_contiguous:
+        flat = values.ravel(order="K")
+        with np.errstate(over="ignore", invalid="ignore"):
+            # NaN where any value is NaN, and at least the square of the largest.
+            return bool(np.dot(flat, flat) <= LARGEST**2)
+    return max(-float(values.min()), float(values.max())) <= LARGEST
+
+
+def _is_too_large(values: Any) -> Any:
+    return np.abs(values) > np.float64(LARGEST)
+
+
+def _pack(matrix: Any, names: tuple[str, ...]) -> PackedBits:
+    """Check that labels are 0/1 and pack them, a block of rows at a time."""
+    n_rows, n_labels = matrix.shape
+    packed = np.empty((n_rows, (n_labels + 7) // 8), dtype=np.uint8)
+    for block in row_blocks(n_rows, 8 * n_labels):
+        part = matrix[block]
+        dense = part.toarray() if sparse.issparse(part) else part
+        ones = dense.astype(np.bool_)
+        if dense.dtype.kind != "b" and not np.array_equal(ones, dense):
+            _raise_not_binary(matrix, names)
+        packed[block] = np.packbits(ones, axis=1)
+    return packed
+
+
+def _raise_not_binary(matrix: Any, names: tuple[str, ...]) -> None:
+    for at, name in enumerate(names):
+        column = matrix[:, [at]]
+        values = np.unique(column.toarray() if sparse.issparse(column) else column)
+        if np.isin(values, (0, 1)).all():
+            continue
+        given = ", ".join(f"{value:g}" for value in values[:5]) + (", …" if len(values) > 5 else "")
+        if len(values) > 2:
+            raise exc.DataError(exc.NOT_A_LABEL.format(column=name, values=given))
+        # Above this the values count as 1: 0 for −1/1, 1 for 1/2.
+        threshold = max(0, values[0])
+        raise exc.DataError(exc.NOT_BINARY.format(column=name, values=given, threshold=threshold))

@@ -1,0 +1,416 @@
+r"""Contingency tables of features and labels, for many features and all labels at once.
+
+A feature's *categories* are its distinct values, in order. The tables of several features stand
+one below the other, a row a category. They are counted by one product of matrices: an indicator
+of categories, rows × categories, times an indicator of labels. A 0/1 feature is its own indicator,
+and what no row of a sparse feature stores, its zeros, is counted by subtraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from scipy.special import rel_entr
+
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, dense, row_blocks
+
+# Tables are counted for so many features at a time that they have about this many cells.
+_TABLE_CELLS = 2**20
+# Columns of whole numbers that span less than this are their own codes and need no sorting.
+_CODED_SPAN = 256
+# A count below this fraction of what it was subtracted from is none.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What features are tabulated against: K labels, or one class variable of L values.
+
+    Attributes
+    ----------
+    membership : ndarray, shape (n, K + 1), or csr_array, shape (n, L)
+        The labels and a column of ones, or the indicator of the class; times the weights.
+    column_sums : ndarray, shape (K + 1,) or (L,)
+        Sums of its columns.
+    exclusive : bool
+        Whether the columns are the values of one class variable.
+    """
+
+    membership: Any
+    column_sums: FloatArray
+    exclusive: bool
+
+    @property
+    def totals(self) -> FloatArray:
+        """Weighted number of rows with each label or class."""
+        return self.column_sums if self.exclusive else self.column_sums[:-1]
+
+    @property
+    def n(self) -> float:
+        """Weighted number of rows."""
+        return float(self.column_sums.sum() if self.exclusive else self.column_sums[-1])
+
+    @classmethod
+    def of_labels(cls, labels: BoolArray, weights: FloatArray | None) -> Classes:
+        """Prepare labels, shape (n, K)."""
+        membership = np.ones((len(labels), labels.shape[1] + 1))
+        membership[:, :-1] = labels
+        if weights is not None:
+            membership *= weights[:, None]
+        return cls(membership, membership.sum(axis=0), exclusive=False)
+
+    @classmethod
+    def of_codes(cls, codes: IntArray, weights: FloatArray | None) -> Classes:
+        """Prepare one class variable, coded 0, 1, …, L − 1."""
+        counts = np.ones(len(codes)) if weights is None else weights
+        totals = np.bincount(codes, counts).astype(np.float64)
+        membership = sparse.csr_array(
+            (counts, codes, np.arange(len(codes) + 1)), shape=(len(codes), len(totals))
+        )
+        return cls(membership, totals, exclusive=True)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Contingency tables of several features, one below the other.
+
+    Attributes
+    ----------
+    counts : ndarray or csr_array, shape (categories, K or L)
+        Weighted rows of each category that have the label or class.
+    rows : ndarray, shape (categories,)
+        Weighted rows of each category; there may be empty ones.
+    starts : ndarray of int, shape (features + 1,)
+        Where the categories of each feature begin.
+    """
+
+    counts: Any
+    rows: FloatArray
+    starts: IntArray
+
+    @property
+    def n_categories(self) -> IntArray:
+        """Number of categories of each feature that occur."""
+        return np.add.reduceat((self.rows > 0).astype(np.intp), self.starts[:-1])
+
+    def take(self, features: BoolArray) -> Tables:
+        """Give the tables of some features."""
+        if features.all():
+            return self
+        sizes = np.diff(self.starts)
+        kept = np.flatnonzero(np.repeat(features, sizes))
+        return Tables(self.counts[kept], self.rows[kept], running_totals(sizes[features]))
+
+    def merge(self, first: IntArray) -> Tables:
+        """Merge neighbouring categories; `first` says where the merged ones begin."""
+        n_categories = len(self.rows)
+        pool = sparse.csr_array(
+            (np.ones(n_categories), np.arange(n_categories), np.append(first, n_categories)),
+            shape=(len(first), n_categories),
+        )
+        return Tables(pool @ self.counts, pool @ self.rows, np.searchsorted(first, self.starts))
+
+
+Measure: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def chi2_cells(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """Give what cells add to Pearson's chi-square."""
+    squares = np.square(observed - expected)
+    return np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+
+
+def ig_cells(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """Give what cells add to n times the mutual information, in nats."""
+    cells: FloatArray = rel_entr(observed, expected)
+    return cells
+
+
+MEASURES: dict[str, Measure] = {"chi2": chi2_cells, "ig": ig_cells}
+
+
+def label_cells(
+    ones: FloatArray, rows: FloatArray, totals: FloatArray, n: float, measure: Measure
+) -> FloatArray:
+    """Give what the two cells of a category, label present and absent, add to a measure.
+
+    Parameters
+    ----------
+    ones, rows : ndarray
+        Rows of the category with the label, and all its rows.
+    totals : ndarray
+        Rows with the label.
+    n : float
+        All rows.
+    measure : callable
+        One of `MEASURES`.
+
+    Returns
+    -------
+    ndarray
+        The sum of the two cells.
+    """
+    present = measure(ones, rows * totals / n)
+    return present + measure(subtract_counts(rows, ones), rows * (n - totals) / n)
+
+
+def subtract_counts(whole: FloatArray, part: FloatArray) -> FloatArray:
+    """Subtract counts; what is left by rounding, where weights are fractions, is zero."""
+    left = whole - part
+    left[left <= _ROUNDING * whole] = 0.0
+    return left
+
+
+def score_tables(tables: Tables, classes: Classes, criterion: str) -> FloatArray:
+    """Compute chi-squares or mutual informations of tables.
+
+    Parameters
+    ----------
+    tables : Tables
+        The tables of p features.
+    classes : Classes
+        What they were counted against.
+    criterion : {"chi2", "ig"}
+        Pearson's chi-square, or mutual information in nats.
+
+    Returns
+    -------
+    ndarray, shape (p, K) or (p, 1)
+        One value a feature and label, or a feature and the class.
+
+    Examples
+    --------
+    >>> labels = np.array([[0], [1], [1], [1]], dtype=bool)
+    >>> classes = Classes.of_labels(labels, None)
+    >>> features = np.array([[0.0], [0.0], [1.0], [1.0]])
+    >>> tables = tabulate(features, cut_into_pieces(features, classes)[0], classes)
+    >>> score_tables(tables, classes, "chi2").round(3)
+    array([[1.333]])
+    """
+    measure, n = MEASURES[criterion], classes.n
+    n_categories, n_columns = tables.counts.shape
+    by_category = np.empty((n_categories, 1 if classes.exclusive else n_columns))
+    for block in row_blocks(n_categories, 8 * n_columns):
+        observed, rows = dense(tables.counts[block]), tables.rows[block, None]
+        if classes.exclusive:
+            cells = measure(observed, rows * classes.totals / n)
+            by_category[block] = cells.sum(axis=1, keepdims=True)
+        else:
+            by_category[block] = label_cells(observed, rows, classes.totals, n, measure)
+    sums = np.add.reduceat(by_category, tables.starts[:-1], axis=0)
+    # Exactly, also where weights are fractions and sums are rounded.
+    sums[tables.n_categories == 1] = 0.0
+    return finish_scores(sums, n, criterion)
+
+
+def finish_scores(sums: FloatArray, n: float, criterion: str) -> FloatArray:
+    """Make scores of sums over cells; rounding may leave those of nothing below zero."""
+    scores = np.maximum(sums, 0.0)
+    return scores / n if criterion == "ig" else scores
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Features that are tabulated together.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        Positions of the features.
+    binary : bool
+        Whether they hold nothing but 0 and 1.
+    """
+
+    columns: IntArray
+    binary: bool
+
+
+def cut_into_pieces(features: Features, classes: Classes) -> list[Piece]:
+    """Divide features into pieces whose tables are neither too large nor too many.
+
+    Parameters
+    ----------
+    features : ndarray or csc_array, shape (n, p)
+        The features.
+    classes : Classes
+        What they will be tabulated against.
+
+    Returns
+    -------
+    list of Piece
+        Every feature in one of them.
+    """
+    binary = _find_binary(features)
+    if sparse.issparse(features):
+        most = np.diff(features.indptr) + 1
+    else:
+        most = np.full(len(binary), features.shape[0])
+    n_columns = len(classes.column_sums)
+    # Binary features have two categories each, others at most one a row; a row has one class.
+    others = most + n_columns if classes.exclusive else most * n_columns
+    cells = np.where(binary, most + 2 * n_columns, others)
+    pieces = []
+    for kind in (True, False):
+        columns = np.flatnonzero(binary == kind)
+        before = np.cumsum(cells[columns]) - cells[columns]
+        cuts = np.flatnonzero(np.diff(before // _TABLE_CELLS)) + 1
+        pieces += [Piece(part, kind) for part in np.split(columns, cuts) if len(part)]
+    return pieces
+
+
+def tabulate(features: Features, piece: Piece, classes: Classes) -> Tables:
+    """Count the contingency tables of some features.
+
+    Parameters
+    ----------
+    features : ndarray or csc_array, shape (n, p)
+        The features; a sparse matrix without stored zeros.
+    piece : Piece
+        Which of them.
+    classes : Classes
+        What to count.
+
+    Returns
+    -------
+    Tables
+        Their tables, in the order of the piece.
+
+    Examples
+    --------
+    >>> features = np.array([[0.5], [0.5], [2.0]])
+    >>> classes = Classes.of_labels(np.array([[0, 1], [1, 1], [1, 0]], dtype=bool), None)
+    >>> tables = tabulate(features, cut_into_pieces(features, classes)[0], classes)
+    >>> tables.counts, tables.rows, tables.starts
+    (array([[1., 2.],
+           [1., 0.]]), array([2., 1.]), array([0, 2]))
+    """
+    part = _take_columns(features, piece.columns)
+    if piece.binary:
+        return _tabulate_binary(part, classes)
+    if sparse.issparse(part):
+        return _tabulate_sparse(part, classes)
+    indicator, starts = _code(np.asarray(part, dtype=np.float64))
+    return _as_tables(indicator @ classes.membership, starts, classes)
+
+
+def as_columns(features: Features) -> Features:
+    """Give features in a shape whose columns are at hand: sparse ones as CSC, zeros not stored."""
+    if not sparse.issparse(features):
+        return features
+    columns = features.tocsc()
+    columns.eliminate_zeros()
+    return columns
+
+
+def _find_binary(features: Features) -> BoolArray:
+    """Mark the columns that hold nothing but 0 and 1."""
+    n_rows, n_features = features.shape
+    binary = np.ones(n_features, dtype=np.bool_)
+    if sparse.issparse(features):
+        odd = running_totals(features.data != 1)
+        np.equal(odd[features.indptr[1:]], odd[features.indptr[:-1]], out=binary)
+        return binary
+    for block in row_blocks(n_rows, 8 * n_features):
+        part = features[block]
+        binary &= (part.astype(np.bool_) == part).all(axis=0)
+        if not binary.any():
+            break
+    return binary
+
+
+def _take_columns(features: Features, columns: IntArray) -> Features:
+    """Take columns, without a copy where they are neighbours."""
+    if columns[-1] - columns[0] + 1 == len(columns):
+        return features[:, columns[0] : columns[-1] + 1]
+    return features[:, columns]
+
+
+def running_totals(values: Any) -> Any:
+    """Give 0 and the sums of the first value, the first two, and so on."""
+    return np.concatenate([[0], np.cumsum(values)])
+
+
+def _as_tables(counts: Any, starts: IntArray, classes: Classes) -> Tables:
+    """Tell the counts of labels from those of rows."""
+    if classes.exclusive:
+        counts = counts.tocsr() if sparse.issparse(counts) else counts
+        return Tables(counts, counts.sum(axis=1), starts)
+    return Tables(counts[:, :-1], counts[:, -1], starts)
+
+
+def _tabulate_binary(part: Features, classes: Classes) -> Tables:
+    """Tables of 0/1 features: one product, the zeros by subtraction."""
+    part = part.astype(np.float64, copy=False)
+    if sparse.issparse(part):
+        ones = dense(part.T @ classes.membership)
+    else:
+        ones = (classes.membership.T @ part).T
+    both = np.empty((part.shape[1], 2, ones.shape[1]))
+    both[:, 1] = ones
+    both[:, 0] = subtract_counts(classes.column_sums, ones)
+    starts = 2 * np.arange(part.shape[1] + 1)
+    return _as_tables(both.reshape(-1, ones.shape[1]), starts, classes)
+
+
+def _code(columns: FloatArray) -> tuple[Any, IntArray]:
+    """Give the indicator of the categories, categories × rows, and where features begin."""
+    n_rows, n_columns = columns.shape
+    low = columns.min(axis=0)
+    span = columns.max(axis=0) - low
+    stored = np.ones(columns.size)
+    if (span < _CODED_SPAN).all():
+        codes = (columns - low).astype(np.intp)
+        if (codes == columns - low).all():
+            starts = running_totals(span.astype(np.intp) + 1)
+            codes += starts[:-1]
+            pointers = n_columns * np.arange(n_rows + 1)
+            shape = (starts[-1], n_rows)
+            return sparse.csc_array((stored, codes.ravel(), pointers), shape=shape), starts
+    by_feature = np.ascontiguousarray(columns.T)
+    order = np.argsort(by_feature, axis=1)
+    values = np.take_along_axis(by_feature, order, axis=1)
+    new = np.ones(values.shape, dtype=np.bool_)
+    np.not_equal(values[:, 1:], values[:, :-1], out=new[:, 1:])
+    first = np.flatnonzero(new)
+    indicator = sparse.csr_array(
+        (stored, order.ravel(), np.append(first, columns.size)), shape=(len(first), n_rows)
+    )
+    return indicator, np.searchsorted(first, n_rows * np.arange(n_columns + 1))
+
+
+def _tabulate_sparse(part: Any, classes: Classes) -> Tables:
+    """Tables of sparse features: stored values are sorted, zeros counted by subtraction."""
+    n_rows, n_columns = part.shape
+    stored = np.diff(part.indptr)
+    thin = np.flatnonzero(stored < n_rows)
+    # An entry without weight stands for the zeros of each feature that has any.
+    values = np.concatenate([part.data, np.zeros(len(thin))])
+    feature = np.concatenate([np.repeat(np.arange(n_columns), stored), thin])
+    order = np.lexsort((values, feature))
+    rows = np.concatenate([part.indices, np.zeros(len(thin), dtype=part.indices.dtype)])[order]
+    values, feature, is_stored = values[order], feature[order], order < part.nnz
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (np.diff(values) != 0) | (np.diff(feature) != 0)
+    first = np.flatnonzero(new)
+    starts = np.searchsorted(feature[first], np.arange(n_columns + 1))
+    indicator = sparse.csr_array(
+        (is_stored.astype(np.float64), rows, np.append(first, len(order))),
+        shape=(len(first), n_rows),
+    )
+    counts = indicator @ classes.membership
+    pool = sparse.csr_array(
+        (np.ones(len(first)), np.arange(len(first)), starts), shape=(n_columns, len(first))
+    )
+    zeros = np.cumsum(new)[~is_stored] - 1
+    place = sparse.csr_array((np.ones(len(thin)), (zeros, thin)), shape=(len(first), n_columns))
+    lacking = subtract_counts(classes.column_sums, dense(pool @ counts))
+    if classes.exclusive:
+        counts = sparse.csr_array(counts + place @ sparse.csr_array(lacking))
+        counts.eliminate_zeros()
+    else:
+        counts = counts + place @ lacking
+    return _as_tables(counts, starts, classes)

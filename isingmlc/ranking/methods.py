@@ -1,0 +1,565 @@
+"""The methods of ranking, by name, and `rank_features`, which runs one of them.
+
+A method is one function: it takes a fit (or a model, if it needs no fit) and its options by
+keyword, and gives a `FeatureRanking`. Put it into `RANKING_METHODS`, and every place that ranks
+features knows it and its options.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_number, check_option, check_size
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.fitting.nodewise import METHODS as NULLS
+from isingmlc.model import IsingModel
+from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
+from isingmlc.results.ranking import FeatureRanking, FeatureScores
+
+if TYPE_CHECKING:
+    from isingmlc.ranking.l1 import L1Fits
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+
+
+@dataclass(frozen=True)
+class RankingMethod:
+    """A method of ranking.
+
+    Attributes
+    ----------
+    rank : callable
+        Takes an `IsingResults` (or an `IsingModel`, if `needs_fit` is False) and options by
+        keyword; gives a `FeatureRanking`.
+    defaults : mapping
+        The options that the method takes, and their defaults.
+    needs_fit : bool
+        Whether the method looks at the fitted label models.
+    """
+
+    rank: Callable[..., FeatureRanking]
+    defaults: Mapping[str, object]
+    needs_fit: bool
+
+    def run(self, source: IsingResults | IsingModel, options: Mapping[str, Any]) -> FeatureRanking:
+        """Rank features, and warn where nothing sets one above another.
+
+        Parameters
+        ----------
+        source : IsingResults or IsingModel
+            What the method takes.
+        options : mapping
+            Its options.
+
+        Returns
+        -------
+        FeatureRanking
+            The ranking.
+        """
+        ranking = self.rank(source, **options)
+        if not ranking.scores.importance.any():
+            determined = (ranking.scores.label_reason == "determined-label").any()
+            hint = "; null='ridge' tests labels that others determine" if determined else ""
+            message = exc.NOTHING_RANKED.format(method=ranking.method, hint=hint)
+            exc.warn(message, exc.DataWarning)
+        return ranking
+
+    @classmethod
+    def of(cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True) -> RankingMethod:
+        """Describe a function whose options are its arguments by keyword."""
+        return cls(rank, keyword_defaults(rank), needs_fit)
+
+
+def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
+    """Give the arguments that a function takes by keyword only, with their defaults.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    dict
+        Names and defaults.
+
+    Examples
+    --------
+    >>> keyword_defaults(rank_by_l1)
+    {'lam_ratio': 0.0001, 'min_count': 2, 'n_jobs': 1}
+    """
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+
+
+# Methods that the null model and the score tests carry
+
+
+def rank_by_score(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+    """Sum the score statistics of each feature over the labels (the paper's Algorithm 1)."""
+    edges = results.score_test(min_count=min_count)
+    contributions = edges.arrays.statistic
+    return _from_edges("score", results, edges, contributions, tests=edges, min_count=min_count)
+
+
+def rank_by_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+    """Add the statistics of the products of features and labels (Algorithm 2)."""
+    edges = results.score_test(interactions="individual", min_count=min_count)
+    assert edges.products is not None
+    products = np.nan_to_num(edges.products.statistic)
+    # An edge whose feature is collinear may still have products that can be tested.
+    untested = np.isnan(edges.arrays.statistic) & np.isnan(edges.products.statistic).all(axis=2)
+    contributions = np.nan_to_num(edges.arrays.statistic) + products.sum(axis=2)
+    first, second = np.triu_indices(len(edges.labels), 1)
+    return _from_edges(
+        "interaction",
+        results,
+        edges,
+        np.where(untested, np.nan, contributions),
+        pairs=products[:, first, second] + products[:, second, first],
+        min_count=min_count,
+    )
+
+
+def rank_by_joint_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+    """Sum the joint statistics of each feature with all its products."""
+    edges = results.score_test(interactions="joint", min_count=min_count)
+    return _from_edges(
+        "interaction-joint", results, edges, edges.arrays.statistic, min_count=min_count
+    )
+
+
+def _from_edges(
+    method: str,
+    results: IsingResults,
+    edges: EdgeTests,
+    contributions: FloatArray,
+    *,
+    pairs: FloatArray | None = None,
+    tests: EdgeTests | None = None,
+    **settings: object,
+) -> FeatureRanking:
+    """Make a ranking from tests of edges."""
+    null: dict[str, object] = {"null": results.method}
+    if results.method == "ridge":
+        null["alpha"] = results.settings.alpha
+    feature_reason, label_reason = _reasons(edges.arrays.reason, contributions)
+    return FeatureRanking(
+        method,
+        edges.features,
+        edges.labels,
+        FeatureScores(
+            np.nansum(contributions, axis=1),
+            contributions,
+            feature_reason,
+            label_reason,
+            pairs=pairs,
+            notes=(f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
+            tests=tests,
+        ),
+        {**null, **settings},
+    )
+
+
+def _reasons(reason: StrArray, contributions: FloatArray) -> tuple[StrArray, StrArray]:
+    """Say of each feature and of each label why it adds nothing, from the reasons of edges."""
+    used = ~np.isnan(contributions)
+    about_labels = ("constant-label", "determined-label", "too-rare")
+    label_reason = np.where(np.isin(reason[0], about_labels), reason[0], "ok").astype(object)
+    tested = np.flatnonzero(label_reason == "ok")
+    feature_reason = np.full(len(reason), "no-testable-label", dtype=object)
+    if len(tested):
+        feature_reason[:] = reason[:, tested[0]]
+    feature_reason[used.any(axis=1)] = "ok"
+    return feature_reason, label_reason
+
+
+# l1-penalised regressions on all features at once
+
+
+def rank_by_l1(
+    model: IsingModel, *, lam_ratio: float = 1e-4, min_count: int = 2, n_jobs: int = 1
+) -> FeatureRanking:
+    """Sum the absolute coefficients of l1-penalised label models with all features."""
+    fits = _fit_l1(model, "l1", lam_ratio, None, min_count, n_jobs)
+    contributions = np.abs(fits.coefficients)
+    scores = FeatureScores(
+        np.nansum(contributions, axis=1),
+        contributions,
+        _without_labels(fits.feature_reason, fits.label_reason),
+        fits.label_reason,
+        notes=fits.notes,
+    )
+    settings = {"lam_ratio": lam_ratio, "min_count": min_count}
+    return FeatureRanking("l1", model.feature_names, model.label_names, scores, settings, fits)
+
+
+def rank_by_score_and_l1(
+    results: IsingResults,
+    *,
+    keep: int | float = 0.2,
+    keep_pvalue: float | None = None,
+    lam_ratio: float = 1e-4,
+    min_count: int = 2,
+    n_jobs: int = 1,
+) -> FeatureRanking:
+    """Rank by l1 the features that the score keeps; the others follow in the score's order."""
+    screening = rank_by_score(results, min_count=min_count)
+    kept = _kept(screening, keep, keep_pvalue)
+    contributions = np.full(screening.scores.contributions.shape, np.nan)
+    usable = screening.scores.feature_reason == "ok"
+    # The share of features behind it in the score's order is below 1, 1 plus coefficients is not.
+    n_features = len(usable)
+    importance = np.empty(n_features)
+    best_first = np.argsort(-screening.scores.importance, kind="stable")
+    importance[best_first] = np.arange(n_features - 1, -1, -1) / n_features
+    importance[~usable] = 0.0
+    reason = np.where(usable, "screened-out", screening.scores.feature_reason).astype(object)
+    label_reason, fits = screening.scores.label_reason, None
+    if len(kept):
+        fits = _fit_l1(results.model, "score+l1", lam_ratio, kept, min_count, n_jobs)
+        contributions[kept] = np.abs(fits.coefficients)
+        importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
+        label_reason = fits.label_reason
+        reason[kept] = _without_labels(fits.feature_reason, label_reason)
+    note = (
+        f"Score tests kept {len(kept)} of {n_features} features, which l1-penalised models ranked; "
+        "the others follow in the order of their scores. The importance of a kept feature is 1 "
+        "plus the sum of its absolute coefficients, that of another the share of features that it "
+        "precedes."
+    )
+    settings = {"keep": keep} if keep_pvalue is None else {"keep_pvalue": keep_pvalue}
+    return FeatureRanking(
+        "score+l1",
+        screening.features,
+        screening.labels,
+        FeatureScores(
+            importance,
+            contributions,
+            reason,
+            label_reason,
+            notes=(*screening.scores.notes, *(fits.notes if fits else ()), note),
+        ),
+        {**screening.settings, **settings, "lam_ratio": lam_ratio},
+        fits,
+    )
+
+
+def _fit_l1(
+    model: IsingModel,
+    method: str,
+    lam_ratio: float,
+    kept: IntArray | None,
+    min_count: int,
+    n_jobs: int,
+) -> L1Fits:
+    """Fit the penalised regressions of a model, with all features or those that are kept."""
+    from isingmlc.ranking.l1 import fit_l1
+
+    if not model.intercept:
+        raise exc.ModelError(exc.FREE_THRESHOLD.format(what=f"method={method!r}"))
+    rows = model.rows(f"method={method!r}")
+    return fit_l1(rows, lam_ratio, kept, min_count=min_count, n_jobs=n_jobs)
+
+
+def _without_labels(feature_reason: StrArray, label_reason: StrArray) -> StrArray:
+    """Say of features that nothing can be told of them where no label could be used."""
+    if (label_reason == "ok").any():
+        return feature_reason
+    return np.where(feature_reason == "ok", "no-testable-label", feature_reason).astype(object)
+
+
+def _kept(screening: FeatureRanking, keep: int | float, keep_pvalue: float | None) -> IntArray:
+    """Find the positions of the features that a screening keeps, in the user's order."""
+    usable = screening.scores.feature_reason == "ok"
+    if keep_pvalue is None:
+        size = check_size("keep", keep, len(usable))
+        best_first = np.argsort(-screening.scores.importance, kind="stable")
+        chosen = np.isin(np.arange(len(usable)), best_first[:size])
+    else:
+        level = check_number("keep_pvalue", keep_pvalue, above=0, below=1)
+        chosen = (screening.adjusted_pvalue("fdr_bh", level) <= level).to_numpy()
+    return np.flatnonzero(chosen & usable)
+
+
+# Filters that know nothing of a network
+
+
+def by_filter(
+    name: str, score: Callable[..., FeatureScores], *criterion: str, per_label: bool = True
+) -> RankingMethod:
+    """Make a method of a filter.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    score : callable
+        Takes rows, the criterion if there is one, and options by keyword; gives `FeatureScores`.
+    *criterion : str
+        What the filter computes, where it can compute several things.
+    per_label : bool
+        Whether it scores features for each label, or for the labelset.
+
+    Returns
+    -------
+    RankingMethod
+        The method.
+    """
+    defaults = keyword_defaults(score)
+
+    def rank(model: IsingModel, **options: Any) -> FeatureRanking:
+        settings = {**defaults, **options}
+        scores = score(model.rows(f"method={name!r}"), *criterion, **settings)
+        for how_not_what in ("n_jobs", "random_state"):
+            settings.pop(how_not_what, None)
+        labels = model.label_names if per_label else ("labelset",)
+        return FeatureRanking(name, model.feature_names, labels, scores, settings)
+
+    return RankingMethod(rank, defaults, needs_fit=False)
+
+
+RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
+    {
+        "score": RankingMethod.of(rank_by_score),
+        "interaction": RankingMethod.of(rank_by_interaction),
+        "interaction-joint": RankingMethod.of(rank_by_joint_interaction),
+        "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
+        "score+l1": RankingMethod.of(rank_by_score_and_l1),
+        "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
+        "br-ig": by_filter("br-ig", br_filter, "ig"),
+        "lp-chi2": by_filter("lp-chi2", lp_filter, "chi2", per_label=False),
+        "lp-ig": by_filter("lp-ig", lp_filter, "ig", per_label=False),
+        "oner": by_filter("oner", one_rule),
+    }
+)
+
+
+def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
+    """Find a method by its name and see that it has the options.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method.
+    options : mapping
+        Options for it.
+
+    Returns
+    -------
+    RankingMethod
+        The method.
+
+    Raises
+    ------
+    DataError
+        When there is no such method, or it has no such option.
+
+    Examples
+    --------
+    >>> find_method("score", {}).defaults
+    {'min_count': 2}
+    """
+    check_option("method", method, tuple(RANKING_METHODS))
+    found = RANKING_METHODS[method]
+    unknown = [name for name in options if name not in found.defaults]
+    if unknown:
+        hint = (
+            " The null model is that of the fit: model.fit(method='ridge', alpha=…), or "
+            "isingmlc.rank_features(labels, features, null='ridge')."
+            if found.needs_fit
+            else ""
+        )
+        raise exc.DataError(
+            f"method {method!r} has no option {exc.shorten(unknown)}: its options are "
+            f"{exc.shorten(found.defaults, limit=20)}.{hint}"
+        )
+    return found
+
+
+def check_request(
+    method: str, null: str, alpha: float | None, options: Mapping[str, object]
+) -> RankingMethod:
+    """Find a method and see that it has the options and the null model.
+
+    Parameters
+    ----------
+    method, null, alpha, options
+        As `rank_features` takes them.
+
+    Returns
+    -------
+    RankingMethod
+        The method.
+
+    Raises
+    ------
+    DataError
+        When one of them does not exist or does not belong to the method.
+    """
+    found = find_method(method, options)
+    check_option("null", null, NULLS)
+    if not found.needs_fit and (null != "mle" or alpha is not None):
+        users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
+        raise exc.DataError(
+            f"null and alpha are for methods with label models ({exc.shorten(users)}), but method "
+            f"is {method!r}. Leave them out."
+        )
+    return found
+
+
+class Ranker:
+    """Ranks the features of one model by several methods; a label model is fitted once.
+
+    Parameters
+    ----------
+    model : IsingModel
+        Labels and features.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> ranker = Ranker(im.IsingModel(im.datasets.load_example()))
+    >>> ranker.rank("score").top(2), ranker.rank("interaction-joint").top(2)
+    (('age', 'bmi'), ('age', 'bmi'))
+    """
+
+    def __init__(self, model: IsingModel) -> None:
+        self.model = model
+        self._fits: dict[tuple[str, float | None], IsingResults] = {}
+
+    def rank(
+        self, method: str, *, null: str = "mle", alpha: float | None = None, **options: Any
+    ) -> FeatureRanking:
+        """Rank the features by one method.
+
+        Parameters
+        ----------
+        method, null, alpha, **options
+            As `rank_features` takes them.
+
+        Returns
+        -------
+        FeatureRanking
+            The ranking.
+        """
+        found = check_request(method, null, alpha, options)
+        if not found.needs_fit:
+            return found.run(self.model, options)
+        if (null, alpha) not in self._fits:
+            self._fits[null, alpha] = self.model.fit(method=null, alpha=alpha)
+        return found.run(self._fits[null, alpha], options)
+
+
+def rank_features(
+    labels: Any,
+    features: Any = None,
+    method: str = "score",
+    *,
+    null: str = "mle",
+    alpha: float | None = None,
+    intercept: bool = True,
+    freq_weights: Any = None,
+    missing: str = "raise",
+    label_names: Sequence[object] | None = None,
+    feature_names: Sequence[object] | None = None,
+    **options: Any,
+) -> FeatureRanking:
+    r"""Rank features by how much they matter to the labels.
+
+    Parameters
+    ----------
+    labels, features, intercept, freq_weights, missing, label_names, feature_names
+        As `IsingModel` takes them.
+    method : str
+        How importance is measured.
+
+        - ``"score"``: the sum over labels of score statistics [1]_; has p-values.
+        - ``"interaction"``: the same, with the statistics of the products of the feature with
+          every other label added.
+        - ``"interaction-joint"``: the sum over labels of the joint statistics of the feature and
+          its products.
+        - ``"l1"``: the sum of absolute coefficients of l1-penalised regressions of each label on
+          the other labels and all features. Columns that are copies of each other share one
+          coefficient in any proportion.
+        - ``"score+l1"``: ``score`` keeps some features, ``l1`` ranks those.
+        - ``"br-chi2"``, ``"br-ig"``: chi-square or information gain of the feature for each
+          label by itself.
+        - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
+        - ``"oner"``: accuracy of Holte's one-feature rules.
+    null : {"mle", "ridge", "firth"}
+        How the label models of ``score``, ``interaction``, ``interaction-joint`` and ``score+l1``
+        are fitted. Where labels nearly determine each other, ``"ridge"`` keeps them testable.
+    alpha : float, optional
+        The penalty of ``null="ridge"``; 1 where not given.
+    **options
+        Options of the method:
+
+        - ``min_count`` (score, interaction, interaction-joint, l1, score+l1): labels with fewer
+          rows of one kind in play are not used. For ``lp-chi2`` and ``lp-ig`` rows whose labelset
+          is rarer than this are left out.
+        - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
+          coefficients vanish; 0.0001.
+        - ``keep`` (score+l1): number or share of the features that is kept, 0.2; or
+          ``keep_pvalue``: keep those whose p-value, adjusted for the false-discovery rate, is at
+          most this.
+        - ``combine`` (br-chi2, br-ig, oner): ``"sum"``, ``"max"`` or ``"mean"`` over labels.
+        - ``discretize`` (br-chi2, br-ig, lp-chi2, lp-ig): how features with many values become
+          categories, ``"mdl"`` (minimum description length), ``"quantile"`` (``n_bins`` intervals)
+          or ``"none"``.
+        - ``estimator`` (br-ig, lp-ig): ``"plugin"``, or ``"knn"`` for nearest neighbours, with
+          ``n_neighbors`` and ``random_state``.
+        - ``min_bucket`` (oner): rows of one kind that an interval of a feature wants.
+        - ``n_jobs`` (l1, score+l1 and the filters): processes or threads; −1 for one a core.
+
+    Returns
+    -------
+    FeatureRanking
+        The features, best first.
+
+    Raises
+    ------
+    DataError
+        When there is no such method or option.
+
+    See Also
+    --------
+    IsingResults.rank_features : rank by a fit that is at hand.
+
+    References
+    ----------
+    .. [1] Teisseyre, P. (2016). Feature ranking for multi-label classification using Markov
+       networks. *Neurocomputing*. arXiv:1602.07464.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> im.rank_features(data.labels, data.features, method="score").top(3)
+    ('age', 'bmi', 'female')
+    >>> im.rank_features(data.labels, data.features, method="score", null="ridge").top(3)
+    ('age', 'bmi', 'female')
+    """
+    # A method or option that does not exist is said before the data are looked at.
+    check_request(method, null, alpha, options)
+    model = IsingModel(
+        labels,
+        features,
+        intercept=intercept,
+        freq_weights=freq_weights,
+        missing=missing,
+        label_names=label_names,
+        feature_names=feature_names,
+    )
+    return Ranker(model).rank(method, null=null, alpha=alpha, **options)

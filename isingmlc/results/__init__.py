@@ -1,0 +1,1 @@
+"""What fits, tests and rankings give to a person."""

@@ -1,0 +1,99 @@
+"""The fitted label models as statsmodels results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM, GLMResults, GLMResultsWrapper
+
+from isingmlc import exceptions as exc
+
+if TYPE_CHECKING:
+    from isingmlc.results.ising import IsingResults
+
+
+class NodeModels(Mapping[str, Any]):
+    """One statsmodels ``GLMResults`` a label, made when it is asked for.
+
+    Each is a binomial GLM on the labelsets at which the label is not certain, with their counts
+    as ``freq_weights``, and holds the estimates and covariances of our fit. Columns that are empty
+    or linearly dependent there are not part of it. Where that leaves a coefficient which the whole
+    model has at infinity, its value holds among the rows in play only, and its name says so:
+    ``"const (in play)"``.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> res = im.IsingModel(data.labels).fit()
+    >>> node = res.nodes["diabetes"]
+    >>> node.params["hypertension"] == res.params.loc["hypertension", "diabetes"]
+    np.True_
+    """
+
+    def __init__(self, results: IsingResults) -> None:
+        self._results = results
+        self._made: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results.label_names)
+
+    def __len__(self) -> int:
+        return len(self._results.label_names)
+
+    def __repr__(self) -> str:
+        return f"NodeModels({exc.shorten(self)})"
+
+    def __getitem__(self, label: str) -> Any:
+        if label not in self._results.label_names:
+            raise KeyError(f"there is no label {label!r}; labels are {exc.shorten(self, 20)}.")
+        if label not in self._made:
+            self._made[label] = self._make(label)
+        return self._made[label]
+
+    def _make(self, label: str) -> Any:
+        results = self._results
+        fit = results.fits[results.label_names.index(label)]
+        if not fit.in_play.any():
+            raise exc.ModelError(
+                f"label {label!r} is {results.diagnostics.loc[label, 'reason']}: it is certain in "
+                "every row, so there is no regression. For a determined label "
+                "fit(method='ridge') or fit(method='firth') give one."
+            )
+        if not len(fit.basis):
+            raise exc.ModelError(
+                f"the model of label {label!r} has no finite coefficient, so there is no "
+                "regression."
+            )
+        stats = results.model.statistics
+        design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])
+        names = [
+            name if np.isfinite(value) else f"{name} (in play)"
+            for name, value in zip(
+                np.array(["const", *stats.label_names], dtype=object)[fit.basis],
+                fit.coef[fit.basis],
+                strict=True,
+            )
+        ]
+        exog = pd.DataFrame(design[np.ix_(fit.in_play, fit.basis)], columns=names)
+        endog = pd.Series(stats.patterns[fit.in_play, fit.label].astype(np.float64), name=label)
+        glm = GLM(endog, exog, family=Binomial(), freq_weights=stats.counts[fit.in_play])
+        glm.scale = 1.0
+        glm.mu = fit.probability[fit.in_play]
+        node = GLMResults(glm, fit.basis_coef, fit.covariance, 1.0, use_t=False)
+        # statsmodels counts rows of the table, and divides by it in its pseudo R².
+        node.nobs = float(glm.wnobs)
+        node.method = results.method
+        node.converged = fit.converged
+        node.fit_history = {"params": [], "deviance": [], "iteration": fit.iterations}
+        node.mle_settings = {"optimizer": "newton"}
+        return GLMResultsWrapper(node)

@@ -1,0 +1,524 @@
+"""`FeatureRanking`: features in order of importance, whatever measured it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base import readonly
+from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import FloatArray, StrArray
+from isingmlc.inference.pvalues import METHODS
+from isingmlc.inference.pvalues import adjust as adjust_pvalues
+from isingmlc.plot_methods import RankingPlots, RocPlots
+
+if TYPE_CHECKING:
+    from isingmlc.base.printing import IsingSummary
+    from isingmlc.ranking.l1 import L1Fits
+    from isingmlc.results.edge_tests import EdgeTests
+
+
+@dataclass(frozen=True)
+class FeatureScores:
+    """What a ranking is made of, as arrays.
+
+    Attributes
+    ----------
+    importance : ndarray, shape (p,)
+        The larger, the better; 0 for features that could not be used.
+    contributions : ndarray, shape (p, K)
+        What each label adds; NaN where it adds nothing because it could not be used.
+    feature_reason, label_reason : ndarray of object
+        ``ok``, or why a feature or a label could not be used.
+    pvalue : ndarray, shape (p,), or None
+        p-values of the features, where the method has any and they are known already.
+    pairs : ndarray, shape (p, K(K−1)/2), or None
+        What each pair of labels adds, pairs in the order of ``itertools.combinations``.
+    notes : tuple of str
+        What to keep in mind, in sentences.
+    tests : EdgeTests or None
+        Tests whose p-values of features are the ranking's, computed when they are asked for.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> ranking = im.rank_features(im.datasets.load_example())
+    >>> ranking.scores.contributions.shape
+    (30, 6)
+    """
+
+    importance: FloatArray
+    contributions: FloatArray
+    feature_reason: StrArray
+    label_reason: StrArray
+    pvalue: FloatArray | None = None
+    pairs: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+    tests: EdgeTests | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureRanking(RankingPlots):
+    """Features in order of importance.
+
+    Attributes
+    ----------
+    method : str
+        How importance was measured.
+    features, labels : tuple of str
+        Names, in the user's order. Methods that look at all labels at once have one "label",
+        the labelset.
+    scores : FeatureScores
+        The ranking as arrays; `importance`, `contributions`, `pairs`, `pvalue`, `reason` and
+        `label_reason` give them with names.
+    settings : mapping
+        The options of the method.
+    fits : L1Fits or None
+        The penalised regressions behind ``l1`` and ``score+l1``: coefficients on both scales,
+        penalties, and how nearly each is optimal.
+
+    See Also
+    --------
+    rank_features : make one from labels and features.
+    IsingResults.rank_features : make one from a fit.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> ranking = im.rank_features(data.labels, data.features)
+    >>> ranking
+    FeatureRanking(score, 30 features: 'age', 'bmi', 'female', 'hay_fever', ... and 25 more)
+    >>> ranking.contributions.loc["bmi"].idxmax()
+    'diabetes'
+    >>> set(ranking.select(alpha=0.05)) <= set(data.relevant)
+    True
+    """
+
+    method: str
+    features: tuple[str, ...]
+    labels: tuple[str, ...]
+    scores: FeatureScores
+    settings: Mapping[str, object] = field(default_factory=dict)
+    fits: L1Fits | None = None
+
+    def __repr__(self) -> str:
+        names = exc.shorten(self.order)
+        return f"FeatureRanking({self.method}, {len(self.features)} features: {names})"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    @readonly.table
+    def importance(self) -> pd.Series:
+        """Importance of each feature, in the user's order."""
+        return self._series(self.scores.importance, "importance")
+
+    @readonly.table
+    def pvalue(self) -> pd.Series | None:
+        """p-value of each feature: that it matters to no label. None where there is none."""
+        pvalue, tests = self.scores.pvalue, self.scores.tests
+        if pvalue is None and tests is not None:
+            pvalue = tests.feature_pvalue
+        if pvalue is None:
+            return None
+        # Where nothing was tested there is no p-value, not one of 1.
+        unused = self.scores.feature_reason != "ok"
+        return self._series(np.where(unused, np.nan, pvalue), "pvalue")
+
+    @readonly.table
+    def contributions(self) -> pd.DataFrame:
+        """What each label adds to the importance of each feature; NaN where it was not used."""
+        columns = pd.Index(self.labels, name="label")
+        return pd.DataFrame(self.scores.contributions, self._index, columns)
+
+    @readonly.table
+    def pairs(self) -> pd.DataFrame | None:
+        """What each pair of labels adds, features × pairs. None where pairs play no part."""
+        if self.scores.pairs is None:
+            return None
+        columns = pd.MultiIndex.from_tuples(combinations(self.labels, 2), names=["label", "with"])
+        return pd.DataFrame(self.scores.pairs, self._index, columns)
+
+    @readonly.table
+    def reason(self) -> pd.Series:
+        """``ok``, or why a feature could not be used."""
+        return self._series(self.scores.feature_reason, "reason")
+
+    @readonly.table
+    def label_reason(self) -> pd.Series:
+        """``ok``, or why a label could not be used."""
+        index = pd.Index(self.labels, name="label")
+        return pd.Series(self.scores.label_reason, index, name="reason")
+
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.features, name="feature")
+
+    def _series(self, values: FloatArray | StrArray, name: str) -> pd.Series:
+        return pd.Series(values, self._index, name=name)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Names of the features, best first; ties keep the user's order."""
+        best_first = np.argsort(-self.scores.importance, kind="stable")
+        return tuple(self.features[at] for at in best_first)
+
+    def top(self, m: int = 10) -> tuple[str, ...]:
+        """Name the best features.
+
+        Parameters
+        ----------
+        m : int
+            How many.
+
+        Returns
+        -------
+        tuple of str
+            The first `m` of `order`.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.rank_features(data.labels, data.features).top(2)
+        ('age', 'bmi')
+        """
+        return self.order[: check_count("m", m, 1)]
+
+    def table(self) -> pd.DataFrame:
+        """Give one row a feature, best first.
+
+        Returns
+        -------
+        DataFrame
+            Columns rank, importance, pvalue (where the method has one), strongest (the label that
+            contributes most), strongest_pair (with interactions) and reason.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.rank_features(data.labels, data.features).table().head(2).round(1)
+                 rank  importance  pvalue     strongest reason
+        feature
+        age         1       263.3     0.0  hypertension     ok
+        bmi         2        77.6     0.0      diabetes     ok
+        """
+        columns = {"importance": self.importance}
+        if self.pvalue is not None:
+            columns["pvalue"] = self.pvalue
+        columns["strongest"] = self._strongest(self.scores.contributions, self.labels)
+        if self.scores.pairs is not None:
+            names = [f"{first} × {second}" for first, second in combinations(self.labels, 2)]
+            columns["strongest_pair"] = self._strongest(self.scores.pairs, names)
+        columns["reason"] = self.reason
+        listed = pd.DataFrame(columns).loc[list(self.order)]
+        listed.insert(0, "rank", range(1, len(listed) + 1))
+        return listed
+
+    def _strongest(self, contributions: FloatArray, names: Iterable[str]) -> pd.Series:
+        """Name what contributes most to each feature; nothing where nothing contributes."""
+        known = np.nan_to_num(contributions)
+        choices = np.array([*names, ""], dtype=object)
+        # Where nothing is above zero the last name, the empty one, is taken.
+        best = np.argmax(np.column_stack([known, np.full(len(known), np.finfo(float).tiny)]), 1)
+        return self._series(choices[best], "strongest")
+
+    def summary(self, top: int = 20) -> IsingSummary:
+        """Summarise the best features.
+
+        Parameters
+        ----------
+        top : int
+            How many features to list.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> print(im.rank_features(data.labels, data.features).summary(top=2))
+                              Feature Ranking
+        =====================================================
+        Method:            score    Labels:            6 of 6
+        Features:             30    p-values:             yes
+                      The 2 best of 30 features
+        =====================================================
+        feature strongest          rank importance     pvalue
+        -----------------------------------------------------
+        age     hypertension          1      263.3   2.65e-34
+        bmi     diabetes              2      77.59   2.19e-12
+        =====================================================
+        <BLANKLINE>
+        Notes:
+        [1] Options: null='mle', min_count=2.
+        """
+        from isingmlc.summaries import summarize_ranking
+
+        return summarize_ranking(self, top)
+
+    def select(self, alpha: float = 0.05, adjust: str | None = "fdr_bh") -> tuple[str, ...]:
+        """Choose features by their p-values, with no validation set.
+
+        Parameters
+        ----------
+        alpha : float
+            Bound on the adjusted p-values; with the default adjustment the false-discovery rate.
+        adjust : str or None
+            How p-values are adjusted for multiplicity, any method of statsmodels'
+            ``multipletests``; None leaves them as they are.
+
+        Returns
+        -------
+        tuple of str
+            The features chosen, best first. There may be none.
+
+        Raises
+        ------
+        ModelError
+            When the method has no p-values.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.rank_features(data.labels, data.features).select(alpha=0.01, adjust="bonferroni")
+        ('age', 'bmi', 'female', 'hay_fever', 'stressful_events', 'smoker')
+        """
+        alpha = check_number("alpha", alpha, above=0, below=1)
+        adjusted = self.adjusted_pvalue(adjust, alpha)
+        return tuple(name for name in self.order if adjusted[name] <= alpha)
+
+    def adjusted_pvalue(self, adjust: str | None = "fdr_bh", alpha: float = 0.05) -> pd.Series:
+        """Adjust the p-values of the features for their number.
+
+        Parameters
+        ----------
+        adjust : str or None
+            Any method of statsmodels' ``multipletests``; None leaves them as they are.
+        alpha : float
+            Level at which they are to be used; matters to ``fdr_tsbh`` and ``fdr_tsbky`` alone.
+
+        Returns
+        -------
+        Series
+            Adjusted p-values, in the user's order; NaN for features that could not be tested,
+            which are not counted.
+
+        Raises
+        ------
+        ModelError
+            When the method has no p-values.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> ranking = im.rank_features(data.labels, data.features)
+        >>> int((ranking.adjusted_pvalue("bonferroni") < 0.01).sum())
+        6
+        """
+        check_option("adjust", adjust, (None, *METHODS))
+        pvalue = self.pvalue
+        if pvalue is None:
+            raise exc.ModelError(
+                f"method {self.method!r} has no p-values to choose features by. Use "
+                "method='score', or take a number of features with top(m)."
+            )
+        plain = pvalue.to_numpy()
+        adjusted = plain if adjust is None else adjust_pvalues(plain, adjust, alpha=alpha)
+        return self._series(adjusted, "pvalue_adj")
+
+    def roc(self, relevant: Iterable[str]) -> RankingRoc:
+        r"""Compare the ranking with a known truth.
+
+        Parameters
+        ----------
+        relevant : iterable of str
+            The features that truly matter.
+
+        Returns
+        -------
+        RankingRoc
+            False and true positive rates of the first k features, k = 1…p, and the area below.
+
+        Raises
+        ------
+        DataError
+            When names do not exist, or when all features or none are relevant.
+
+        Notes
+        -----
+        With t the relevant features, TPR(k) is the share of t among the first k, and FPR(k) the
+        share of all others among the first k. The area is 1 when all relevant features come
+        first, about 0.5 for a random order.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.make_artdata(1, n=1000, random_state=0)
+        >>> ranking = im.rank_features(data.labels, data.features)
+        >>> ranking.roc(data.relevant).auc > 0.9
+        True
+        """
+        is_list = isinstance(relevant, Iterable) and not isinstance(relevant, str)
+        names = [str(name) for name in (relevant if is_list else [relevant])]
+        unknown = [name for name in names if name not in set(self.features)]
+        if unknown:
+            raise exc.DataError(
+                f"relevant must name features of the ranking, but {exc.shorten(unknown)} are none. "
+                f"The first ones are {exc.shorten(self.features)}."
+            )
+        wanted = set(names)
+        hit = np.array([name in wanted for name in self.order])
+        if hit.all() or not hit.any():
+            raise exc.DataError(
+                f"relevant must name some of the features but not all, and names {len(wanted)} of "
+                f"{len(hit)}: there is nothing to tell apart."
+            )
+        true, false = np.cumsum(hit), np.cumsum(~hit)
+        return RankingRoc(self.method, false / false[-1], true / true[-1])
+
+    def agreement(self, other: FeatureRanking) -> RankingAgreement:
+        """Compare with another ranking of the same features.
+
+        Parameters
+        ----------
+        other : FeatureRanking
+            Another ranking.
+
+        Returns
+        -------
+        RankingAgreement
+            Kendall's tau-b of the importances, and the share of common features among the
+            first k of both, k = 1…p.
+
+        Raises
+        ------
+        DataError
+            When the rankings are of different features.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> first = im.rank_features(data.labels, data.features)
+        >>> second = im.rank_features(data.labels, data.features, method="interaction")
+        >>> first.agreement(second).overlap[4]
+        np.float64(1.0)
+        """
+        from scipy.stats import kendalltau
+
+        if not isinstance(other, FeatureRanking) or set(other.features) != set(self.features):
+            raise exc.DataError(
+                "other must be a FeatureRanking of the same features, but "
+                + (
+                    f"it has {len(other.features)} features and this one {len(self.features)}, not "
+                    "the same. Rank both on the same columns."
+                    if isinstance(other, FeatureRanking)
+                    else f"is of type {type(other).__name__}."
+                )
+            )
+        theirs = other.importance[list(self.features)].to_numpy()
+        # A feature is among the first k of both from the later of its two places on.
+        place = {name: at for at, name in enumerate(other.order)}
+        later = [max(at, place[name]) for at, name in enumerate(self.order)]
+        sizes = np.arange(1, len(later) + 1)
+        common = np.cumsum(np.bincount(later, minlength=len(later)))
+        overlap = pd.Series(common / sizes, pd.Index(sizes, name="k"), name="overlap")
+        return RankingAgreement(
+            (self.method, other.method),
+            float(kendalltau(self.scores.importance, theirs).statistic),
+            overlap,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingRoc(RocPlots):
+    """How well a ranking puts relevant features first.
+
+    Attributes
+    ----------
+    method : str
+        The method that ranked.
+    fpr, tpr : ndarray, shape (p,)
+        Shares of irrelevant and of relevant features among the first k = 1…p.
+
+    Examples
+    --------
+    >>> roc = RankingRoc("score", np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.5, 0.5, 1.0, 1.0]))
+    >>> roc.auc
+    0.75
+    """
+
+    method: str
+    fpr: FloatArray
+    tpr: FloatArray
+
+    @property
+    def auc(self) -> float:
+        """Area below the curve; 1 when all relevant features come first."""
+        return float(np.trapezoid(np.append(0.0, self.tpr), np.append(0.0, self.fpr)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the curve as a table.
+
+        Returns
+        -------
+        DataFrame
+            Columns fpr and tpr, one row a number of features k.
+
+        Examples
+        --------
+        >>> roc = RankingRoc("score", np.array([0.0, 1.0]), np.array([1.0, 1.0]))
+        >>> roc.to_frame()
+           fpr  tpr
+        k
+        1  0.0  1.0
+        2  1.0  1.0
+        """
+        index = pd.RangeIndex(1, len(self.fpr) + 1, name="k")
+        return pd.DataFrame({"fpr": self.fpr, "tpr": self.tpr}, index)
+
+    def __repr__(self) -> str:
+        return f"RankingRoc({self.method}, {len(self.fpr)} features, AUC {self.auc:.3f})"
+
+
+@dataclass(frozen=True, eq=False)
+class RankingAgreement:
+    """How far two rankings agree.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        The two methods.
+    tau : float
+        Kendall's tau-b of the importances; NaN where all features of one ranking are tied.
+    overlap : Series
+        Share of common features among the first k of both, by k.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> score, chi2 = (im.rank_features(data, method=name) for name in ("score", "br-chi2"))
+    >>> agreement = score.agreement(chi2)
+    >>> print(f"tau {agreement.tau:.2f}, {agreement.overlap[5]:.0%} of the first five")
+    tau 0.37, 80% of the first five
+    """
+
+    methods: tuple[str, str]
+    tau: float
+    overlap: pd.Series

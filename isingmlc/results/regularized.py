@@ -1,0 +1,511 @@
+"""`RegularizedIsingResults`: a sparse network of labels, read-only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import FloatArray
+from isingmlc.base.readonly import table
+from isingmlc.fitting.l1_path import L1Path
+
+if TYPE_CHECKING:
+    import networkx
+    from matplotlib.axes import Axes
+
+    from isingmlc.base.printing import IsingSummary
+    from isingmlc.model import IsingModel
+
+CRITERIA = ("ebic", "bic", "aic")
+RULES = ("and", "or")
+_COLUMNS = ("label", "lam", "n_nonzero", "llf", "explained", "aic", "bic", "ebic", "kkt", "chosen")
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How a sparse network is fitted and chosen.
+
+    Attributes
+    ----------
+    criterion : {"ebic", "bic", "aic"}
+        What chooses the penalty of each label.
+    gamma : float
+        The parameter of EBIC.
+    rule : {"and", "or"}
+        Whether an edge needs both of its coefficients or one.
+    features : bool
+        Whether the label models have the features besides the other labels.
+    max_iter : int
+        Newton steps after which a penalty is given up.
+    fixed : bool
+        Whether the user gave the penalties, so that nothing is chosen.
+    """
+
+    criterion: str = "ebic"
+    gamma: float = 0.25
+    rule: str = "and"
+    features: bool = False
+    max_iter: int = 100
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        check_option("criterion", self.criterion, CRITERIA)
+        check_option("rule", self.rule, RULES)
+        check_option("features", self.features, (True, False))
+        check_count("max_iter", self.max_iter, 1)
+        if check_number("gamma", self.gamma) < 0:
+            raise exc.DataError(
+                f"gamma must not be negative, but is {self.gamma!r}. 0 is BIC; networks are mostly "
+                "chosen with 0.25 or 0.5."
+            )
+
+
+class RegularizedIsingResults:
+    r"""A sparse network of labels.
+
+    Made by `IsingModel.fit_regularized`. Nothing in it can be set; tables carry the names of the
+    labels.
+
+    Parameters
+    ----------
+    model : IsingModel
+        What was fitted.
+    settings : NetworkSettings
+        How.
+    paths : tuple of L1Path or None
+        The penalised regressions of each label; None for labels that were left out.
+
+    Attributes
+    ----------
+    model : IsingModel
+        What was fitted.
+    settings : NetworkSettings
+        How it was fitted and chosen.
+    paths : tuple of L1Path or None
+        All fits as arrays.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> net = im.IsingModel(data.labels).fit_regularized()
+    >>> net
+    RegularizedIsingResults(6 labels, 9 of 15 edges, ebic, rule 'and')
+    >>> net.interactions.loc["diabetes"].round(2)
+    hypertension     1.05
+    diabetes         0.00
+    arthritis        0.00
+    depression       0.59
+    asthma           0.00
+    heart_disease    0.55
+    Name: diabetes, dtype: float64
+    """
+
+    model: IsingModel
+    settings: NetworkSettings
+    paths: tuple[L1Path | None, ...]
+
+    def __init__(
+        self, model: IsingModel, settings: NetworkSettings, paths: tuple[L1Path | None, ...]
+    ) -> None:
+        self.__dict__.update(model=model, settings=settings, paths=paths)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"results are read-only: {name!r} can not be set. Fit a model anew.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"results are read-only: {name!r} can not be deleted.")
+
+    def __repr__(self) -> str:
+        n_labels = len(self.label_names)
+        return (
+            f"RegularizedIsingResults({n_labels} labels, {self.n_edges} of "
+            f"{n_labels * (n_labels - 1) // 2} edges, {self.criterion}, rule {self.rule!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # What was fitted
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels."""
+        return self.model.label_names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that took part; none where only labels did."""
+        return self.model.feature_names if self.settings.features else ()
+
+    @property
+    def nobs(self) -> float:
+        """Observations, weighted."""
+        return self.model.nobs
+
+    @property
+    def criterion(self) -> str:
+        """What chose the penalties: ``"ebic"``, ``"bic"`` or ``"aic"``; ``"fixed"`` if given."""
+        return "fixed" if self.settings.fixed else self.settings.criterion
+
+    @property
+    def gamma(self) -> float:
+        """The parameter of EBIC."""
+        return self.settings.gamma
+
+    @property
+    def rule(self) -> str:
+        """Whether an edge needs both of its coefficients, ``"and"``, or one, ``"or"``."""
+        return self.settings.rule
+
+    # The network
+
+    @table
+    def interactions(self) -> pd.DataFrame:
+        """Symmetric matrix of weights, zero where there is no edge.
+
+        The mean of the two coefficients of each pair; by the rule ``"and"`` only where both of
+        them are other than zero.
+        """
+        theirs = self.directed.to_numpy()
+        weights = (theirs + theirs.T) / 2
+        if self.rule == "and":
+            weights = np.where((theirs != 0) & (theirs.T != 0), weights, 0.0)
+        return pd.DataFrame(weights, self._labels, self._labels)
+
+    @table
+    def directed(self) -> pd.DataFrame:
+        """Coefficients of the label models: one column a label, one row each other label."""
+        return pd.DataFrame(self._coef[: len(self.label_names)], self._labels, self._labels)
+
+    @table
+    def effects(self) -> pd.DataFrame:
+        """Coefficients of the features: one column a label, one row a feature.
+
+        Without rows where only labels took part.
+        """
+        effects = self._coef[len(self.label_names) :]
+        return pd.DataFrame(effects, pd.Index(self.feature_names, dtype=object), self._labels)
+
+    @table
+    def thresholds(self) -> pd.Series:
+        """Intercepts of the label models; NaN for labels that were left out."""
+        return self._chosen("intercept").rename("threshold")
+
+    @table
+    def lam(self) -> pd.Series:
+        """Penalty of each label, on the scale of the mean log-likelihood, as glmnet has it."""
+        return self._chosen("lam")
+
+    @cached_property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return int((self.interactions.to_numpy() != 0).sum()) // 2
+
+    @cached_property
+    def density(self) -> float:
+        """Share of the pairs of labels that have an edge."""
+        n_labels = len(self.label_names)
+        return self.n_edges / max(n_labels * (n_labels - 1) / 2, 1)
+
+    def with_rule(self, rule: str) -> RegularizedIsingResults:
+        """Give the network that another rule makes of the same label models.
+
+        Parameters
+        ----------
+        rule : {"and", "or"}
+            Whether an edge needs both of its coefficients or one.
+
+        Returns
+        -------
+        RegularizedIsingResults
+            The network; nothing is fitted again.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.n_edges, net.with_rule("or").n_edges
+        (9, 9)
+        """
+        settings = replace(self.settings, rule=rule)
+        return RegularizedIsingResults(self.model, settings, self.paths)
+
+    def with_criterion(
+        self, criterion: str = "ebic", gamma: float = 0.25
+    ) -> RegularizedIsingResults:
+        """Give the network that another criterion chooses from the same paths.
+
+        Parameters
+        ----------
+        criterion : {"ebic", "bic", "aic"}
+            What chooses the penalty of each label.
+        gamma : float
+            The parameter of EBIC: the larger, the sparser the network.
+
+        Returns
+        -------
+        RegularizedIsingResults
+            The network; nothing is fitted again.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> [net.with_criterion(gamma=gamma).n_edges for gamma in (0, 0.5, 1)]
+        [9, 9, 7]
+        """
+        settings = replace(self.settings, criterion=criterion, gamma=gamma)
+        if settings.fixed:
+            raise exc.ModelError(
+                "the penalties of this network were given, so there is nothing to choose from. "
+                "Fit it without lam."
+            )
+        return RegularizedIsingResults(self.model, settings, self.paths)
+
+    # The fits
+
+    @table
+    def ebic(self) -> pd.DataFrame:
+        """All fits with their criteria, one row a label and penalty.
+
+        ``label``, ``lam`` : the label and its penalty, from the largest down.
+        ``n_nonzero`` : coefficients other than zero, without the threshold.
+        ``llf`` : log-likelihood, without the penalty.
+        ``explained`` : fraction of the null deviance that is explained.
+        ``aic``, ``bic``, ``ebic`` : the criteria.
+        ``kkt`` : largest violation of the optimality conditions.
+        ``chosen`` : whether this is the fit that the network has.
+        """
+        parts = [
+            pd.DataFrame(
+                {
+                    "label": name,
+                    "lam": path.lam,
+                    "n_nonzero": path.n_nonzero,
+                    "llf": path.llf,
+                    "explained": path.explained,
+                    **{kind: self._criterion(path, kind) for kind in ("aic", "bic", "ebic")},
+                    "kkt": path.kkt,
+                    "chosen": np.arange(len(path.lam)) == at,
+                }
+            )
+            for name, path, at in zip(self.label_names, self.paths, self._positions, strict=True)
+            if path is not None
+        ]
+        none = pd.DataFrame(columns=list(_COLUMNS))
+        return pd.concat(parts, ignore_index=True) if parts else none
+
+    @table
+    def kkt(self) -> pd.Series:
+        """Largest violation of the optimality conditions on the path of each label.
+
+        At a solution the gradient of the mean log-likelihood in a standardised column is the
+        penalty in size where its coefficient is not zero, at most the penalty elsewhere, and
+        zero in the threshold. NaN for labels that were left out.
+        """
+        largest = [np.nan if path is None else path.kkt.max() for path in self.paths]
+        return pd.Series(largest, self._labels, name="kkt")
+
+    @cached_property
+    def converged(self) -> bool:
+        """Whether every penalty of every label was solved to the tolerance of 1e-9."""
+        return all(path is None or path.converged for path in self.paths)
+
+    @table
+    def diagnostics(self) -> pd.DataFrame:
+        """What there is to know about each label's fits, one row a label.
+
+        ``positives``, ``prevalence`` : how often the label occurs.
+        ``lam``, ``lam_max`` : its penalty, and the smallest at which it has no neighbour.
+        ``n_lambda`` : penalties on its path.
+        ``at_end`` : whether the smallest of them was chosen.
+        ``n_nonzero`` : its coefficients other than zero, without the threshold.
+        ``edges`` : its edges in the network.
+        ``llf`` : its log-likelihood, without the penalty.
+        ``kkt``, ``converged`` : the largest violation of the optimality conditions on the path,
+        and whether it is within the tolerance.
+        ``reason`` : ``ok``, ``constant-label``, or ``too-rare`` for a label with one row of one
+        kind; such labels are left out.
+        """
+        stats = self.model.statistics
+        positives = stats.counts @ stats.patterns
+        constant = stats.patterns.all(axis=0) | ~stats.patterns.any(axis=0)
+        left_out = np.where(constant, "constant-label", "too-rare")
+        present = [path is not None for path in self.paths]
+        lengths = np.array([0 if path is None else len(path.lam) for path in self.paths])
+        last = np.array(self._positions) == lengths - 1
+        return pd.DataFrame(
+            {
+                "positives": positives,
+                "prevalence": positives / self.nobs,
+                "lam": self.lam,
+                "lam_max": [np.nan if path is None else path.lam_max for path in self.paths],
+                "n_lambda": lengths,
+                "at_end": last & np.array(present) & (not self.settings.fixed),
+                "n_nonzero": (self._coef != 0).sum(axis=0),
+                "edges": (self.interactions.to_numpy() != 0).sum(axis=0),
+                "llf": self._chosen("llf"),
+                "kkt": self.kkt,
+                "converged": [path is None or path.converged for path in self.paths],
+                "reason": np.where(present, "ok", left_out).astype(object),
+            },
+            index=self._labels,
+        )
+
+    # What a person reads and sees
+
+    def to_frame(self) -> pd.DataFrame:
+        """List the edges, strongest first.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, weight, and the two coefficients that it is the mean of:
+            first_model has that of the second label in the model of the first, second_model the
+            other one.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.to_frame().round(2).head(2)
+                  first         second  weight  first_model  second_model
+        0  hypertension       diabetes    1.05         1.01          1.10
+        1  hypertension  heart_disease    0.82         0.80          0.84
+        """
+        weights, directed = self.interactions.to_numpy(), self.directed.to_numpy()
+        first, second = np.nonzero(np.triu(weights))
+        names = np.array(self.label_names, dtype=object)
+        frame = pd.DataFrame(
+            {
+                "first": names[first],
+                "second": names[second],
+                "weight": weights[first, second],
+                "first_model": directed[second, first],
+                "second_model": directed[first, second],
+            }
+        )
+        order = np.argsort(-np.abs(weights[first, second]), kind="stable")
+        return frame.iloc[order].reset_index(drop=True)
+
+    def to_networkx(self) -> networkx.Graph:
+        """Give the network as a graph.
+
+        Returns
+        -------
+        networkx.Graph
+            Labels as nodes, with ``threshold`` and ``prevalence``; edges with ``weight``.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.to_networkx().degree["diabetes"]
+        3
+        """
+        import networkx as nx
+
+        graph = nx.Graph()
+        for name, row in self.diagnostics.iterrows():
+            graph.add_node(
+                name, threshold=float(self.thresholds[name]), prevalence=float(row["prevalence"])
+            )
+        edges = self.to_frame()[["first", "second", "weight"]]
+        graph.add_weighted_edges_from(edges.itertuples(index=False, name=None))
+        return graph
+
+    def plot_label_network(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the network.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; a new figure where not given.
+        **options
+            Further arguments of `isingmlc.plots.plot_label_network`.
+
+        Returns
+        -------
+        Axes
+            The picture.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> from matplotlib.figure import Figure
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.plot_label_network(ax=Figure().subplots()).get_title()
+        'Interactions of 6 labels (9 of 15 pairs)'
+        """
+        from isingmlc.plots import plot_label_network
+
+        return plot_label_network(self.interactions, self.thresholds, ax=ax, **options)
+
+    def summary(self) -> IsingSummary:
+        """Summarise the network as text, HTML, LaTeX or CSV.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> for line in net.summary().as_text().splitlines()[8:13]:
+        ...     print(line)
+        ==============================================================
+        first        second            weight first_model second_model
+        --------------------------------------------------------------
+        hypertension diabetes          1.0541      1.0125       1.0957
+        hypertension heart_disease     0.8199      0.8006       0.8392
+        """
+        from isingmlc.summaries import summarize_network
+
+        return summarize_network(self)
+
+    # Inside
+
+    @property
+    def _labels(self) -> pd.Index:
+        return pd.Index(self.label_names)
+
+    def _criterion(self, path: L1Path, kind: str) -> FloatArray:
+        """Give a criterion of all fits on a path."""
+        price = 2.0 if kind == "aic" else float(np.log(self.nobs))
+        if kind == "ebic":
+            price += 2 * self.gamma * float(np.log(max(path.n_columns, 1)))
+        return np.asarray(price * path.n_nonzero - 2 * path.llf)
+
+    @cached_property
+    def _positions(self) -> tuple[int, ...]:
+        """Where on the path of each label its fit is; the larger penalty where two are as good."""
+        kind = self.settings.criterion
+        return tuple(
+            -1 if path is None else int(self._criterion(path, kind).argmin()) for path in self.paths
+        )
+
+    def _chosen(self, name: str) -> pd.Series:
+        """Give something of the fit chosen for each label; NaN for labels that were left out."""
+        values = [
+            np.nan if path is None else getattr(path, name)[at]
+            for path, at in zip(self.paths, self._positions, strict=True)
+        ]
+        return pd.Series(values, self._labels, name=name)
+
+    @cached_property
+    def _coef(self) -> FloatArray:
+        """The coefficients chosen: labels and features × labels."""
+        coef = np.zeros((len(self.label_names) + len(self.feature_names), len(self.paths)))
+        for label, (path, at) in enumerate(zip(self.paths, self._positions, strict=True)):
+            if path is not None:
+                coef[:, label] = path.coef[[at]].toarray()[0]
+        return coef

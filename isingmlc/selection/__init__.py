@@ -1,0 +1,1 @@
+"""Subsets of features chosen on validation rows or by p-values."""

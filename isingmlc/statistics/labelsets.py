@@ -1,0 +1,604 @@
+r"""Labelset statistics: the four small arrays from which every score test is computed.
+
+The null model of a label depends on the other labels alone, so rows with the same label vector
+(the same *labelset*) share its fitted probability. Whatever a score test needs of the features
+is therefore their sums and sums of squares within labelsets. These add up over rows, batches,
+files and machines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_memory
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
+from isingmlc.base.storage import read_arrays, write_arrays
+from isingmlc.input.rows import ModelData, prepare
+from isingmlc.statistics.sums import (
+    as_shift,
+    bytes_needed,
+    choose_shift,
+    find_labelsets,
+    indicator,
+    recenter_products,
+    sum_dense,
+    sum_products,
+    sum_sparse,
+    wide_terms,
+)
+
+# What sums and squares may take before they are computed in blocks of features, in bytes.
+MAX_MEMORY = 2e9
+FILE_KIND = "labelset statistics"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelsetStatistics:
+    r"""Counts of labelsets, and sums and squares of features within them.
+
+    Objects of the same labels and features add up: ``a + b`` is the statistics of the rows of
+    both. Make them with `from_arrays`, `from_batches` or `from_table`.
+
+    Attributes
+    ----------
+    patterns : ndarray of bool, shape (L, K)
+        The distinct label vectors, in lexicographic order.
+    counts : ndarray of float, shape (L,)
+        The (weighted) number of rows with each.
+    sums : ndarray or csr_array, shape (L, p)
+        Sums of ``x - shift`` over those rows.
+    squares : ndarray or csr_array, shape (L, p)
+        Sums of ``(x - shift) ** 2`` over those rows.
+    shift : ndarray, shape (p,)
+        What was subtracted from each feature before summing. A feature with a large mean and a
+        small variance would otherwise lose its digits. `recenter` changes it.
+    label_names, feature_names : tuple of str
+        Names.
+    n_rows : int
+        Rows seen, unweighted.
+    term_columns : dict of str to ndarray of int
+        Formula terms that made several columns, and where these are.
+    term_products : dict of str to ndarray, shape (L, d, d)
+        Sums of the cross-products of the d columns of such terms, around `shift`.
+
+    Notes
+    -----
+    With :math:`g` running over labelsets, :math:`N_g` is `counts`,
+    :math:`S_{gj} = \sum_{i \in g} (x_{ij} - c_j)` is `sums` and
+    :math:`Q_{gj} = \sum_{i \in g} (x_{ij} - c_j)^2` is `squares`. Sparse features are shifted
+    only in columns that have no zeros, so that they stay sparse; other columns vary too much
+    between zero and the rest for a shift to matter.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> stats = im.LabelsetStatistics.from_arrays(
+    ...     [[0, 1], [1, 1], [0, 1]], [[1.0], [2.0], [5.0]]
+    ... )
+    >>> stats.patterns.astype(int)
+    array([[0, 1],
+           [1, 1]])
+    >>> stats.counts
+    array([2., 1.])
+    >>> stats.recenter(0.0).sums
+    array([[6.],
+           [2.]])
+    """
+
+    patterns: BoolArray
+    counts: FloatArray
+    sums: Any
+    squares: Any
+    shift: FloatArray
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    n_rows: int
+    term_columns: Mapping[str, IntArray] = field(default_factory=dict)
+    term_products: Mapping[str, FloatArray] = field(default_factory=dict)
+    nobs: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nobs", float(self.counts.sum()))
+        for array in (self.patterns, self.counts, self.shift):
+            array.flags.writeable = False
+        for array in (self.sums, self.squares):
+            (array.data if sparse.issparse(array) else array).flags.writeable = False
+
+    def __repr__(self) -> str:
+        return (
+            f"LabelsetStatistics({self.n_rows} rows, {len(self.label_names)} labels, "
+            f"{len(self.feature_names)} features, {len(self.counts)} labelsets)"
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        labels: Any,
+        features: Any = None,
+        *,
+        freq_weights: Any = None,
+        missing: str = "raise",
+        label_names: Sequence[object] | None = None,
+        feature_names: Sequence[object] | None = None,
+        max_memory: float | None = MAX_MEMORY,
+    ) -> LabelsetStatistics:
+        """Compute the statistics of rows in memory.
+
+        Parameters
+        ----------
+        labels : array_like, DataFrame, list of Series or sparse, shape (n, K)
+            The 0/1 labels.
+        features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
+            The features.
+        freq_weights : array_like, shape (n,), optional
+            How many observations each row stands for.
+        missing : {"raise", "drop"}
+            What to do with rows that have missing values.
+        label_names, feature_names : sequence, optional
+            Names, where the data carry none.
+        max_memory : float or None
+            Bytes that sums and squares may take. Where labelsets are so many that they would take
+            more, they are computed in blocks of features when a test needs them, with a notice.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> im.LabelsetStatistics.from_arrays([[0, 1], [1, 0]], [[0.5], [1.5]])
+        LabelsetStatistics(2 rows, 2 labels, 1 features, 2 labelsets)
+        """
+        data = prepare(
+            labels,
+            features,
+            freq_weights=freq_weights,
+            missing=missing,
+            label_names=label_names,
+            feature_names=feature_names,
+        )
+        return cls.from_data(data, max_memory=max_memory)
+
+    @classmethod
+    def from_data(
+        cls, data: ModelData, shift: FloatArray | None = None, max_memory: float | None = None
+    ) -> LabelsetStatistics:
+        """Compute the statistics of checked rows.
+
+        Parameters
+        ----------
+        data : ModelData
+            What the door let in.
+        shift : ndarray, shape (p,), optional
+            What to subtract from the features; chosen from the data where it is not given.
+        max_memory : float, optional
+            Bytes that sums and squares may take. Formula terms of several columns need them whole.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> model = im.IsingModel(data.labels, data.features)
+        >>> im.LabelsetStatistics.from_data(model.rows("this example")).nobs
+        1500.0
+        """
+        patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
+        counts = np.bincount(codes, data.weights, minlength=len(patterns)).astype(np.float64)
+        features = np.empty((data.n_rows, 0)) if data.features is None else data.features
+        if shift is None:
+            shift = choose_shift(features)
+        term_columns = wide_terms(data.terms, data.feature_names)
+        size, limit = bytes_needed(features, len(patterns)), check_memory(max_memory)
+        if size > limit and not term_columns:
+            from isingmlc.statistics.blocks import block_rows, block_width
+
+            return block_rows(
+                data, shift, block_width(len(patterns), features.shape[1], size, limit)
+            )
+        sum_up = sum_sparse if sparse.issparse(features) else sum_dense
+        sums, squares = sum_up(features, codes, len(patterns), data.weights, shift)
+        pool = indicator(codes, len(patterns), data.weights) if term_columns else None
+        return cls(
+            patterns,
+            counts,
+            sums,
+            squares,
+            shift,
+            data.label_names,
+            data.feature_names,
+            data.n_rows,
+            term_columns,
+            {
+                term: sum_products(features, columns, pool, shift)
+                for term, columns in term_columns.items()
+            },
+        )
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Iterable[Any],
+        *,
+        labels: str | Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        weights: str | None = None,
+        missing: str = "raise",
+        n_jobs: int = 1,
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_memory: float | None = MAX_MEMORY,
+    ) -> LabelsetStatistics:
+        """Compute the statistics of rows that come in batches, one batch in memory at a time.
+
+        Parameters
+        ----------
+        batches : iterable
+            Either pairs ``(labels, features)`` or triples ``(labels, features, freq_weights)``
+            of what `from_arrays` takes, or, with `labels` given, tables that hold all columns:
+            frames, Arrow record batches, structured arrays, dicts. A function without arguments
+            stands for the batch that it returns; with `n_jobs` it is called by a worker.
+        labels, features : list of str, optional
+            The columns of a table; `features` defaults to all that are not labels or weights.
+        weights : str, optional
+            The column of a table that holds the frequency weights.
+        missing : {"raise", "drop"}
+            What to do with rows that have missing values.
+        n_jobs : int
+            Worker processes that sum up batches; -1 for all cores.
+        checkpoint : path-like, optional
+            A file that keeps what was added up so far, written about once a minute, at the end
+            and when something fails; `load` reads it. Called again with the same batches, those
+            that it counts are passed over, also when more have come after them.
+        max_memory : float or None
+            Bytes that sums and squares may take. Where labelsets are so many that they would take
+            more, batches that can be read again, such as a list of functions, are read in blocks
+            of features when a test needs them, with a notice; other batches are an error.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics of all batches together.
+
+        Raises
+        ------
+        DataError
+            When a batch can not be used; the message says which one. When the checkpoint was made
+            with other settings or from other batches.
+        EngineError
+            When a worker process died.
+
+        Examples
+        --------
+        >>> import isingmlc as im, pandas as pd
+        >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": [1, 0, 1], "x": [0.1, 0.2, 0.3]})
+        >>> im.LabelsetStatistics.from_batches([frame[:2], frame[2:]], labels=["a", "b"])
+        LabelsetStatistics(3 rows, 2 labels, 1 features, 3 labelsets)
+        """
+        from isingmlc.statistics.sources.batches import BatchColumns, sum_batches
+
+        columns = BatchColumns.checked(labels, features, weights, missing)
+        return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        labels: str | Sequence[str],
+        features: Sequence[str] | None = None,
+        weights: str | None = None,
+        missing: str = "raise",
+        checkpoint: str | os.PathLike[str] | None = None,
+        max_memory: float | None = MAX_MEMORY,
+    ) -> LabelsetStatistics:
+        """Compute the statistics where the rows are, in a database or on a cluster.
+
+        Parameters
+        ----------
+        table : ibis.Table
+            An Ibis table expression: DuckDB, Spark, BigQuery, Snowflake, PostgreSQL and others.
+        labels : list of str
+            The columns with the labels, boolean or 0/1 of any numeric type.
+        features : list of str, optional
+            The columns with the features; all that are not labels or weights where not given.
+        weights : str, optional
+            The column with the frequency weights.
+        missing : {"raise", "drop"}
+            What to do with rows that have NULL or NaN in any of these columns.
+        checkpoint : path-like, optional
+            A file that keeps the features summed so far. An interrupted call goes on from there.
+        max_memory : float or None
+            Bytes that sums and squares may take here. Where labelsets are so many that they would
+            take more, they are asked for in blocks of features when a test needs them, with a
+            notice.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Raises
+        ------
+        DataError
+            When columns are absent, not numeric, or labels are not 0/1: before features are read.
+        EngineError
+            When Ibis is not installed, or the engine fails.
+
+        See Also
+        --------
+        isingmlc.scan : the same for Parquet and CSV files.
+
+        Examples
+        --------
+        >>> import ibis, isingmlc as im
+        >>> connection = ibis.duckdb.connect()
+        >>> table = connection.sql("SELECT i % 2 AS a, i % 3 = 0 AS b, i AS x FROM range(9) t(i)")
+        >>> im.LabelsetStatistics.from_table(table, labels=["a", "b"])
+        LabelsetStatistics(9 rows, 2 labels, 1 features, 4 labelsets)
+        """
+        from isingmlc.statistics.sources.engines import read_table
+
+        return read_table(table, labels, features, weights, missing, checkpoint, max_memory)[0]
+
+    def recenter(self, shift: Any) -> LabelsetStatistics:
+        """Give the same statistics for features measured from another origin.
+
+        Parameters
+        ----------
+        shift : float or array_like, shape (p,)
+            The new origin of each feature; 0 gives plain sums and squares of the features.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics around `shift`.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> stats = im.LabelsetStatistics.from_arrays([[0], [0], [1]], [[2.0], [3.0], [4.0]])
+        >>> stats.recenter(0.0).sums.ravel(), stats.recenter(2.0).sums.ravel()
+        (array([5., 4.]), array([1., 2.]))
+        """
+        shift = as_shift(shift, len(self.feature_names))
+        moved = self.shift - shift
+        if not moved.any():
+            return self
+        counts, step = self.counts[:, None], moved[None, :]
+        if sparse.issparse(self.sums):
+            counts, step = sparse.csr_array(counts), sparse.csr_array(step)
+            diagonal = sparse.diags_array(moved)
+            squares = self.squares + 2.0 * (self.sums @ diagonal) + counts @ step.power(2)
+            sums = self.sums + counts @ step
+        else:
+            squares = self.squares + 2.0 * self.sums * step + counts * step**2
+            sums = self.sums + counts * step
+        products = {
+            term: recenter_products(
+                self.term_products[term], dense(self.sums[:, at]), self.counts, moved[at]
+            )
+            for term, at in self.term_columns.items()
+        }
+        return replace(self, sums=sums, squares=squares, shift=shift, term_products=products)
+
+    def __add__(self, other: object) -> LabelsetStatistics:
+        if not isinstance(other, LabelsetStatistics):
+            return NotImplemented
+        for kind in ("label_names", "feature_names", "term_columns"):
+            mine, theirs = tuple(getattr(self, kind)), tuple(getattr(other, kind))
+            if mine != theirs:
+                raise exc.DataError(
+                    f"statistics can be added when their {kind} are the same, in the same order, "
+                    f"but one has {exc.shorten(mine)} and the other {exc.shorten(theirs)}."
+                )
+        other = other.recenter(self.shift).whole()
+        both = np.packbits(np.concatenate([self.patterns, other.patterns]), axis=1)
+        patterns, codes = find_labelsets(both, len(self.label_names))
+        pool = indicator(codes, len(patterns), None)
+
+        def pooled(mine: Any, theirs: Any) -> Any:
+            if sparse.issparse(mine) and sparse.issparse(theirs):
+                return sparse.csr_array(pool @ sparse.vstack([mine, theirs], format="csr"))
+            total = np.zeros((len(patterns), mine.shape[1]))
+            total[codes[: mine.shape[0]]] = dense(mine)
+            total[codes[mine.shape[0] :]] += dense(theirs)
+            return total
+
+        return LabelsetStatistics(
+            patterns,
+            pool @ np.concatenate([self.counts, other.counts]),
+            pooled(self.sums, other.sums),
+            pooled(self.squares, other.squares),
+            self.shift,
+            self.label_names,
+            self.feature_names,
+            self.n_rows + other.n_rows,
+            self.term_columns,
+            {
+                term: (
+                    pool
+                    @ np.concatenate([mine, other.term_products[term]]).reshape(pool.shape[1], -1)
+                ).reshape(-1, *mine.shape[1:])
+                for term, mine in self.term_products.items()
+            },
+        )
+
+    def __radd__(self, other: object) -> LabelsetStatistics:
+        # The start value of sum().
+        return self if other == 0 else NotImplemented
+
+    @cached_property
+    def column_sums(self) -> FloatArray:
+        """Sums of ``x - shift`` over all rows, shape (p,)."""
+        return np.asarray(self.sums.sum(axis=0))
+
+    @cached_property
+    def column_squares(self) -> FloatArray:
+        """Sums of ``(x - shift) ** 2`` over all rows, shape (p,)."""
+        return np.asarray(self.squares.sum(axis=0))
+
+    def blocks(self) -> Iterator[tuple[slice, LabelsetStatistics]]:
+        """Go through the features, as many at a time as `max_memory` allows.
+
+        Yields
+        ------
+        slice
+            Which features; all of them where their sums are in memory.
+        LabelsetStatistics
+            Their statistics.
+
+        Examples
+        --------
+        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+        >>> [columns for columns, block in stats.blocks()]
+        [slice(0, 1, None)]
+        """
+        yield slice(0, len(self.feature_names)), self
+
+    def whole(self) -> LabelsetStatistics:
+        """Give the same statistics with all sums and squares in memory.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Examples
+        --------
+        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+        >>> stats.whole().sums.shape
+        (2, 1)
+        """
+        return self
+
+    @cached_property
+    def constant_features(self) -> BoolArray:
+        """Marks of the features that are the same in every row, shape (p,)."""
+        sums, squares = self.column_sums, self.column_squares
+        # Around a shift inside the data a feature that varies keeps nearly all of its squares.
+        return np.asarray(squares - sums**2 / self.nobs <= 1e-13 * squares)
+
+    @cached_property
+    def regressors(self) -> Any:
+        """The constant and the labels as rows of a sparse matrix, shape (1 + K, L)."""
+        return sparse.csc_array(np.vstack([np.ones(len(self.counts)), self.patterns.T]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the statistics to one file (numpy's ``.npz``, no pickle).
+
+        Parameters
+        ----------
+        path : path-like
+            Where to. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     stats.save(f"{folder}/stats.npz")
+        ...     im.LabelsetStatistics.load(f"{folder}/stats.npz")
+        LabelsetStatistics(2 rows, 2 labels, 0 features, 2 labelsets)
+        """
+        write_arrays(path, FILE_KIND, *self.to_parts())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LabelsetStatistics:
+        """Read statistics that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     stats.save(Path(folder, "survey.npz"))
+        ...     print(LabelsetStatistics.load(Path(folder, "survey.npz")).nobs)
+        2.0
+        """
+        return cls.from_parts(*read_arrays(path, FILE_KIND))
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Take the statistics apart for a file.
+
+        Returns
+        -------
+        header : dict
+            Names and numbers that JSON can hold.
+        arrays : dict of str to ndarray or csr_array
+            The arrays.
+
+        Examples
+        --------
+        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+        >>> header, arrays = stats.to_parts()
+        >>> sorted(arrays)
+        ['counts', 'patterns', 'shift', 'squares', 'sums']
+        """
+        header = {
+            "label_names": self.label_names,
+            "feature_names": self.feature_names,
+            "n_rows": self.n_rows,
+            "terms": list(self.term_columns),
+        }
+        arrays = {
+            name: getattr(self, name) for name in ("patterns", "counts", "sums", "squares", "shift")
+        }
+        for at, term in enumerate(self.term_columns):
+            arrays[f"columns{at}"] = self.term_columns[term]
+            arrays[f"products{at}"] = self.term_products[term]
+        return header, arrays
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: dict[str, Any]) -> LabelsetStatistics:
+        """Put the statistics together again.
+
+        Parameters
+        ----------
+        header, arrays : mapping
+            What `to_parts` gave.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics.
+
+        Examples
+        --------
+        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+        >>> LabelsetStatistics.from_parts(*stats.to_parts()).nobs
+        2.0
+        """
+        terms = header["terms"]
+        return cls(
+            label_names=tuple(header["label_names"]),
+            feature_names=tuple(header["feature_names"]),
+            n_rows=header["n_rows"],
+            term_columns={term: arrays.pop(f"columns{at}") for at, term in enumerate(terms)},
+            term_products={term: arrays.pop(f"products{at}") for at, term in enumerate(terms)},
+            **arrays,
+        )

@@ -1,0 +1,442 @@
+"""Rows that come in batches: each through the same door as all rows at once, then added up."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
+from tqdm import tqdm
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_jobs, check_memory, check_option
+from isingmlc.base.arrays import FloatArray
+from isingmlc.input.rows import ModelData, prepare
+from isingmlc.statistics.blocks import BlockedStatistics, block_width, take_features
+from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.sources.checkpoints import Checkpoint
+
+# A batch and its number, counted from 1.
+_Numbered = tuple[int, Any]
+
+
+@dataclass(frozen=True)
+class BatchColumns:
+    """Which columns of a batch are what.
+
+    Attributes
+    ----------
+    labels, features : tuple of str or None
+        The columns of a table; None where batches are tuples, or features are the other columns.
+    weights : str or None
+        The column that holds the frequency weights.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values.
+    """
+
+    labels: tuple[str, ...] | None
+    features: tuple[str, ...] | None
+    weights: str | None
+    missing: str
+
+    @classmethod
+    def checked(
+        cls,
+        labels: str | Sequence[str] | None,
+        features: str | Sequence[str] | None,
+        weights: str | None,
+        missing: str,
+    ) -> BatchColumns:
+        """Take what a user passed.
+
+        Parameters
+        ----------
+        labels, features : str or sequence of str, optional
+            The columns of a table.
+        weights : str or None
+            The column that holds the frequency weights.
+        missing : {"raise", "drop"}
+            What to do with rows that have missing values.
+
+        Returns
+        -------
+        BatchColumns
+            The columns.
+        """
+        check_option("missing", missing, ("raise", "drop"))
+        labels = (labels,) if isinstance(labels, str) else labels
+        features = (features,) if isinstance(features, str) else features
+        return cls(
+            None if labels is None else tuple(labels),
+            None if features is None else tuple(features),
+            weights,
+            missing,
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a batch adds: statistics, None where it has no row to use, and rows dropped."""
+
+    stats: LabelsetStatistics | None
+    n_dropped: int
+    fingerprint: str
+
+
+@dataclass
+class _Total:
+    """What was added up so far."""
+
+    stats: LabelsetStatistics | None = None
+    done: int = 0
+    n_dropped: int = 0
+    first: str = ""
+
+    def add(self, part: _Part) -> None:
+        if self.stats is None:
+            self.stats = part.stats
+        elif part.stats is not None:
+            self.stats = self.stats + part.stats
+        self.first = self.first or part.fingerprint
+        self.done += 1
+        self.n_dropped += part.n_dropped
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        return {"done": self.done, "n_dropped": self.n_dropped, "first": self.first}
+
+    @property
+    def size(self) -> int:
+        """Bytes of sums and squares."""
+        arrays = () if self.stats is None else (self.stats.sums, self.stats.squares)
+        return sum((array.data if sparse.issparse(array) else array).nbytes for array in arrays)
+
+
+def sum_batches(
+    batches: Iterable[Any],
+    columns: BatchColumns,
+    n_jobs: int,
+    checkpoint: str | os.PathLike[str] | None,
+    max_memory: float | None,
+) -> LabelsetStatistics:
+    """Add up the statistics of batches; `LabelsetStatistics.from_batches` explains the arguments.
+
+    Parameters
+    ----------
+    batches : iterable
+        The batches.
+    columns : BatchColumns
+        Which columns are what.
+    n_jobs : int
+        Worker processes.
+    checkpoint : path-like or None
+        Where to keep what was done so far.
+    max_memory : float or None
+        Bytes that sums and squares may take.
+
+    Returns
+    -------
+    LabelsetStatistics
+        The statistics of all batches.
+    """
+    if not isinstance(batches, Iterable) or isinstance(batches, pd.DataFrame | Mapping | str):
+        raise exc.DataError(
+            f"batches must be iterable, one batch after the other, but is "
+            f"{type(batches).__name__}. Give a single batch as [batch]."
+        )
+    n_jobs, limit = check_jobs(n_jobs), check_memory(max_memory)
+    keeper = Checkpoint(checkpoint, vars(columns))
+    total = _Total()
+    remaining = enumerate(batches, start=1)
+    resumed = keeper.resume()
+    if resumed is not None:
+        total = _Total(resumed[0], **resumed[1])
+        _pass_over(remaining, total, columns)
+    shift = None if total.stats is None else total.stats.shift
+    parts = _summarise_all(remaining, columns, shift, n_jobs)
+    bar = tqdm(
+        parts,
+        desc="batches",
+        total=len(batches) if isinstance(batches, Sized) else None,
+        initial=total.done,
+        disable=None,
+    )
+    try:
+        for part in bar:
+            total.add(part)
+            if total.size > limit:
+                break
+            keeper.save(total.stats, total.progress)
+    except BrokenProcessPool as error:
+        kept = "" if checkpoint is None else f" They are kept in {os.fspath(checkpoint)!r}."
+        raise exc.EngineError(
+            f"a worker process died after {total.done} batches had been added up, most often "
+            f"because memory ran out.{kept} Call again with smaller batches or fewer n_jobs; with "
+            "checkpoint=… only the batches that are left are read."
+        ) from error
+    finally:
+        parts.close()
+        keeper.save(total.stats, total.progress, now=True)
+    if total.stats is None:
+        raise exc.DataError(
+            "batches must hold at least one batch with rows that can be used, but has none."
+        )
+    if total.size > limit:
+        return _block_batches(batches, columns, total.stats.shift, n_jobs, limit)
+    _warn_of_dropped(total.n_dropped, total.stats.n_rows)
+    return total.stats
+
+
+def _pass_over(remaining: Iterator[_Numbered], total: _Total, columns: BatchColumns) -> None:
+    """Skip the batches that a checkpoint counts, after a look at the first."""
+    number, batch = next(remaining, (0, None))
+    if number and _fingerprint(_read(number, batch, columns)[0]) != total.first:
+        raise exc.DataError(
+            "batches must begin with the first batch of the checkpoint, but begins with another. "
+            "Give the same batches in the same order, or remove the file to begin anew."
+        )
+    n_found = number + sum(1 for _ in islice(remaining, total.done - 1))
+    if n_found < total.done:
+        raise exc.DataError(
+            f"batches must hold the {total.done} batches that the checkpoint counts, but has "
+            f"{n_found}. Give the same batches in the same order, or remove the file to begin anew."
+        )
+
+
+def _summarise_all(
+    remaining: Iterator[_Numbered],
+    columns: BatchColumns,
+    shift: FloatArray | None,
+    n_jobs: int,
+    features: slice | None = None,
+) -> Generator[_Part, None, None]:
+    """Go through batches in order, in this process or in workers."""
+    # All are summed around the shift of the first rows: then adding them up loses no digits.
+    while shift is None:
+        number, batch = next(remaining, (0, None))
+        if not number:
+            return
+        part = _summarise(number, batch, columns)
+        shift = None if part.stats is None else part.stats.shift
+        yield part
+    if n_jobs == 1:
+        for number, batch in remaining:
+            yield _summarise(number, batch, columns, shift, features)
+        return
+    for result in _in_workers(remaining, n_jobs, columns, shift, features):
+        if isinstance(result, Exception):
+            raise result
+        yield result
+
+
+def _in_workers(
+    remaining: Iterator[_Numbered], n_jobs: int, *settings: Any
+) -> Iterator[_Part | Exception]:
+    """Summarise batches in worker processes, in order."""
+    workers = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="all")
+    working: Iterator[_Part | Exception] = iter(())
+    try:
+        while True:
+            # Batches are taken here, in the thread that they may belong to, while workers are at
+            # the ones before, whose results are kept also when there is no next batch to be had.
+            try:
+                some = list(islice(remaining, effective_n_jobs(n_jobs)))
+            except BaseException:
+                yield from list(working)
+                raise
+            done, working = list(working), iter(())
+            if some:
+                working = workers([delayed(_attempt)(*numbered, *settings) for numbered in some])
+            yield from done
+            if not some:
+                return
+    finally:
+        for _ in working:
+            pass
+
+
+def _attempt(*call: Any) -> _Part | Exception:
+    """Give an error as a result: those of the batches before are not to be lost with it."""
+    try:
+        return _summarise(*call)
+    except Exception as error:
+        return error
+
+
+def _summarise(
+    number: int,
+    batch: Any,
+    columns: BatchColumns,
+    shift: FloatArray | None = None,
+    features: slice | None = None,
+) -> _Part:
+    data, n_dropped = _read(number, batch, columns)
+    fingerprint = _fingerprint(data) if number == 1 else ""
+    if data is None:
+        return _Part(None, n_dropped, fingerprint)
+    if features is not None:
+        data = take_features(data, features)
+    return _Part(LabelsetStatistics.from_data(data, shift), n_dropped, fingerprint)
+
+
+def _block_batches(
+    batches: Iterable[Any],
+    columns: BatchColumns,
+    shift: FloatArray,
+    n_jobs: int,
+    max_memory: float,
+) -> LabelsetStatistics:
+    """Count labelsets first, and read features in blocks when they are needed."""
+    if iter(batches) is batches:
+        raise exc.DataError(
+            f"the sums of the features within labelsets outgrew max_memory={max_memory:g}, and "
+            "batches can be read only once. Give batches that can be read again, such as a list of "
+            "functions that each read one; or raise max_memory, or model fewer labels."
+        )
+    labelsets: LabelsetStatistics | None = None
+    names: tuple[str, ...] = ()
+    sums, squares, n_dropped = np.zeros(len(shift)), np.zeros(len(shift)), 0
+    for part in _summarise_all(enumerate(batches, start=1), columns, shift, n_jobs):
+        n_dropped += part.n_dropped
+        if part.stats is None:
+            continue
+        sums += part.stats.column_sums
+        squares += part.stats.column_squares
+        names = part.stats.feature_names
+        alone = _labels_alone(part.stats)
+        labelsets = alone if labelsets is None else labelsets + alone
+    assert labelsets is not None
+    _warn_of_dropped(n_dropped, labelsets.n_rows)
+    n_labelsets = len(labelsets.counts)
+    width = block_width(n_labelsets, len(names), 16 * n_labelsets * len(names), max_memory)
+    read = _BatchReader(batches, columns, n_jobs)
+    return BlockedStatistics(labelsets, names, shift, sums, squares, width, read)
+
+
+@dataclass(frozen=True)
+class _BatchReader:
+    """Reads blocks of features of batches that can be read again."""
+
+    batches: Iterable[Any]
+    columns: BatchColumns
+    n_jobs: int
+
+    def __call__(self, part: slice, shift: FloatArray) -> LabelsetStatistics:
+        total = _Total()
+        numbered = enumerate(self.batches, start=1)
+        for summary in _summarise_all(numbered, self.columns, shift, self.n_jobs, part):
+            total.add(summary)
+        assert total.stats is not None
+        return total.stats
+
+
+def _labels_alone(stats: LabelsetStatistics) -> LabelsetStatistics:
+    none = np.empty((len(stats.counts), 0))
+    return replace(stats, sums=none, squares=none, shift=np.empty(0), feature_names=())
+
+
+def _warn_of_dropped(n_dropped: int, n_kept: int) -> None:
+    if n_dropped:
+        message = exc.ROWS_DROPPED.format(n_dropped=n_dropped, n_rows=n_dropped + n_kept)
+        exc.warn(message, exc.DataWarning)
+
+
+def _fingerprint(data: ModelData | None) -> str:
+    """Tell one batch from another."""
+    digest = hashlib.blake2b(digest_size=16)
+    if data is not None:
+        features: Any = data.features
+        parts = [features.data, features.indices] if sparse.issparse(features) else [features]
+        for array in (data.packed_labels, *parts, data.weights):
+            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int]:
+    """Check a batch; an error says which one it is."""
+    try:
+        return read_batch(batch() if callable(batch) else batch, columns)
+    except exc.DataError as error:
+        raise type(error)(f"in batch {number}: {error}") from error
+
+
+def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int]:
+    """Check one batch.
+
+    Parameters
+    ----------
+    batch : tuple or table
+        ``(labels, features)`` or ``(labels, features, freq_weights)``, or all columns.
+    columns : BatchColumns
+        Which columns are what.
+
+    Returns
+    -------
+    data : ModelData or None
+        The rows; None where there is none to use.
+    n_dropped : int
+        Rows with missing values.
+    """
+    if columns.labels is None:
+        if not isinstance(batch, tuple) or len(batch) not in (2, 3):
+            raise exc.DataError(
+                "batches must yield (labels, features) or (labels, features, freq_weights), but "
+                f"yielded {type(batch).__name__}. For frames, name the label columns: labels=[…]."
+            )
+        return _prepare_batch(*batch, missing=columns.missing)
+    frame = _as_frame(batch)
+    labels, weights = list(columns.labels), columns.weights
+    named = [*labels, *(columns.features or ()), *([weights] if weights else [])]
+    lacking = [name for name in named if name not in frame.columns]
+    if lacking:
+        raise exc.DataError(
+            exc.LACKING_COLUMNS.format(
+                argument="the batch",
+                columns=exc.shorten(lacking),
+                present=exc.shorten(frame.columns, 20),
+            )
+        )
+    features = columns.features
+    if features is None:
+        features = tuple(name for name in frame.columns if name not in {*labels, weights})
+    return _prepare_batch(
+        frame[labels],
+        frame[list(features)] if features else None,
+        frame[weights].to_numpy() if weights else None,
+        missing=columns.missing,
+    )
+
+
+def _as_frame(batch: Any) -> pd.DataFrame:
+    """Make a frame of whatever holds named columns."""
+    if isinstance(batch, pd.DataFrame):
+        return batch
+    if hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "__arrow_c_array__"):
+        return pd.DataFrame.from_arrow(batch)
+    if isinstance(batch, Mapping) or (isinstance(batch, np.ndarray) and batch.dtype.names):
+        return pd.DataFrame(batch)
+    raise exc.DataError(
+        f"with labels named, batches must yield frames or other tables with all columns, but "
+        f"yielded {type(batch).__name__}. Leave labels out for (labels, features) pairs."
+    )
+
+
+def _prepare_batch(
+    labels: Any, features: Any, weights: Any = None, *, missing: str
+) -> tuple[ModelData | None, int]:
+    """Check a batch as the door does, but let one pass that has nothing to add."""
+    try:
+        data = prepare(labels, features, freq_weights=weights, missing=missing, announce=False)
+    except exc.NoRowsError:
+        counts_nothing = weights is not None and not np.any(weights)
+        n_rows = labels.shape[0] if hasattr(labels, "shape") else len(labels)
+        return None, 0 if counts_nothing else n_rows
+    return data, data.n_dropped

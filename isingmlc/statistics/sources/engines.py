@@ -1,0 +1,340 @@
+"""Labelset statistics from a table in a database or on a cluster, by way of Ibis.
+
+They are one ``GROUP BY`` over the labels. Labels are packed into whole numbers first, so that an
+engine groups by one or a few columns whatever the number of labels, and features are asked for in
+several queries of a moderate number of columns each.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_memory
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.input.rows import LARGEST
+from isingmlc.statistics.blocks import BlockedStatistics, block_width, slices
+from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.sources.checkpoints import Checkpoint
+from isingmlc.statistics.sources.queries import (
+    COLUMNS_AT_ONCE,
+    count_any,
+    count_rows,
+    exactly,
+    is_infinite,
+    is_missing,
+    matrix,
+    number,
+    run,
+)
+from isingmlc.statistics.sources.table_checks import TableColumns, check_columns, usable_rows
+from isingmlc.statistics.sums import choose_shift, find_labelsets
+
+# Labels that one whole number holds: seven bytes, so that none runs into the sign.
+_LABELS_A_WORD = 56
+# So many rows tell where a feature lies.
+_SHIFT_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A table that passed the door.
+
+    Attributes
+    ----------
+    rows : ibis.Table
+        The rows that count.
+    columns : TableColumns
+        Which columns are what.
+    """
+
+    rows: Any
+    columns: TableColumns
+
+    def count_labelsets(self, limit: float) -> LabelsetStatistics:
+        """Count the labelsets.
+
+        Parameters
+        ----------
+        limit : float
+            Bytes that they may take.
+
+        Returns
+        -------
+        LabelsetStatistics
+            The statistics of the labels alone.
+        """
+        metrics = {"n": self.rows.count()}
+        weights, n_labels = self.columns.weights, len(self.columns.labels)
+        if weights is not None:
+            metrics["weight"] = number(self.rows[weights]).sum()
+        query = self.rows.group_by(**self._keys()).aggregate(**metrics)
+        # A labelset is here as an answer, as bits and as a pattern.
+        most = limit // (2 * n_labels + 64)
+        answer = run(query if most == np.inf else query.limit(int(most) + 1))
+        if answer.num_rows > most:
+            raise exc.DataError(
+                f"labels must not have more than {most:.0f} labelsets, or they do not fit into "
+                f"max_memory={limit:g}; they have more. Raise max_memory, or model fewer labels."
+            )
+        patterns, order = self._sort(answer)
+        n_rows = answer["n"].to_numpy()[order]
+        counts = n_rows if weights is None else answer["weight"].to_numpy()[order]
+        none = np.empty((len(patterns), 0))
+        return LabelsetStatistics(
+            patterns,
+            counts.astype(np.float64),
+            none,
+            none,
+            np.empty(0),
+            self.columns.labels,
+            (),
+            int(n_rows.sum()),
+        )
+
+    def find_shift(self, features: Sequence[str]) -> FloatArray:
+        """Find a value near the middle of some features, from a few rows.
+
+        Parameters
+        ----------
+        features : sequence of str
+            The columns.
+
+        Returns
+        -------
+        ndarray
+            The values.
+        """
+        columns = {f"x{at}": self.rows[name] for at, name in enumerate(features)}
+        sample = matrix(run(self.rows.select(**columns).limit(_SHIFT_ROWS)), "x", len(features))
+        usable = np.abs(sample) <= LARGEST
+        first = np.take_along_axis(sample, usable.argmax(axis=0)[None], axis=0)
+        return choose_shift(np.where(usable, sample, np.where(usable.any(axis=0), first, 0.0)))
+
+    def sum_within(
+        self, features: Sequence[str], shift: FloatArray, labelsets: LabelsetStatistics
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sum some features within labelsets.
+
+        Parameters
+        ----------
+        features : sequence of str
+            The columns, not too many for one query.
+        shift : ndarray
+            What is subtracted from each.
+        labelsets : LabelsetStatistics
+            What `count_labelsets` gave.
+
+        Returns
+        -------
+        sums, squares : ndarray, shape (L, len(features))
+            In the order of the labelsets.
+        """
+        metrics = {"n": self.rows.count(), **self._sums(features, shift)}
+        answer = run(self.rows.group_by(**self._keys()).aggregate(**metrics))
+        patterns, order = self._sort(answer)
+        n_rows = int(answer["n"].to_numpy().sum())
+        if n_rows != labelsets.n_rows or not np.array_equal(patterns, labelsets.patterns):
+            raise exc.EngineError(
+                f"the table changed while it was read: it had {labelsets.n_rows} rows and "
+                f"{len(labelsets.counts)} labelsets, now it has {n_rows} and {len(patterns)}. Read "
+                "a copy or a snapshot of it."
+            )
+        sums, squares = (matrix(answer, prefix, len(features))[order] for prefix in ("s", "q"))
+        self._check_finite(features, squares)
+        return sums, squares
+
+    def sum_columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sum all features over all rows.
+
+        Returns
+        -------
+        shift, sums, squares : ndarray, shape (p,)
+            What was subtracted, and the sums and squares of what is left.
+        """
+        n_features = len(self.columns.features)
+        shift, sums, squares = (np.empty(n_features) for _ in range(3))
+        for part in slices(n_features, COLUMNS_AT_ONCE):
+            names = self.columns.features[part]
+            shift[part] = self.find_shift(names)
+            answer = run(self.rows.aggregate(**self._sums(names, shift[part])))
+            sums[part] = matrix(answer, "s", len(names))[0]
+            squares[part] = matrix(answer, "q", len(names))[0]
+            self._check_finite(names, squares[None, part])
+        return shift, sums, squares
+
+    def _keys(self) -> dict[str, Any]:
+        """Pack the labels into whole numbers, the first of them into the highest bits."""
+        labels, keys = self.columns.labels, {}
+        for at, part in enumerate(slices(len(labels), _LABELS_A_WORD)):
+            bits = (
+                self.rows[name].cast("int64") * 2 ** (_LABELS_A_WORD - 1 - place)
+                for place, name in enumerate(labels[part])
+            )
+            keys[f"key{at}"] = reduce(operator.add, bits)
+        return keys
+
+    def _sort(self, answer: Any) -> tuple[BoolArray, IntArray]:
+        """Unpack the patterns of an answer, and find the order that sorts it like them."""
+        n_labels = len(self.columns.labels)
+        n_words = -(-n_labels // _LABELS_A_WORD)
+        words = np.column_stack([answer[f"key{at}"].to_numpy() for at in range(n_words)])
+        # The highest byte of each word is not used.
+        used = words.astype(">i8").view(np.uint8).reshape(len(words), n_words, 8)[:, :, 1:]
+        packed = used.reshape(len(words), 7 * n_words)[:, : -(-n_labels // 8)]
+        patterns, codes = find_labelsets(packed, n_labels)
+        return patterns, np.argsort(codes)
+
+    def _sums(self, features: Sequence[str], shift: FloatArray) -> dict[str, Any]:
+        weights = self.columns.weights
+        metrics = {}
+        for at, (name, origin) in enumerate(zip(features, shift.tolist(), strict=True)):
+            moved = number(self.rows[name]) - exactly(origin)
+            weighted = moved if weights is None else moved * number(self.rows[weights])
+            metrics[f"s{at}"], metrics[f"q{at}"] = weighted.sum(), (weighted * moved).sum()
+        return metrics
+
+    def _check_finite(self, features: Sequence[str], squares: FloatArray) -> None:
+        """Say which features have missing or infinite values, where the sums show it."""
+        suspects = np.flatnonzero(~(squares <= LARGEST**2).all(axis=0))
+        names = [features[at] for at in suspects.tolist()]
+        for template, test in ((exc.MISSING, is_missing), (exc.INFINITE, is_infinite)):
+            hit = list(count_rows(self.rows, names, test))
+            if hit:
+                raise exc.DataError(
+                    template.format(
+                        argument="features",
+                        n_rows=count_any(self.rows, hit, test),
+                        columns=exc.shorten(hit),
+                        largest=LARGEST,
+                    )
+                )
+
+
+def read_table(
+    table: Any,
+    labels: str | Sequence[str],
+    features: str | Sequence[str] | None,
+    weights: str | None,
+    missing: str,
+    checkpoint: str | os.PathLike[str] | None,
+    max_memory: float | None,
+) -> tuple[LabelsetStatistics, TableSource]:
+    """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        The table.
+    labels, features : str or sequence of str
+        Columns.
+    weights : str or None
+        The column with the frequency weights.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values.
+    checkpoint : path-like or None
+        Where to keep the features summed so far.
+    max_memory : float or None
+        Bytes that sums and squares may take.
+
+    Returns
+    -------
+    stats : LabelsetStatistics
+        The statistics.
+    source : TableSource
+        The rows that they are made from.
+    """
+    limit = check_memory(max_memory)
+    columns = check_columns(table, labels, features, weights, missing)
+    source = TableSource(usable_rows(table, columns), columns)
+    labelsets = source.count_labelsets(limit)
+    n_labelsets, n_features = len(labelsets.counts), len(columns.features)
+    size = 16 * n_labelsets * n_features
+    if size <= limit:
+        return _sum_features(source, labelsets, Checkpoint(checkpoint, vars(columns))), source
+    width = block_width(n_labelsets, n_features, size, limit)
+    read = _BlockReader(source, labelsets)
+    totals = source.sum_columns()
+    return BlockedStatistics(labelsets, columns.features, *totals, width, read), source
+
+
+def _sum_features(
+    source: TableSource, labelsets: LabelsetStatistics, keeper: Checkpoint
+) -> LabelsetStatistics:
+    """Sum all features within labelsets, some at a time."""
+    features = source.columns.features
+    shift = np.empty(len(features))
+    sums, squares = (np.empty((len(labelsets.counts), len(features))) for _ in range(2))
+
+    def first(n_done: int) -> LabelsetStatistics:
+        return replace(
+            labelsets,
+            sums=sums[:, :n_done],
+            squares=squares[:, :n_done],
+            shift=shift[:n_done],
+            feature_names=features[:n_done],
+        )
+
+    done = 0
+    resumed = keeper.resume()
+    if resumed is not None:
+        before = _check_same_table(resumed[0], labelsets)
+        done = len(before.feature_names)
+        shift[:done], sums[:, :done], squares[:, :done] = before.shift, before.sums, before.squares
+    parts = list(slices(len(features), COLUMNS_AT_ONCE, start=done))
+    try:
+        for part in tqdm(parts, "queries", disable=None):
+            shift[part] = source.find_shift(features[part])
+            summed = source.sum_within(features[part], shift[part], labelsets)
+            sums[:, part], squares[:, part] = summed
+            done = part.stop
+            keeper.save(first(done), {})
+    except BaseException:
+        keeper.save(first(done) if done else None, {}, now=True)
+        raise
+    # The work is done; left behind, the file would stand for the table as it was.
+    if keeper.path is not None:
+        Path(keeper.path).unlink(missing_ok=True)
+    return first(done)
+
+
+def _check_same_table(
+    before: LabelsetStatistics, labelsets: LabelsetStatistics
+) -> LabelsetStatistics:
+    same_patterns = np.array_equal(before.patterns, labelsets.patterns)
+    # Engines add up weights in an order that is not always the same.
+    if not same_patterns or not np.allclose(before.counts, labelsets.counts, rtol=1e-9):
+        raise exc.DataError(
+            "table must be the one that the checkpoint was made from, but the checkpoint counts "
+            f"{before.n_rows} rows and {len(before.counts)} labelsets where the table has "
+            f"{labelsets.n_rows} and {len(labelsets.counts)}. Remove the file to begin anew."
+        )
+    return before
+
+
+@dataclass(frozen=True)
+class _BlockReader:
+    """Asks a table for blocks of features."""
+
+    source: TableSource
+    labelsets: LabelsetStatistics
+
+    def __call__(self, part: slice, shift: FloatArray) -> LabelsetStatistics:
+        names = self.source.columns.features[part]
+        answers = [
+            self.source.sum_within(names[piece], shift[piece], self.labelsets)
+            for piece in slices(len(names), COLUMNS_AT_ONCE)
+        ]
+        sums, squares = (np.concatenate(arrays, axis=1) for arrays in zip(*answers, strict=True))
+        return replace(
+            self.labelsets, sums=sums, squares=squares, shift=shift.copy(), feature_names=names
+        )

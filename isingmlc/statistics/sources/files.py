@@ -1,0 +1,248 @@
+"""Labelset statistics of Parquet and CSV files, read by DuckDB."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import RandomState, check_count, make_generator
+from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
+from isingmlc.statistics.sources.engines import TableSource, read_table
+from isingmlc.statistics.sources.queries import import_ibis, number, run, start_duckdb
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
+_PARQUET = (".parquet", ".pq", ".parq")
+# The column that numbers the rows while a sample is drawn.
+_ROW = "isingmlc_row"
+
+
+@overload
+def scan(
+    files: PathLike | Iterable[PathLike],
+    *,
+    labels: str | Sequence[str],
+    features: Sequence[str] | None = None,
+    weights: str | None = None,
+    missing: str = "raise",
+    sample: None = None,
+    random_state: RandomState = None,
+    checkpoint: PathLike | None = None,
+    max_memory: float | None = MAX_MEMORY,
+) -> LabelsetStatistics: ...
+
+
+@overload
+def scan(
+    files: PathLike | Iterable[PathLike],
+    *,
+    labels: str | Sequence[str],
+    features: Sequence[str] | None = None,
+    weights: str | None = None,
+    missing: str = "raise",
+    sample: int,
+    random_state: RandomState = None,
+    checkpoint: PathLike | None = None,
+    max_memory: float | None = MAX_MEMORY,
+) -> tuple[LabelsetStatistics, pd.DataFrame]: ...
+
+
+def scan(
+    files: PathLike | Iterable[PathLike],
+    *,
+    labels: str | Sequence[str],
+    features: Sequence[str] | None = None,
+    weights: str | None = None,
+    missing: str = "raise",
+    sample: int | None = None,
+    random_state: RandomState = None,
+    checkpoint: PathLike | None = None,
+    max_memory: float | None = MAX_MEMORY,
+) -> LabelsetStatistics | tuple[LabelsetStatistics, pd.DataFrame]:
+    """Compute the labelset statistics of files that need not fit into memory.
+
+    Parameters
+    ----------
+    files : path-like or iterable of path-like
+        Parquet or CSV files: a path, a pattern such as ``"data/*.parquet"``, a folder of Parquet
+        files, an address that DuckDB reads (``s3://…``, ``https://…``), or a list of these.
+    labels : list of str
+        The columns with the labels, boolean or 0/1 of any numeric type.
+    features : list of str, optional
+        The columns with the features; all that are not labels or weights where not given.
+    weights : str, optional
+        The column with the frequency weights.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values in any of these columns.
+    sample : int, optional
+        Also draw so many rows, for what needs rows: Wald and likelihood-ratio tests, saddlepoint
+        p-values, the l1 methods, the choice of features. All rows where there are fewer.
+    random_state : int, Generator or None
+        Source of the sample.
+    checkpoint : path-like, optional
+        A file that keeps the features summed so far. An interrupted call goes on from there; once
+        all are summed the file is removed.
+    max_memory : float or None
+        Bytes that sums and squares may take. Where labelsets are so many that they would take
+        more, the files are read in blocks of features when a test needs them, with a notice.
+
+    Returns
+    -------
+    stats : LabelsetStatistics
+        The statistics; `IsingModel.from_statistics` makes a model of them.
+    rows : DataFrame
+        The sample, in the order of the files; only where `sample` is given.
+
+    Raises
+    ------
+    FileError
+        When there is no such file, or one can not be read; the message names it.
+    DataError
+        When columns are absent, not numeric, or labels are not 0/1: before features are read.
+    EngineError
+        When Ibis and DuckDB are not installed.
+
+    See Also
+    --------
+    LabelsetStatistics.from_table : the same for a table in a database or on a cluster.
+    LabelsetStatistics.from_batches : the same for anything that comes in batches.
+
+    Notes
+    -----
+    DuckDB sums in several threads, in an order that is not always the same, so sums agree from run
+    to run to about 13 digits. A sample is drawn by numbering the rows in the order of the files
+    and taking the numbers that numpy draws without replacement, so it is the same whenever the
+    files and `random_state` are. It costs one more pass over the files.
+
+    Examples
+    --------
+    >>> import isingmlc as im, tempfile
+    >>> data = im.datasets.load_example()
+    >>> labels = list(data.labels)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data.labels.join(data.features).to_parquet(f"{folder}/part1.parquet")
+    ...     stats, rows = im.scan(f"{folder}/*.parquet", labels=labels, sample=500, random_state=0)
+    >>> stats
+    LabelsetStatistics(1500 rows, 6 labels, 30 features, 55 labelsets)
+    >>> im.IsingModel.from_statistics(stats).fit().rank_features().order[:2]
+    ('age', 'bmi')
+    >>> len(rows)
+    500
+    """
+    n_sample = None if sample is None else check_count("sample", sample, 1)
+    generator = make_generator(random_state)
+    paths = _find_files(files)
+    duckdb = start_duckdb()
+    try:
+        table = _open_files(duckdb, paths)
+        stats, source = read_table(
+            table, labels, features, weights, missing, checkpoint, max_memory
+        )
+        if n_sample is None:
+            return stats
+        return stats, _draw(source, stats.n_rows, n_sample, generator)
+    except exc.EngineError as error:
+        damaged = _find_damaged(duckdb, paths)
+        if damaged is None:
+            raise
+        path, reason = damaged
+        raise exc.FileError(
+            f"{path!r} can not be read: {reason}. Make the file anew, or leave it out."
+        ) from error
+
+
+def _find_files(files: PathLike | Iterable[PathLike]) -> list[str]:
+    """Write out patterns and folders."""
+    given = [files] if isinstance(files, str | os.PathLike) else list(files)
+    if not given:
+        raise exc.FileError("files must name at least one file, but names none.")
+    paths: list[str] = []
+    for item in given:
+        name = os.fspath(item)
+        if "://" in name or Path(name).is_file():
+            found = [name]
+        elif Path(name).is_dir():
+            found = sorted(str(path) for path in Path(name).rglob("*.parquet"))
+        else:
+            found = sorted(glob(name, recursive=True))  # noqa: PTH207  (absolute patterns)
+        if not found:
+            what = "that matches" if has_magic(name) else "or Parquet file in"
+            raise exc.FileError(f"there is no file {what} {name!r}. Check the path.")
+        paths += found
+    return paths
+
+
+def _open_files(duckdb: Any, paths: Sequence[str]) -> Any:
+    """Give the files as one table."""
+    kinds = {path: _kind_of(path) for path in paths}
+    if len(set(kinds.values())) > 1:
+        examples = exc.shorten({kind: path for path, kind in kinds.items()}.values())
+        raise exc.DataError(
+            f"files must all be Parquet or all be CSV, but there are both: {examples}. Scan them "
+            "one after the other, and add the statistics."
+        )
+    try:
+        if kinds[paths[0]] == "parquet":
+            return duckdb.read_parquet(list(paths))
+        return duckdb.read_csv(list(paths), header=True)
+    except Exception as error:  # errors of Ibis or of DuckDB
+        raise exc.EngineError(
+            f"DuckDB could not open the files: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _kind_of(path: str) -> str:
+    name = path.lower()
+    if name.endswith(_PARQUET):
+        return "parquet"
+    if name.endswith(_CSV):
+        return "csv"
+    raise exc.FileError(
+        f"{path!r} must end in one of {', '.join((*_PARQUET, *_CSV))}. Rename it, or read it with "
+        "LabelsetStatistics.from_batches or Ibis and LabelsetStatistics.from_table."
+    )
+
+
+def _find_damaged(duckdb: Any, paths: Sequence[str]) -> tuple[str, str] | None:
+    """Read files one by one, and give the first that fails and what was said."""
+    for path in paths:
+        try:
+            table = _open_files(duckdb, [path])
+            kinds = table.schema()
+            wholly = {
+                f"c{at}": number(table[name]).sum()
+                if kinds[name].is_numeric()
+                else table[name].count()
+                for at, name in enumerate(table.columns)
+            }
+            run(table.aggregate(**wholly))
+        except exc.EngineError as error:
+            return path, str(error.__cause__).partition("\n")[0].rstrip(". ")
+    return None
+
+
+def _draw(
+    source: TableSource, n_rows: int, n_sample: int, generator: np.random.Generator
+) -> pd.DataFrame:
+    """Take rows by their numbers."""
+    import pyarrow as pa
+
+    ibis = import_ibis()
+    columns, rows = source.columns, source.rows
+    chosen = {name: rows[name].cast("int8") for name in columns.labels}
+    for name in (*columns.features, *([columns.weights] if columns.weights is not None else [])):
+        column = rows[name]
+        chosen[name] = column.cast("float64") if column.type().is_decimal() else column
+    picks = np.sort(generator.choice(n_rows, min(n_sample, n_rows), replace=False, shuffle=False))
+    numbered = rows.select(**chosen, **{_ROW: ibis.row_number()})
+    wanted = ibis.memtable(pa.table({_ROW: picks}))
+    taken = numbered.semi_join(wanted, _ROW).order_by(_ROW).drop(_ROW)
+    return run(taken).to_pandas()

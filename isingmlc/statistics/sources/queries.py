@@ -1,0 +1,258 @@
+"""Pieces of queries in Ibis, and the way they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arrays import FloatArray
+from isingmlc.input.rows import LARGEST
+from isingmlc.statistics.blocks import slices
+
+# Columns that one query asks for, two or three expressions each: PostgreSQL allows 1,664 of them.
+COLUMNS_AT_ONCE = 500
+_NOT_INSTALLED = (
+    "reading tables and files needs Ibis and DuckDB, but they are not installed ({error}). Install "
+    'the extra: pip install "isingmlc[engines]".'
+)
+
+
+def import_ibis() -> Any:
+    """Give the ibis module, or say how to install it.
+
+    Returns
+    -------
+    module
+        The module.
+
+    Raises
+    ------
+    EngineError
+        When it is not installed.
+    """
+    try:
+        import ibis
+    except ImportError as error:
+        raise exc.EngineError(_NOT_INSTALLED.format(error=error)) from error
+    return ibis
+
+
+def start_duckdb() -> Any:
+    """Connect to a new DuckDB in memory.
+
+    Returns
+    -------
+    ibis.backends.duckdb.Backend
+        The connection.
+
+    Raises
+    ------
+    EngineError
+        When it is not installed.
+    """
+    ibis = import_ibis()
+    try:
+        return ibis.duckdb.connect()
+    except (ImportError, AttributeError) as error:
+        raise exc.EngineError(_NOT_INSTALLED.format(error=error)) from error
+
+
+def run(query: Any) -> Any:
+    """Run a query.
+
+    Parameters
+    ----------
+    query : ibis.Table
+        The query.
+
+    Returns
+    -------
+    pyarrow.Table
+        The answer.
+
+    Raises
+    ------
+    EngineError
+        When the engine fails, with what it said.
+    """
+    try:
+        return query.to_pyarrow()
+    except Exception as error:  # every engine has errors of its own
+        raise exc.EngineError(
+            f"the engine could not run the query: {type(error).__name__}: {error}"
+        ) from error
+
+
+def one_row(query: Any) -> dict[str, Any]:
+    """Run a query that has one row for an answer.
+
+    Parameters
+    ----------
+    query : ibis.Table
+        The query.
+
+    Returns
+    -------
+    dict of str to object
+        The row.
+    """
+    row: dict[str, Any] = run(query).to_pylist()[0]
+    return row
+
+
+def matrix(answer: Any, prefix: str, n_columns: int) -> FloatArray:
+    """Take numbered columns of an answer side by side.
+
+    Parameters
+    ----------
+    answer : pyarrow.Table
+        The answer.
+    prefix : str
+        What their names begin with.
+    n_columns : int
+        How many there are.
+
+    Returns
+    -------
+    ndarray, shape (rows, n_columns)
+        The numbers; NaN for NULL.
+    """
+    values = np.empty((answer.num_rows, n_columns))
+    for at in range(n_columns):
+        values[:, at] = answer[f"{prefix}{at}"].cast("float64", safe=False).to_numpy()
+    return values
+
+
+def number(column: Any) -> Any:
+    """Make a column float64, with NaN for NULL: sums then show it instead of passing it over.
+
+    Parameters
+    ----------
+    column : ibis.Column
+        A numeric or boolean column.
+
+    Returns
+    -------
+    ibis.Column
+        The numbers.
+    """
+    return column.cast("float64").fill_null(float("nan"))
+
+
+def exactly(value: float) -> Any:
+    """Write a number so that every engine reads it to the last bit.
+
+    A bare literal such as 0.1 is a decimal number to many engines, and converted with an error in
+    its last digit by some. Text is read as Python reads it.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+
+    Returns
+    -------
+    ibis.Scalar
+        The literal.
+    """
+    return import_ibis().literal(repr(value)).cast("float64")
+
+
+def is_missing(column: Any) -> Any:
+    """Mark NULL and NaN.
+
+    Parameters
+    ----------
+    column : ibis.Column
+        A numeric or boolean column.
+
+    Returns
+    -------
+    ibis.Column
+        The marks.
+    """
+    if column.type().is_floating():
+        return column.isnull() | column.isnan()
+    return column.isnull()
+
+
+def is_infinite(column: Any) -> Any:
+    """Mark values that are too large to be squared.
+
+    Parameters
+    ----------
+    column : ibis.Column
+        A numeric or boolean column.
+
+    Returns
+    -------
+    ibis.Column
+        The marks.
+    """
+    # Some engines hold NaN to be larger than all numbers.
+    return ~is_missing(column) & (column.cast("float64").abs() > LARGEST)
+
+
+def count_rows(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) -> dict[str, int]:
+    """Count the rows in which a column passes a test.
+
+    Parameters
+    ----------
+    rows : ibis.Table
+        The rows.
+    columns : sequence of str
+        The columns.
+    test : callable
+        Makes marks of a column.
+
+    Returns
+    -------
+    dict of str to int
+        The columns that have such rows, and how many.
+    """
+    counts = {}
+    for part in slices(len(columns), COLUMNS_AT_ONCE):
+        names = columns[part]
+        marks = {f"n{at}": test(rows[name]).sum() for at, name in enumerate(names)}
+        found = one_row(rows.aggregate(**marks))
+        counts.update({name: found[f"n{at}"] or 0 for at, name in enumerate(names)})
+    return {name: int(count) for name, count in counts.items() if count}
+
+
+def count_any(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) -> int:
+    """Count the rows in which any of some columns passes a test.
+
+    Parameters
+    ----------
+    rows : ibis.Table
+        The rows.
+    columns : sequence of str
+        The columns.
+    test : callable
+        Makes marks of a column.
+
+    Returns
+    -------
+    int
+        The number of rows.
+    """
+    return count(rows) - count(rows.filter(*(~test(rows[name]) for name in columns)))
+
+
+def count(rows: Any) -> int:
+    """Count rows.
+
+    Parameters
+    ----------
+    rows : ibis.Table
+        The rows.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    return int(one_row(rows.aggregate(n=rows.count()))["n"])

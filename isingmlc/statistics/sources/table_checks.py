@@ -1,0 +1,242 @@
+"""The door for tables: columns, types, labels and weights, before any feature is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_option
+from isingmlc.input.rows import LARGEST
+from isingmlc.statistics.blocks import slices
+from isingmlc.statistics.sources.queries import (
+    COLUMNS_AT_ONCE,
+    count,
+    count_any,
+    count_rows,
+    import_ibis,
+    is_missing,
+    one_row,
+)
+
+_HINTS = {
+    "labels": "Code them 0/1 first, e.g. with table.mutate(a=table.a == 'yes').",
+    "features": "Leave them out by features=[…], or turn them into numbers first.",
+    "weights": "Turn it into numbers first.",
+}
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Which columns of a table are what.
+
+    Attributes
+    ----------
+    labels, features : tuple of str
+        The columns.
+    weights : str or None
+        The column with the frequency weights.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values.
+    """
+
+    labels: tuple[str, ...]
+    features: tuple[str, ...]
+    weights: str | None
+    missing: str
+
+
+def check_columns(
+    table: Any,
+    labels: str | Sequence[str],
+    features: str | Sequence[str] | None,
+    weights: str | None,
+    missing: str,
+) -> TableColumns:
+    """Check names and types, which needs no query.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        The table.
+    labels, features : str or sequence of str
+        Columns; features are all others where not given.
+    weights : str or None
+        The column with the frequency weights.
+    missing : {"raise", "drop"}
+        What to do with rows that have missing values.
+
+    Returns
+    -------
+    TableColumns
+        The columns.
+
+    Raises
+    ------
+    DataError
+        When a column is absent, named twice, or not numeric.
+    """
+    ibis = import_ibis()
+    check_option("missing", missing, ("raise", "drop"))
+    if not isinstance(table, ibis.Table):
+        raise exc.DataError(
+            f"table must be an Ibis table, but is {type(table).__name__}. Make one with "
+            "ibis.memtable(frame) or from a connection, e.g. ibis.pyspark.connect(spark)"
+            ".table(name); for rows in memory use LabelsetStatistics.from_arrays."
+        )
+    labels = (labels,) if isinstance(labels, str) else tuple(labels)
+    if features is None:
+        features = [name for name in table.columns if name not in {*labels, weights}]
+    features = (features,) if isinstance(features, str) else tuple(features)
+    if not labels:
+        raise exc.DataError("labels must name at least one column of the table, but names none.")
+    named = {
+        "labels": labels,
+        "features": features,
+        "weights": () if weights is None else (weights,),
+    }
+    _check_names(table, named)
+    schema = table.schema()
+    for argument, names in named.items():
+        odd = {name: schema[name] for name in names if not _is_number(schema[name])}
+        if odd:
+            raise exc.DataError(
+                exc.NOT_NUMERIC.format(
+                    argument=argument,
+                    columns=exc.shorten(odd),
+                    kind=", ".join(sorted({str(kind) for kind in odd.values()})),
+                    hint=_HINTS[argument],
+                )
+            )
+    return TableColumns(labels, features, weights, missing)
+
+
+def _check_names(table: Any, named: dict[str, tuple[str, ...]]) -> None:
+    for argument, names in named.items():
+        repeated = [name for name, times in Counter(names).items() if times > 1]
+        if repeated:
+            raise exc.DataError(
+                exc.DUPLICATE_NAMES.format(argument=argument, names=exc.shorten(repeated))
+            )
+    shared = [name for name in named["features"] if name in set(named["labels"])]
+    if shared:
+        verb = "is" if len(shared) == 1 else "are"
+        raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
+    present = set(table.columns)
+    lacking = [name for names in named.values() for name in names if name not in present]
+    if lacking:
+        raise exc.DataError(
+            exc.LACKING_COLUMNS.format(
+                argument="table",
+                columns=exc.shorten(lacking),
+                present=exc.shorten(table.columns, 20),
+            )
+        )
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(kind.is_numeric() or kind.is_boolean())
+
+
+def usable_rows(table: Any, columns: TableColumns) -> Any:
+    """Check all labels and weights, and leave out the rows that do not count.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        The table.
+    columns : TableColumns
+        Which columns are what.
+
+    Returns
+    -------
+    ibis.Table
+        The rows that are neither of weight zero nor, with ``missing="drop"``, incomplete.
+
+    Raises
+    ------
+    DataError
+        When a label is not 0/1, a weight can not be one, or either is missing and must not be.
+    """
+    rows, weights = table, columns.weights
+    if weights is not None:
+        _check_weights(table, weights, columns.missing)
+        rows = table.filter((table[weights] != 0) | is_missing(table[weights]))
+    n_rows = _check_labels(rows, columns)
+    if columns.missing == "raise":
+        return rows
+    names = [*columns.labels, *columns.features, *([weights] if weights is not None else [])]
+    gaps = count_rows(rows, names, is_missing)
+    if not gaps:
+        return rows
+    complete = rows.filter(*(~is_missing(rows[name]) for name in gaps))
+    n_complete = count(complete)
+    if not n_complete:
+        raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
+    message = exc.ROWS_DROPPED.format(n_dropped=n_rows - n_complete, n_rows=n_rows)
+    exc.warn(message, exc.DataWarning)
+    return complete
+
+
+def _check_labels(rows: Any, columns: TableColumns) -> int:
+    """Look at every label of every row; give the number of rows."""
+    n_rows, absent = 0, []
+    for part in slices(len(columns.labels), COLUMNS_AT_ONCE):
+        names = columns.labels[part]
+        metrics = {"n": rows.count()}
+        for at, name in enumerate(names):
+            column = rows[name]
+            metrics[f"missing{at}"] = is_missing(column).sum()
+            if not column.type().is_boolean():
+                odd = ~column.isin((0, 1)) & ~is_missing(column)
+                metrics[f"odd{at}"] = odd.sum()
+                metrics[f"value{at}"] = odd.ifelse(column.cast("float64"), None).max()
+        found = one_row(rows.aggregate(**metrics))
+        n_rows = int(found["n"])
+        if not n_rows:
+            shape = (0, len(rows.columns))
+            raise exc.NoRowsError(exc.EMPTY.format(argument="table", what="row", shape=shape))
+        for at, name in enumerate(names):
+            if found.get(f"odd{at}"):
+                raise exc.DataError(
+                    f"labels must be coded 0/1, but column {name!r} holds {found[f'value{at}']:g}; "
+                    f"values other than 0 and 1 are in {found[f'odd{at}']} of {n_rows} rows. If it "
+                    "is a feature, name it as one; otherwise code it first, e.g. with "
+                    f"table.mutate(**{{{name!r}: table[{name!r}] > 0}})."
+                )
+        absent += [name for at, name in enumerate(names) if found[f"missing{at}"]]
+    if absent and columns.missing == "raise":
+        n_missing = count_any(rows, absent, is_missing)
+        raise exc.DataError(
+            exc.MISSING.format(argument="labels", n_rows=n_missing, columns=exc.shorten(absent))
+        )
+    return n_rows
+
+
+def _check_weights(table: Any, weights: str, missing: str) -> None:
+    column = table[weights]
+    present = (~is_missing(column)).ifelse(column.cast("float64"), None)
+    found = one_row(
+        table.aggregate(
+            n=table.count(),
+            least=present.min(),
+            most=present.max(),
+            missing=is_missing(column).sum(),
+        )
+    )
+    least, most, n_missing = found["least"], found["most"], found["missing"]
+    if found["n"] and not most and not n_missing and not least:
+        raise exc.NoRowsError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
+    problem = ""
+    if least is not None and least < 0:
+        problem = f"column {weights!r} holds {least:g}"
+    elif most is not None and most > LARGEST:
+        problem = f"column {weights!r} holds {most:g}"
+    elif n_missing and missing == "raise":
+        problem = (
+            f"column {weights!r} has none in {n_missing} row(s) (missing='drop' drops such rows)"
+        )
+    if problem:
+        raise exc.DataError(exc.BAD_WEIGHTS.format(problem=problem))

@@ -1,0 +1,317 @@
+"""Sums over rows: which labelset each row has, and what features add up to within labelsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, PackedBits, row_blocks, unpack
+
+# So many rows tell where a feature lies; its sums are taken around their mean.
+SHIFT_SAMPLE = 100
+
+
+def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArray]:
+    """Find the distinct label vectors and which of them each row has.
+
+    Parameters
+    ----------
+    packed : ndarray of uint8, shape (n, ceil(n_labels / 8))
+        Labels as packed bits.
+    n_labels : int
+        Number of labels.
+
+    Returns
+    -------
+    patterns : ndarray of bool, shape (L, n_labels)
+        The distinct vectors in lexicographic order, whatever the order of the rows.
+    codes : ndarray of int, shape (n,)
+        The pattern of each row.
+
+    Examples
+    --------
+    >>> patterns, codes = find_labelsets(np.array([[128], [0], [128]], dtype=np.uint8), 2)
+    >>> patterns.astype(int), codes
+    (array([[0, 0],
+           [1, 0]]), array([1, 0, 1]))
+    """
+    n_rows, n_bytes = packed.shape
+    padded = np.zeros((n_rows, -(-n_bytes // 8) * 8), dtype=np.uint8)
+    padded[:, :n_bytes] = packed
+    # Big-endian words: their numeric order is the lexicographic order of the bits.
+    words = padded.view(">u8").astype(np.uint64)
+    codes, distinct = pd.factorize(words[:, 0])
+    for word in words.T[1:]:
+        more, values = pd.factorize(word)
+        codes, distinct = pd.factorize(codes * len(values) + more)
+    first_row = np.empty(len(distinct), dtype=np.intp)
+    first_row[codes[::-1]] = np.arange(n_rows - 1, -1, -1)
+    order = np.lexsort(words[first_row].T[::-1])
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return unpack(packed[first_row[order]], n_labels), rank[codes]
+
+
+def as_shift(given: Any, n_features: int) -> FloatArray:
+    """Check an origin: one number, or one a feature.
+
+    Parameters
+    ----------
+    given : object
+        What the user passed.
+    n_features : int
+        How many features there are.
+
+    Returns
+    -------
+    ndarray, shape (n_features,)
+        The origin of each feature.
+    """
+    try:
+        shift = np.asarray(given, dtype=np.float64)
+        return np.broadcast_to(shift, (n_features,)).copy()
+    except (TypeError, ValueError) as error:
+        raise exc.DataError(
+            f"shift must be a number or one number a feature ({n_features}), but is {given!r}."
+        ) from error
+
+
+def choose_shift(features: Any) -> FloatArray:
+    """Find a value near the middle of each feature, exact where the feature is constant.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array, shape (n, p)
+        The features.
+
+    Returns
+    -------
+    ndarray, shape (p,)
+        The values.
+    """
+    n_rows, n_features = features.shape
+    if sparse.issparse(features):
+        shift = np.zeros(n_features)
+        columns = sparse.csc_array(features)
+        full = np.flatnonzero(np.diff(columns.indptr) == n_rows)
+        sample = columns[:, full].toarray() if len(full) else np.empty((n_rows, 0))
+    else:
+        full = np.arange(n_features)
+        shift = np.empty(n_features)
+        step = max(1, n_rows // SHIFT_SAMPLE)
+        sample = features[::step]
+    middle = sample.mean(axis=0, dtype=np.float64)
+    alike = (sample == sample[0]).all(axis=0)
+    shift[full] = np.where(alike, sample[0], middle)
+    return shift
+
+
+def indicator(codes: IntArray, n_groups: int, weights: FloatArray | None) -> Any:
+    """Make the matrix whose product with rows sums them within groups.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        The group of each row.
+    n_groups : int
+        How many groups there are.
+    weights : ndarray or None, shape (n,)
+        How often each row counts.
+
+    Returns
+    -------
+    csc_array, shape (n_groups, n)
+        The weights, each in the row of its group.
+    """
+    values = np.ones(len(codes)) if weights is None else weights
+    return sparse.csc_array(
+        (values, codes, np.arange(len(codes) + 1)), shape=(n_groups, len(codes))
+    )
+
+
+def sum_dense(
+    features: Any, codes: IntArray, n_groups: int, weights: FloatArray | None, shift: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sum dense features, shifted, within groups of rows.
+
+    Parameters
+    ----------
+    features : ndarray, shape (n, p)
+        The features.
+    codes : ndarray of int, shape (n,)
+        The group of each row.
+    n_groups : int
+        How many groups there are.
+    weights : ndarray or None, shape (n,)
+        How often each row counts.
+    shift : ndarray, shape (p,)
+        What is subtracted from the features.
+
+    Returns
+    -------
+    sums, squares : ndarray, shape (n_groups, p)
+        Sums and sums of squares.
+    """
+    n_rows, n_features = features.shape
+    sums = np.zeros((n_groups, n_features))
+    squares = np.zeros((n_groups, n_features))
+    # With many more rows in a block than there are groups, adding to these costs little.
+    blocks = list(row_blocks(n_rows, 8 * n_features, least=4 * n_groups))
+    buffer = np.empty((blocks[0].stop, n_features))
+    for block in blocks:
+        pool = indicator(codes[block], n_groups, None if weights is None else weights[block])
+        values = np.subtract(features[block], shift, out=buffer[: pool.shape[1]])
+        sums += pool @ values
+        np.square(values, out=values)
+        squares += pool @ values
+    return sums, squares
+
+
+def sum_sparse(
+    features: Any, codes: IntArray, n_groups: int, weights: FloatArray | None, shift: FloatArray
+) -> tuple[Any, Any]:
+    """Sum sparse features, shifted, within groups of rows.
+
+    Parameters
+    ----------
+    features : csr_array, shape (n, p)
+        The features.
+    codes : ndarray of int, shape (n,)
+        The group of each row.
+    n_groups : int
+        How many groups there are.
+    weights : ndarray or None, shape (n,)
+        How often each row counts.
+    shift : ndarray, shape (p,)
+        What is subtracted from the features.
+
+    Returns
+    -------
+    sums, squares : csr_array, shape (n_groups, p)
+        Sums and sums of squares.
+    """
+    values = features.astype(np.float64)
+    if shift.any():
+        values.data = values.data - shift[values.indices]
+    pool = indicator(codes, n_groups, weights)
+    sums = sparse.csr_array(pool @ values)
+    values.data = np.square(values.data)
+    return sums, sparse.csr_array(pool @ values)
+
+
+def bytes_needed(features: Any, n_groups: int) -> int:
+    """Say how many bytes sums and squares take at the most.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array, shape (n, p)
+        The features.
+    n_groups : int
+        How many groups there are.
+
+    Returns
+    -------
+    int
+        Bytes; an entry of a sparse matrix takes its place too.
+    """
+    cells: int = n_groups * features.shape[1]
+    return 24 * min(features.nnz, cells) if sparse.issparse(features) else 16 * cells
+
+
+def wide_terms(
+    terms: Mapping[str, tuple[str, ...]], feature_names: tuple[str, ...]
+) -> dict[str, IntArray]:
+    """Find the terms that made several columns.
+
+    Parameters
+    ----------
+    terms : mapping of str to tuple of str
+        Terms and their columns.
+    feature_names : tuple of str
+        All columns.
+
+    Returns
+    -------
+    dict of str to ndarray of int
+        Positions of the columns of each term that has more than one.
+
+    Examples
+    --------
+    >>> wide_terms({"C(g)": ("g1", "g2"), "x": ("x",)}, ("x", "g1", "g2"))
+    {'C(g)': array([1, 2])}
+    """
+    position = {name: at for at, name in enumerate(feature_names)}
+    return {
+        term: np.array([position[name] for name in columns])
+        for term, columns in terms.items()
+        if len(columns) > 1
+    }
+
+
+def sum_products(
+    features: Any,
+    columns: IntArray,
+    pool: Any,
+    shift: FloatArray,
+) -> FloatArray:
+    """Sum the cross-products of some columns within labelsets.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array, shape (n, p)
+        The features.
+    columns : ndarray of int, shape (d,)
+        The columns of one term.
+    pool : csc_array, shape (L, n)
+        Sums rows within labelsets.
+    shift : ndarray, shape (p,)
+        What is subtracted from the features.
+
+    Returns
+    -------
+    ndarray, shape (L, d, d)
+        The sums.
+    """
+    n_rows, size = features.shape[0], len(columns)
+    total = np.zeros((pool.shape[0], size * size))
+    for block in row_blocks(n_rows, 8 * size * size):
+        part = features[block][:, columns]
+        values = (part.toarray() if sparse.issparse(part) else part) - shift[columns]
+        crossed = (values[:, :, None] * values[:, None, :]).reshape(len(values), -1)
+        total += pool[:, block] @ crossed
+    return total.reshape(-1, size, size)
+
+
+def recenter_products(
+    products: FloatArray, sums: FloatArray, counts: FloatArray, moved: FloatArray
+) -> FloatArray:
+    """Give cross-products of columns measured from another origin.
+
+    Parameters
+    ----------
+    products : ndarray, shape (L, d, d)
+        Cross-products around the old origin.
+    sums : ndarray, shape (L, d)
+        Sums around the old origin.
+    counts : ndarray, shape (L,)
+        Counts.
+    moved : ndarray, shape (d,)
+        Old origin minus new origin.
+
+    Returns
+    -------
+    ndarray, shape (L, d, d)
+        Cross-products around the new origin.
+    """
+    crossed = sums[:, :, None] * moved
+    return np.asarray(
+        products
+        + crossed
+        + crossed.transpose(0, 2, 1)
+        + counts[:, None, None] * np.outer(moved, moved)
+    )

@@ -1,0 +1,468 @@
+"""Summaries as a statistics package prints them: tables, then what needs attention in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from isingmlc.base.arguments import check_count
+from isingmlc.base.arrays import BoolArray
+from isingmlc.base.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
+from isingmlc.fitting.diagnostics import RARE
+
+if TYPE_CHECKING:
+    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
+    from isingmlc.results.ranking import FeatureRanking
+    from isingmlc.results.regularized import RegularizedIsingResults
+    from isingmlc.selection.choice import SelectionResult
+
+# Up to so many labels every label has a table of its own; beyond, the strongest pairs share one.
+MAX_BLOCKS = 8
+N_STRONGEST = 20
+# More names or pairs than this are counted instead of listed.
+_MAX_LISTED = 4
+# From this share of determined labels on, or this share of rows with information down, the
+# summary recommends a penalty.
+_MUCH_DETERMINED = 0.25
+_FEW_ROWS = 0.5
+
+
+def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
+    """Summarise a fit.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+    alpha : float
+        One minus the level of the confidence intervals.
+
+    Returns
+    -------
+    IsingSummary
+        Head, coefficient tables, notes.
+    """
+    frame = results.summary_frame(alpha)
+    if len(results.label_names) <= MAX_BLOCKS:
+        width = max(len(shorten_name(name)) for name in ("const", *results.label_names))
+        tables = [_block(label, frame.loc[label], width) for label in results.label_names]
+    else:
+        tables = [_strongest(frame)]
+    head = _head(results, tables[0].width)
+    return IsingSummary([head, *tables], attention(results))
+
+
+def summarize_edges(
+    edges: EdgeTests, top: int, adjust: str | None, within: str | None = None
+) -> IsingSummary:
+    """Summarise the strongest edges of many tests.
+
+    Parameters
+    ----------
+    edges : EdgeTests
+        The tests.
+    top : int
+        How many edges to list.
+    adjust, within : str or None
+        How p-values are adjusted for multiplicity; see `EdgeTests.to_frame`.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the edges with the smallest p-values, notes.
+    """
+    frame = edges.to_frame(adjust, within)
+    tested = frame[frame["statistic"].notna()]
+    listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
+    names = ["feature", "label", *(["with"] if "with" in frame else [])]
+    # A coefficient has its sign; a statistic needs to be told.
+    effect = {"coef": "{:.4g}", "bse": "{:.3g}"} if "coef" in frame else {"sign": "{:+.0f}"}
+    digits = {**effect, "statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}"}
+    digits["pvalue_adj"] = "{:.3g}"
+    title = f"The {len(listed)} strongest of {len(tested)} edges"
+    table = list_rows(listed, names, digits, title)
+    kind = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}[edges.test]
+    left = [
+        ("Features:", f"{len(edges.features)}"),
+        ("Labels:", f"{len(edges.labels)}"),
+        ("Interactions:", edges.interactions or "none"),
+    ]
+    right = [
+        ("Edges tested:", f"{len(tested)} of {len(frame)}"),
+        ("Distribution:", edges.distribution),
+        ("Adjusted p-values:", f"{adjust or 'none'}{f' by {within}' if within else ''}"),
+    ]
+    head = two_columns(f"{kind} Tests of Feature-Label Edges", left, right, table.width)
+    notes = [f"Null: {edges.null}."]
+    for reason, count in frame.loc[frame["statistic"].isna(), "reason"].value_counts().items():
+        edges_were = "1 edge was" if count == 1 else f"{count} edges were"
+        notes.append(f"{edges_were} not tested: {reason}.")
+    if edges.note:
+        notes.append(f"{edges.note[0].upper()}{edges.note[1:]}.")
+    return IsingSummary([head, table], notes)
+
+
+def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
+    """Summarise the best features of a ranking.
+
+    Parameters
+    ----------
+    ranking : FeatureRanking
+        The ranking.
+    top : int
+        How many features to list.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the best features, notes.
+    """
+    frame = ranking.table().reset_index()
+    listed = frame.head(check_count("top", top, 1))
+    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
+    words = [name for name in ("strongest", "strongest_pair") if name in frame]
+    table = list_rows(
+        listed,
+        ["feature", *words],
+        {name: form for name, form in digits.items() if name in frame},
+        f"The {len(listed)} best of {len(frame)} features",
+    )
+    used = ranking.label_reason == "ok"
+    left = [("Method:", ranking.method), ("Features:", f"{len(frame)}")]
+    right = [
+        ("Labels:", f"{used.sum()} of {len(used)}"),
+        ("p-values:", "no" if ranking.pvalue is None else "yes"),
+    ]
+    head = two_columns("Feature Ranking", left, right, table.width)
+    options = ", ".join(f"{name}={value!r}" for name, value in ranking.settings.items())
+    notes = [f"Options: {options}."] if options else []
+    for what, reasons in (("label", ranking.label_reason), ("feature", ranking.reason)):
+        for reason in reasons[reasons != "ok"].unique():
+            names = reasons.index[reasons == reason]
+            notes.append(
+                f"{len(names)} {what}{'s' if len(names) > 1 else ''} not used ({reason}): "
+                f"{_list(names, what)}."
+            )
+    return IsingSummary([head, table], [*notes, *ranking.scores.notes])
+
+
+def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
+    """Summarise a sparse network of labels.
+
+    Parameters
+    ----------
+    results : RegularizedIsingResults
+        The network.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the strongest edges, the labels where they are few, notes.
+    """
+    edges = results.to_frame()
+    listed = edges.head(N_STRONGEST)
+    diagnostics = results.diagnostics.assign(threshold=results.thresholds)
+    fitted = diagnostics[diagnostics["reason"] == "ok"]
+    tables = []
+    if len(edges):
+        weights = dict.fromkeys(("weight", "first_model", "second_model"), "{:.4f}")
+        title = f"The {len(listed)} strongest of {len(edges)} edges"
+        title = title if len(listed) < len(edges) else "Edges"
+        tables.append(list_rows(listed, ["first", "second"], weights, title))
+    if 0 < len(fitted) <= N_STRONGEST:
+        numbers = {"threshold": "{:.4f}", "lam": "{:.4g}", "n_nonzero": "{:d}", "edges": "{:d}"}
+        frame = fitted.rename_axis("label").reset_index()
+        tables.append(list_rows(frame, ["label"], numbers, "Labels"))
+    n_labels = len(results.label_names)
+    left = [
+        ("Labels:", f"{len(fitted)} of {n_labels}"),
+        ("Features:", f"{len(results.feature_names)}"),
+        ("Criterion:", results.criterion),
+        ("Gamma:", f"{results.gamma:g}" if results.criterion == "ebic" else "--"),
+        ("Rule:", results.rule),
+    ]
+    right = [
+        ("No. Observations:", f"{results.nobs:g}"),
+        ("Edges:", f"{results.n_edges} of {n_labels * (n_labels - 1) // 2}"),
+        ("Density:", f"{results.density:.3f}"),
+        ("Largest violation:", f"{fitted['kkt'].max():.1e}" if len(fitted) else "--"),
+        ("Converged:", "yes" if results.converged else "NO"),
+    ]
+    width = max([table.width for table in tables], default=0)
+    head = two_columns("Sparse Ising Network", left, right, width)
+    tables = [_widen(table, head.width) for table in tables]
+    return IsingSummary([head, *tables], _about_network(results, diagnostics))
+
+
+def _widen(table: Table, width: int) -> Table:
+    """Give the first column of a table with a header what it lacks to a width."""
+    assert table.header is not None
+    first = table.widths[0] + width - table.width
+    header = [table.header[0].ljust(first), *table.header[1:]]
+    return replace(table, header=header, widths=[first, *table.widths[1:]])
+
+
+def _about_network(results: RegularizedIsingResults, diagnostics: pd.DataFrame) -> list[str]:
+    """Say how to read the network, and which labels need attention."""
+    needed = "both coefficients" if results.rule == "and" else "one of the two coefficients"
+    notes = [f"An edge needs {needed} of a pair to differ from zero; its weight is their mean."]
+    for reason, names in diagnostics.groupby("reason", sort=False).groups.items():
+        if reason != "ok":
+            notes.append(f"{_list(names)} {_be(names)} left out: {reason}.")
+    failed = diagnostics.index[~diagnostics["converged"]]
+    if len(failed):
+        notes.append(f"The fit of {_list(failed)} did not converge.")
+    return notes
+
+
+def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
+    """Summarise a choice of features.
+
+    Parameters
+    ----------
+    selection : SelectionResult
+        The choice.
+    top : int
+        How many of the chosen features to list.
+
+    Returns
+    -------
+    IsingSummary
+        Head, the chosen features, the best size of each ranking that was tried, notes.
+    """
+    chosen = list(selection.features)
+    frame = selection.ranking.table().loc[chosen].reset_index()
+    listed = frame.head(check_count("top", top, 1))
+    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
+    title = f"The {len(listed)} best of {len(chosen)} chosen features"
+    tables = [
+        list_rows(
+            listed,
+            ["feature", "strongest"],
+            {name: form for name, form in digits.items() if name in frame},
+            title,
+        )
+    ]
+    validated = selection.n_validation > 0
+    left = [
+        ("Method:", selection.method),
+        ("Chosen:", f"{len(chosen)} of {len(selection.feature_names)}"),
+        ("Chosen by:", "validation" if validated else "p-values"),
+    ]
+    right = [
+        ("Rows to rank on:", f"{selection.n_train}"),
+        ("Rows to validate on:", f"{selection.n_validation}"),
+        (f"Score ({selection.metric}):", f"{selection.score:.4f}" if validated else "--"),
+    ]
+    path = selection.path
+    if len(path["method"].unique()) > 1:
+        best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable")
+        best = best.drop_duplicates("method")
+        measures = [name for name in best.columns if name not in ("method", "size", "score")]
+        forms = {"size": "{:d}", **dict.fromkeys(measures, "{:.4f}")}
+        tables.append(list_rows(best, ["method"], forms, "The best size of each ranking"))
+    head = two_columns("Feature Selection", left, right, tables[0].width)
+    return IsingSummary([head, *tables], list(selection.ranking.scores.notes))
+
+
+def _head(results: IsingResults, width: int) -> Table:
+    settings = results.settings
+    method = f"ridge, alpha={settings.alpha:g}" if results.method == "ridge" else results.method
+    left = [
+        ("Labels:", f"{len(results.label_names)}"),
+        ("Features:", f"{len(results.feature_names)}"),
+        ("Labelsets:", f"{len(results.model.statistics.counts)}"),
+        ("Method:", method),
+        ("Intercept:", "yes" if settings.intercept else "no"),
+    ]
+    right = [
+        ("No. Observations:", f"{results.nobs:g}"),
+        ("Log pseudo-likelihood:", f"{results.llf:.4f}"),
+        ("AIC:", f"{results.aic:.4f}"),
+        ("BIC:", f"{results.bic:.4f}"),
+        ("Converged:", "yes" if results.converged else "NO"),
+    ]
+    return two_columns("Ising Model Results", left, right, width)
+
+
+def _number(value: float, digits: int) -> str:
+    if np.isnan(value):
+        return "--"
+    return f"{value:.{digits}f}" if np.isfinite(value) else f"{value:g}"
+
+
+def _cells(names: Iterable[str], frame: pd.DataFrame) -> list[list[str]]:
+    digits = (4, 3, 3, 3, 3, 3)
+    return [
+        [name, *(_number(value, places) for value, places in zip(row, digits, strict=True))]
+        for name, row in zip(names, frame.to_numpy(), strict=True)
+    ]
+
+
+def _coefficients(
+    corner: str, names: list[str], frame: pd.DataFrame, width: int, title: str | None = None
+) -> Table:
+    """Tabulate coefficients, the corner above their names."""
+    header = [shorten_name(corner).ljust(width) if len(corner) <= width else corner, *frame.columns]
+    return Table(_cells(names, frame), header, title, "lrrrrrr", [width] + [COLUMN] * 6)
+
+
+def _block(label: str, frame: pd.DataFrame, width: int) -> Table:
+    """Tabulate the regression of one label on the others."""
+    return _coefficients(label, list(frame.index), frame, width)
+
+
+def _strongest(frame: pd.DataFrame) -> Table:
+    """Tabulate the pairs with the largest z-values; all are in ``summary_frame()``."""
+    pairs = frame[frame.index.get_level_values("term") != "const"]
+    order = pairs["z"].abs().sort_values(ascending=False, kind="stable", na_position="last")
+    chosen = pairs.loc[order.index[:N_STRONGEST]]
+    names = [f"{label} ~ {term}" for label, term in chosen.index]
+    corner = "label ~ other"
+    width = max(len(shorten_name(name)) for name in [corner, *names])
+    title = f"The {len(chosen)} strongest of {len(pairs)} label-label coefficients"
+    return _coefficients(corner, names, chosen, width, title)
+
+
+def attention(results: IsingResults) -> list[str]:
+    """Say in sentences what a reader of the fit should know.
+
+    Parameters
+    ----------
+    results : IsingResults
+        The fit.
+
+    Returns
+    -------
+    list of str
+        One sentence or two a matter; empty where all is ordinary.
+    """
+    diagnostics = results.diagnostics
+    notes = _about_certain_labels(results)
+    varies = (diagnostics["reason"] != "constant-label").to_numpy()
+    notes += _about_pairs(results, varies)
+    if results.method == "mle":
+        notes += _about_lost_rows(diagnostics, results.nobs)
+    for label, others in diagnostics["aliased_with"].items():
+        if others:
+            notes.append(f"{label} is a linear function of {others}.")
+    rare = diagnostics.index[diagnostics["rare"]]
+    if len(rare):
+        notes.append(
+            f"{_list(rare)} {'has' if len(rare) == 1 else 'have'} fewer than {RARE} rows of one "
+            "kind: large-sample p-values are not to be trusted there."
+        )
+    failed = diagnostics.index[~diagnostics["converged"]]
+    if len(failed):
+        notes.append(f"The fit of {_list(failed)} did not converge.")
+    if results.method == "ridge":
+        notes.append("Standard errors come from the penalised information and are approximate.")
+    data = results.model.data
+    if data is not None and data.n_dropped:
+        notes.append(f"{data.n_dropped} rows with missing values were dropped.")
+    return notes
+
+
+def _about_certain_labels(results: IsingResults) -> list[str]:
+    """Name the labels that can not be tested, and why."""
+    patterns = results.model.statistics.patterns
+    reasons = results.diagnostics["reason"].to_numpy()
+    names = np.array(results.label_names, dtype=object)
+    notes = []
+    for value, text in ((False, "0"), (True, "1")):
+        same = names[(reasons == "constant-label") & (patterns[0] == value)]
+        if len(same):
+            notes.append(f"{_list(same)} {_be(same)} {text} in every row: {_untestable(same)}.")
+    determined = np.flatnonzero(reasons == "determined-label")
+    rules = {int(at): _rule(patterns, int(at), names) for at in determined}
+    for at, rule in rules.items():
+        if rule:
+            notes.append(f"{names[at]} is {rule}: {_untestable(names[[at]])}.")
+    rest = names[[at for at, rule in rules.items() if not rule]]
+    if len(rest):
+        verb = _be(rest)
+        notes.append(f"{_list(rest)} {verb} determined by the other labels: {_untestable(rest)}.")
+    return notes
+
+
+def _rule(patterns: BoolArray, label: int, names: npt.NDArray[np.object_]) -> str:
+    """Say how a label follows from the others, where that takes few words."""
+    outcome = patterns[:, label]
+    others = np.delete(patterns, label, axis=1)
+    if np.array_equal(outcome, ~others.any(axis=1)):
+        return "1 exactly when no other label is"
+    if np.array_equal(outcome, others.any(axis=1)):
+        return "1 exactly when some other label is"
+    for other, name in enumerate(names):
+        if other != label and np.array_equal(outcome, patterns[:, other]):
+            return f"1 exactly when {name} is"
+        if other != label and np.array_equal(outcome, ~patterns[:, other]):
+            return f"1 exactly when {name} is 0"
+    return ""
+
+
+def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
+    """Say which labels never meet, and whether every row has one."""
+    patterns = results.model.statistics.patterns
+    names = np.array(results.label_names, dtype=object)
+    together = patterns.T.astype(np.float64) @ patterns
+    never = np.triu(together == 0, 1) & np.outer(varies, varies)
+    pairs = [f"{names[a]} and {names[b]}" for a, b in zip(*np.nonzero(never), strict=True)]
+    effect = ": the interaction runs to −inf" if results.method == "mle" else ""
+    notes = []
+    if 0 < len(pairs) <= _MAX_LISTED:
+        notes += [f"{pair} never occur together{effect}." for pair in pairs]
+    elif pairs:
+        total = int(varies.sum() * (varies.sum() - 1) / 2)
+        effect = effect.replace("the interaction runs", "their interactions run")
+        shown = "; ".join(pairs[:_MAX_LISTED])
+        notes.append(
+            f"{len(pairs)} of {total} pairs of labels never occur together{effect} "
+            f"(first: {shown})."
+        )
+    if patterns.any(axis=1).all():
+        notes.append("Every row carries at least one label.")
+    return notes
+
+
+def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float) -> list[str]:
+    """Recommend a penalty where separation leaves little to test."""
+    tested = diagnostics[diagnostics["reason"] != "constant-label"]
+    partly = tested.index[tested["separated"] & ~tested["determined"]]
+    notes = []
+    if len(partly):
+        notes.append(
+            f"{_list(partly)} {_be(partly)} certain in part of the rows given the other labels: "
+            "coefficients along those directions are infinite, and only the other rows carry "
+            "information (see diagnostics)."
+        )
+    share = float((tested["rows"] / nobs).mean())
+    determined = float(tested["determined"].mean())
+    if determined >= _MUCH_DETERMINED or share <= _FEW_ROWS:
+        notes.append(
+            f"On average {share:.0%} of the rows carry information about a label, and "
+            f"{tested['determined'].sum()} of {len(tested)} labels cannot be tested at all. To use "
+            "every row for every label, fit(method='ridge', alpha=1.0)."
+        )
+    return notes
+
+
+def _list(names: Iterable[object], what: str = "label") -> str:
+    listed = [str(name) for name in names]
+    if len(listed) > _MAX_LISTED + 1:
+        return f"{', '.join(listed[:_MAX_LISTED])} and {len(listed) - _MAX_LISTED} other {what}s"
+    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+
+
+def _be(names: Sized) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _untestable(names: Sized) -> str:
+    return f"{'its' if len(names) == 1 else 'their'} edges cannot be tested"
