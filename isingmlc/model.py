@@ -12,20 +12,20 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import BoolArray
-from isingmlc.datasets._base import open_dataset
+from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
-from isingmlc.fitting.regularized import fit_regularized
+from isingmlc.fitting.sparse_networks import fit_paths
+from isingmlc.fitting.testable import find_constant
 from isingmlc.input.formula import read_formula
-from isingmlc.input.rows import ModelData, prepare
+from isingmlc.input.rows import ModelData, prepare, require_rows
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
-from isingmlc.statistics.blocks import take_features
-from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
+from isingmlc.statistics.blocks import in_memory
+from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics, sum_rows
 
 
-class IsingModel:
+class IsingModel(ReadOnly):
     r"""Ising model (Markov network) of binary labels, with features to be tested against it.
 
     Parameters
@@ -109,7 +109,6 @@ class IsingModel:
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
     ) -> None:
-        labels, features, feature_names = open_dataset(labels, features, feature_names)
         data = prepare(
             labels,
             features,
@@ -142,7 +141,7 @@ class IsingModel:
         intercept : bool
             Whether each label has a threshold; constants in the formula are not features.
         freq_weights : str or array_like, optional
-            A column of `data`, or one weight a row of it.
+            A column of `data`, or one weight per row of it.
         missing : {"raise", "drop"}
             What to do with rows that have missing values in columns that the formula uses.
 
@@ -172,9 +171,7 @@ class IsingModel:
             terms=parts.terms,
             n_dropped=parts.n_dropped,
         )
-        model = cls.__new__(cls)
-        model._set_up(rows, intercept)
-        return model
+        return cls._from_rows(rows, intercept)
 
     @classmethod
     def from_statistics(cls, stats: LabelsetStatistics, *, intercept: bool = True) -> IsingModel:
@@ -206,49 +203,33 @@ class IsingModel:
                 f"stats must be LabelsetStatistics, but is {type(stats).__name__}. Make them with "
                 "LabelsetStatistics.from_arrays, or pass data to IsingModel."
             )
-        model = cls.restore(stats if intercept else stats.recenter(0.0), intercept)
+        model = cls._restore(stats if intercept else stats.recenter(0.0), intercept)
         model._warn_about_data()
         return model
 
     @classmethod
-    def restore(
+    def _restore(
         cls,
         stats: LabelsetStatistics,
         intercept: bool,
         terms: Mapping[str, tuple[str, ...]] | None = None,
     ) -> IsingModel:
-        """Make a model again from what one was made from, without looking at it anew.
-
-        Parameters
-        ----------
-        stats : LabelsetStatistics
-            The statistics of the model.
-        intercept : bool
-            Whether each label has a threshold.
-        terms : mapping, optional
-            Formula terms and their columns.
-
-        Returns
-        -------
-        IsingModel
-            The model, without rows.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> model = im.IsingModel(data.labels, data.features)
-        >>> im.IsingModel.restore(model.statistics, intercept=True).fit().nobs
-        1500.0
-        """
+        """Make a model again from what one was made from, without looking at it anew."""
         model = cls.__new__(cls)
         model._hold(stats, intercept, terms)
+        return model
+
+    @classmethod
+    def _from_rows(cls, data: ModelData, intercept: bool = True) -> IsingModel:
+        """Make a model of rows that passed the door."""
+        model = cls.__new__(cls)
+        model._set_up(data, intercept)
         return model
 
     def _set_up(self, data: ModelData, intercept: bool) -> None:
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
-        stats = LabelsetStatistics.from_data(data, shift, MAX_MEMORY)
+        stats = sum_rows(data, shift, MAX_MEMORY)
         self._hold(stats, intercept, data.terms, data)
         self._warn_about_data()
 
@@ -265,7 +246,7 @@ class IsingModel:
                 "labels must not be called 'const', the name of the threshold in the tables. "
                 "Rename the label."
             )
-        self.__dict__.update(
+        self._fill(
             statistics=stats,
             data=data,
             intercept=bool(intercept),
@@ -274,9 +255,6 @@ class IsingModel:
             _terms=dict(terms) if terms else _terms_of(stats),
             nobs=stats.nobs,
         )
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"models are read-only: {name!r} can not be set. Make a new one.")
 
     def _warn_about_data(self) -> None:
         stats = self.statistics
@@ -291,7 +269,7 @@ class IsingModel:
         for template, concerned in (
             (exc.CONSTANT_LABELS, names[minority == 0]),
             (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
-            (exc.CONSTANT_FEATURES, features[self.untestable_features]),
+            (exc.CONSTANT_FEATURES, features[find_constant(stats, self.intercept)]),
         ):
             if len(concerned):
                 message = template.format(names=exc.shorten(concerned), rare=RARE)
@@ -302,18 +280,6 @@ class IsingModel:
         """Formula terms and their columns."""
         return MappingProxyType(self._terms)
 
-    @property
-    def untestable_features(self) -> BoolArray:
-        """Marks of the features that no label model can be tested for, shape (p,).
-
-        Constant features; without an intercept only those that are always zero, for then any
-        other constant is as good a feature as the rest.
-        """
-        if self.intercept:
-            constant: BoolArray = self.statistics.constant_features
-            return constant
-        return np.asarray(self.statistics.column_squares == 0)
-
     def __repr__(self) -> str:
         return (
             f"IsingModel({self.nobs:g} observations, {len(self.label_names)} labels, "
@@ -321,19 +287,19 @@ class IsingModel:
         )
 
     def fit(
-        self, method: str = "mle", *, alpha: float | None = None, max_iter: int = 100
+        self, method: str = "mle", *, penalty: float | None = None, max_iter: int = 100
     ) -> IsingResults:
-        """Fit the network of the labels, one logistic regression a label.
+        """Fit the network of the labels, one logistic regression per label.
 
         Parameters
         ----------
         method : {"mle", "ridge", "firth"}
             Maximum likelihood, the default, gives the exact limit where labels are separated:
             infinite coefficients and certain rows, which no test can use. ``"ridge"`` penalises
-            ``alpha / 2`` times the squared coefficients (the thresholds are free) and
+            ``penalty / 2`` times the squared coefficients (the thresholds are free) and
             ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1).
-        alpha : float, optional
-            The ridge penalty, for ``method="ridge"`` only; 1 where not given.
+        penalty : float, optional
+            The ridge penalty, for ``method="ridge"`` only; 1 if omitted.
         max_iter : int
             Steps after which a fit is given up, with a warning.
 
@@ -351,21 +317,21 @@ class IsingModel:
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> res = im.IsingModel(data.labels, data.features).fit(method="ridge", alpha=1.0)
+        >>> res = im.IsingModel(data.labels, data.features).fit(method="ridge", penalty=1.0)
         >>> res.converged
         True
         """
         check_option("method", method, METHODS)
-        if alpha is None:
-            alpha = 1.0
+        if penalty is None:
+            penalty = 1.0
         elif method != "ridge":
             raise exc.DataError(
-                f"alpha is the penalty of method='ridge', but method is {method!r}. Leave alpha "
-                "out, or fit(method='ridge', alpha=…)."
+                f"penalty is that of method='ridge', but method is {method!r}. Leave it out, or "
+                "fit(method='ridge', penalty=…)."
             )
         settings = FitSettings(
             method,
-            check_number("alpha", alpha, above=0),
+            check_number("penalty", penalty, above=0),
             self.intercept,
             check_count("max_iter", max_iter, 1),
         )
@@ -384,11 +350,11 @@ class IsingModel:
         features: bool = False,
         max_iter: int = 100,
     ) -> RegularizedIsingResults:
-        r"""Fit a sparse network of the labels, one l1-penalised logistic regression a label.
+        r"""Fit a sparse network of the labels, one l1-penalised logistic regression per label.
 
         Parameters
         ----------
-        lam : float, or one a label, optional
+        lam : float, or one per label, optional
             Penalties :math:`\lambda` to use, a mapping or Series by label, or a list. Otherwise
             each label has a path of penalties, of which `criterion` chooses one.
         criterion : {"ebic", "bic", "aic"}
@@ -463,9 +429,11 @@ class IsingModel:
         >>> net.interactions.loc["hypertension", "diabetes"].round(3)
         np.float64(1.054)
         """
-        return fit_regularized(
-            self,
+        settings, paths = fit_paths(
+            self.statistics,
+            self._rows("fit_regularized(features=True)") if features is True else None,
             lam,
+            intercept=self.intercept,
             criterion=criterion,
             gamma=gamma,
             rule=rule,
@@ -473,6 +441,7 @@ class IsingModel:
             features=features,
             max_iter=max_iter,
         )
+        return RegularizedIsingResults(self, settings, paths)
 
     def _warn_about_fit(self, fits: tuple[NodeFit, ...], settings: FitSettings) -> None:
         patterns = self.statistics.patterns
@@ -497,42 +466,9 @@ class IsingModel:
             )
             exc.warn(message, exc.ConvergenceWarning)
 
-    def rows(self, purpose: str) -> ModelData:
-        """Give the rows of the data, or say that they are needed.
-
-        Parameters
-        ----------
-        purpose : str
-            What needs them, for the message.
-
-        Returns
-        -------
-        ModelData
-            The rows.
-
-        Raises
-        ------
-        ModelError
-            When there are no features, no rows, or features that were changed since.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> im.IsingModel(data.labels, data.features).rows("this example").features.shape
-        (1500, 30)
-        """
-        stats = self.statistics
-        if not self.feature_names:
-            raise exc.ModelError(exc.NO_FEATURES)
-        if self.data is None:
-            raise exc.ModelError(exc.ROWS_NEEDED.format(purpose=purpose))
-        # The model holds the user's own array, not a copy of it: see that it is still the same.
-        for part, block in stats.blocks():
-            now = LabelsetStatistics.from_data(take_features(self.data, part), block.shift)
-            if (now.sums != block.sums).sum() or (now.squares != block.squares).sum():
-                raise exc.ModelError(exc.ROWS_CHANGED.format(purpose=purpose))
-        return self.data
+    def _rows(self, purpose: str) -> ModelData:
+        """Give the rows of the data, or say that they are needed."""
+        return require_rows(purpose, self.data, self.feature_names)
 
     def without_data(self) -> IsingModel:
         """Give the same model with its statistics but without its rows.
@@ -547,12 +483,12 @@ class IsingModel:
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> light = im.IsingModel(data.labels, data.features).without_data()
-        >>> light.fit().score_test().statistic.shape
+        >>> light.fit().score_test().statistics.shape
         (30, 6)
         """
         # Statistics that are computed in blocks hold the rows that they are computed from.
-        stats = self.statistics if self.data is None else self.statistics.whole()
-        return IsingModel.restore(stats, self.intercept, self.terms)
+        stats = self.statistics if self.data is None else in_memory(self.statistics)
+        return IsingModel._restore(stats, self.intercept, self.terms)
 
 
 def _terms_of(stats: LabelsetStatistics) -> dict[str, tuple[str, ...]]:

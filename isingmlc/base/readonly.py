@@ -1,9 +1,41 @@
-"""Attributes that are computed once and can not be changed through what they hand out."""
+"""Objects that are filled once, and tables that cannot be changed through what they hand out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+
+class ReadOnly:
+    """Base of objects whose attributes are set once, by their own constructor.
+
+    Derived values may still be cached: `functools.cached_property` and `table` keep what they
+    computed beside the attributes.
+
+    Examples
+    --------
+    >>> class Point(ReadOnly):
+    ...     def __init__(self, x):
+    ...         self._fill(x=x)
+    >>> Point(1.0).x
+    1.0
+    >>> Point(1.0).x = 2.0
+    Traceback (most recent call last):
+        ...
+    AttributeError: Point is read-only: 'x' cannot be set. Make a new one.
+    """
+
+    def _fill(self, **attributes: object) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{type(self).__name__} is read-only: {name!r} cannot be set. Make a new one."
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is read-only: {name!r} cannot be deleted.")
 
 
 class table:  # noqa: N801

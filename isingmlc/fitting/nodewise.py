@@ -9,6 +9,7 @@ lower rank. Ridge and Firth penalties keep everything finite instead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -19,6 +20,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, row_blocks
 from isingmlc.fitting.label_newton import PairSums, newton_together
 from isingmlc.fitting.newton import Solution, firth_newton, proves_overlap, thread_pools
+from isingmlc.input.rows import ModelData
 from isingmlc.fitting.separation import (
     Columns,
     independent_columns,
@@ -53,8 +55,8 @@ class FitSettings:
     ----------
     method : {"mle", "ridge", "firth"}
         Maximum likelihood (its limit under separation), or a penalty that keeps it finite.
-    alpha : float
-        Ridge penalty: ``alpha / 2`` times the squared coefficients, the intercept free.
+    penalty : float
+        Ridge penalty: ``penalty / 2`` times the squared coefficients, the intercept free.
     intercept : bool
         Whether each regression has a constant.
     max_iter : int
@@ -62,7 +64,7 @@ class FitSettings:
     """
 
     method: str = "mle"
-    alpha: float = 1.0
+    penalty: float = 1.0
     intercept: bool = True
     max_iter: int = 100
 
@@ -147,6 +149,56 @@ class NodeFit:
         return np.asarray(probability)
 
 
+@dataclass(frozen=True, eq=False)
+class NetworkFit:
+    """The fits of all labels, with what they were fitted to: all that tests need to know.
+
+    Attributes
+    ----------
+    stats : LabelsetStatistics
+        What was fitted, and what score tests are computed from.
+    settings : FitSettings
+        How.
+    nodes : tuple of NodeFit
+        One fit per label.
+    rows : ModelData or None
+        The rows, where there are any.
+    terms : mapping of str to tuple of str
+        Formula terms and their columns.
+    """
+
+    stats: LabelsetStatistics
+    settings: FitSettings
+    nodes: tuple[NodeFit, ...]
+    rows: ModelData | None
+    terms: Mapping[str, tuple[str, ...]]
+
+    @property
+    def is_penalised(self) -> bool:
+        """Whether the fits are not those of maximum likelihood."""
+        return self.settings.method != "mle"
+
+    @cached_property
+    def residuals(self) -> FloatArray:
+        r"""What scores are the products of sums with, shape (K, L).
+
+        The residuals e; of penalised fits without what the penalty adds to them,
+        :math:`e - w z'A^{-1}g`, which is zero everywhere where the regressors leave nothing to
+        test.
+        """
+        stats = self.stats
+        probability = np.array([node.probability for node in self.nodes])
+        residuals = stats.patterns.T - probability
+        if self.is_penalised:
+            design = np.column_stack([np.ones(len(stats.counts)), stats.patterns])
+            gradients = (stats.counts * residuals) @ design
+            steps = np.zeros_like(gradients)
+            for node, gradient, step in zip(self.nodes, gradients, steps, strict=True):
+                step[node.basis] = node.covariance @ gradient[node.basis]
+            residuals -= probability * (1 - probability) * (steps @ design.T)
+        return np.asarray(residuals)
+
+
 def _touches(design: FloatArray, directions: FloatArray) -> BoolArray:
     """Mark rows whose linear predictor changes along any of the directions."""
     return np.asarray((np.abs(design @ directions) > 1e-9).any(axis=1))
@@ -192,7 +244,7 @@ def fit_nodes(
         else:
             penalty = None
             if settings.method == "ridge":
-                penalty = np.full(design.shape[1], settings.alpha)
+                penalty = np.full(design.shape[1], settings.penalty)
                 penalty[0] = 0.0
             for block in row_blocks(len(nodes), 8 * len(counts)):
                 _find_limits(table, nodes[block], settings.max_iter, penalty)
@@ -446,27 +498,3 @@ def _collect(table: _Table, nodes: list[_Node], settings: FitSettings) -> tuple[
             )
         )
     return tuple(fits)
-
-
-def effective_residual(stats: LabelsetStatistics, fit: NodeFit) -> FloatArray:
-    """Take the penalty's own gradient out of the residuals of a penalised fit.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    fit : NodeFit
-        The fit.
-
-    Returns
-    -------
-    ndarray, shape (L,)
-        :math:`e - w z'A^{-1}g`; zero everywhere where the regressors leave nothing to test.
-    """
-    regressors = stats.regressors
-    residual = stats.patterns[:, fit.label] - fit.probability
-    weight = fit.probability * (1 - fit.probability)
-    gradient = (regressors @ (stats.counts * residual))[fit.basis]
-    step = np.zeros(regressors.shape[0])
-    step[fit.basis] = fit.covariance @ gradient
-    return np.asarray(residual - weight * (regressors.T @ step))

@@ -1,78 +1,16 @@
-"""What tests of edges are made of: one edge, arrays of all, products, effects, p-values."""
+"""Tests of all feature–label edges as arrays; `results.edge_tests` gives them names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from isingmlc.base.arrays import FloatArray, StrArray
-from isingmlc.inference.pvalues import chi2_sf, wald_limits
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeTest:
-    """Test of one feature–label edge; unpacks to its statistic and p-value.
-
-    Attributes
-    ----------
-    feature, label : str
-        The edge.
-    statistic, df, pvalue, log10p : float
-        The test; NaN where it is impossible.
-    reason : str
-        ``ok``, or why it is impossible.
-    null : str
-        What is tested.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
-    >>> edges.loc["bmi", "diabetes"]
-    EdgeTest(bmi – diabetes: statistic 48.73, df 1, p-value 2.94e-12)
-    >>> statistic, pvalue = edges.loc["bmi", "diabetes"]
-    """
-
-    feature: str
-    label: str
-    statistic: float
-    df: float
-    pvalue: float
-    log10p: float
-    reason: str
-    null: str
-
-    def __iter__(self) -> Iterator[float]:
-        return iter((self.statistic, self.pvalue))
-
-    def __repr__(self) -> str:
-        test = f"statistic {self.statistic:.4g}, df {self.df:g}, p-value {self.pvalue:.3g}"
-        found = test if self.reason == "ok" else self.reason
-        return f"EdgeTest({self.feature} – {self.label}: {found})"
-
-
-@dataclass(frozen=True)
-class Products:
-    """Tests of products of features with labels.
-
-    Attributes
-    ----------
-    statistic, pvalue : ndarray, shape (features, labels, labels)
-        Entry (j, k, s) tests the product of feature j with label s in the model of label k; NaN
-        where it is impossible and for s = k.
-    """
-
-    statistic: FloatArray
-
-    @cached_property
-    def pvalue(self) -> FloatArray:
-        """Upper tails of the chi-square distribution with one degree of freedom."""
-        return np.asarray(chi2_sf(self.statistic, 1.0))
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray, chunks
+from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf, weighted_chi2_sf
 
 
 @dataclass(frozen=True)
@@ -96,22 +34,16 @@ class FeatureNull:
     square: FloatArray
     variance: FloatArray
 
-    def take(self, positions: list[int]) -> FeatureNull:
+    def take(self, positions: IntArray) -> FeatureNull:
         """Give what some of the features are compared with."""
-        return replace(
-            self,
-            mean=self.mean[positions],
-            square=self.square[positions],
-            variance=self.variance[positions],
-        )
+        parts = {name: getattr(self, name)[positions] for name in ("mean", "square", "variance")}
+        return replace(self, **parts)
 
     def weights(self) -> FloatArray:
-        """Give the eigenvalues of the covariance of the standardised scores, a row a feature."""
+        """Give the eigenvalues of the covariance of the standardised scores, one row per feature."""
         deviation = np.sqrt(np.where(np.isnan(self.variance), np.inf, self.variance))
         weights = np.empty(deviation.shape)
-        step = max(1, 2**22 // self.crossed.size)
-        for start in range(0, len(weights), step):
-            part = slice(start, start + step)
+        for part in chunks(len(weights), 8 * self.crossed.size, limit=2**25):
             covariance = (
                 self.square[part, None, None] * self.crossed
                 - self.mean[part, None, None] ** 2 * self.leaning
@@ -119,35 +51,6 @@ class FeatureNull:
             scale = deviation[part, :, None] * deviation[part, None, :]
             weights[part] = np.linalg.eigvalsh(covariance / scale)
         return np.maximum(weights, 0.0)
-
-
-@dataclass(frozen=True)
-class EdgeArrays:
-    """Tests of all edges as arrays, features × labels.
-
-    Attributes
-    ----------
-    statistic, df : ndarray of float
-        Statistics and degrees of freedom; NaN where an edge can not be tested.
-    reason : ndarray of object
-        ``ok``, or why an edge can not be tested or what is special about it.
-    sign : ndarray of float
-        Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer.
-    """
-
-    statistic: FloatArray
-    df: FloatArray
-    reason: StrArray
-    sign: FloatArray
-
-    def take(self, positions: list[int]) -> EdgeArrays:
-        """Give those of some features."""
-        return EdgeArrays(
-            self.statistic[positions],
-            self.df[positions],
-            self.reason[positions],
-            self.sign[positions],
-        )
 
 
 @dataclass(frozen=True)
@@ -166,78 +69,112 @@ class GivenPvalues:
     log10: FloatArray
     feature: FloatArray | None = None
 
-    def take(self, positions: list[int]) -> GivenPvalues:
+    def take(self, positions: IntArray) -> GivenPvalues:
         """Give those of some features."""
-        return GivenPvalues(
-            self.edge[positions],
-            self.log10[positions],
-            None if self.feature is None else self.feature[positions],
-        )
+        feature = None if self.feature is None else self.feature[positions]
+        return GivenPvalues(self.edge[positions], self.log10[positions], feature)
 
 
-@dataclass(frozen=True)
-class Estimates:
-    """Effects of the features in the larger models that Wald and likelihood-ratio tests fit.
+@dataclass(frozen=True, eq=False)
+class EdgeArrays:
+    """Tests of all edges as arrays, features × labels.
 
     Attributes
     ----------
-    coef, bse : DataFrame, features × labels
-        Log-odds ratios for one unit of the feature, given the other labels, and their standard
-        errors. Infinite and NaN where the feature separates the label; NaN where nothing is fitted.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> edges = im.IsingModel(data.labels, data.features).fit().wald_test(["bmi"])
-    >>> edges.estimates.coef.loc["bmi", "diabetes"].round(3)
-    np.float64(0.136)
+    feature_names, label_names : tuple of str
+        Names of the features (or terms) and labels.
+    statistic, df : ndarray of float, shape (features, labels)
+        Statistics and degrees of freedom; NaN where an edge cannot be tested.
+    reason : ndarray of object, shape (features, labels)
+        Why an edge cannot be tested, or what is special about it; see `Reason`.
+    sign : ndarray of float, shape (features, labels)
+        Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer.
+    test : {"score", "wald", "lr"}
+        Which test.
+    products : {None, "individual", "joint"}
+        Whether products of features with labels are tested too, each by itself or all together.
+    product_statistic : ndarray, shape (features, labels, labels), or None
+        Entry (j, k, s) tests the product of feature j with label s in the model of label k; NaN
+        where it is impossible and for s = k.
+    distribution : str
+        Where the p-values come from.
+    note : str
+        What to keep in mind; empty where there is nothing.
+    null : FeatureNull or None
+        What the importance of a feature is compared with.
+    given : GivenPvalues or None
+        p-values other than those of the chi-square distribution.
+    coef, bse : ndarray, shape (features, labels), or None
+        Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
     """
 
-    coef: pd.DataFrame
-    bse: pd.DataFrame
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...]
+    statistic: FloatArray
+    df: FloatArray
+    reason: StrArray
+    sign: FloatArray
+    test: str
+    products: str | None = None
+    product_statistic: FloatArray | None = None
+    distribution: str = "chi-square"
+    note: str = ""
+    null: FeatureNull | None = None
+    given: GivenPvalues | None = None
+    coef: FloatArray | None = None
+    bse: FloatArray | None = None
 
-    def conf_int(self, alpha: float = 0.05) -> dict[str, pd.DataFrame]:
-        """Wald confidence intervals of `coef`; their exponentials are those of odds ratios.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the confidence level.
-
-        Returns
-        -------
-        dict of str to DataFrame
-            Frames ``"lower"`` and ``"upper"``, shaped like `coef`; NaN where `bse` is.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> edges = im.IsingModel(data.labels, data.features).fit().wald_test(["bmi"])
-        >>> limits = edges.estimates.conf_int()
-        >>> [limits[end].loc["bmi", "diabetes"].round(3) for end in ("lower", "upper")]
-        [np.float64(0.097), np.float64(0.175)]
-        """
-        return wald_limits(self.coef, self.bse, alpha)
-
-    def take(self, features: list[str]) -> Estimates:
-        """Give those of some features.
+    def take(self, positions: Sequence[int] | IntArray) -> EdgeArrays:
+        """Give the tests of some features.
 
         Parameters
         ----------
-        features : list of str
-            Their names.
+        positions : sequence of int
+            Which features.
 
         Returns
         -------
-        Estimates
-            Their effects.
-
-        Examples
-        --------
-        >>> table = pd.DataFrame({"y1": [0.5, 1.5]}, index=["x1", "x2"])
-        >>> Estimates(coef=table, bse=table).take(["x2"]).coef.shape
-        (1, 1)
+        EdgeArrays
+            Their tests.
         """
-        return Estimates(self.coef.loc[features], self.bse.loc[features])
+        at = np.asarray(positions, dtype=np.intp)
+        changed: dict[str, Any] = {
+            "feature_names": tuple(self.feature_names[each] for each in at.tolist())
+        }
+        for name in ("statistic", "df", "reason", "sign", "product_statistic", "coef", "bse"):
+            cells = getattr(self, name)
+            changed[name] = None if cells is None else cells[at]
+        for name in ("null", "given"):
+            part = getattr(self, name)
+            changed[name] = None if part is None else part.take(at)
+        return replace(self, **changed)
+
+    @cached_property
+    def pvalue(self) -> FloatArray:
+        """p-values of edges."""
+        return self._tail(chi2_sf) if self.given is None else self.given.edge
+
+    @cached_property
+    def log10_pvalue(self) -> FloatArray:
+        """Their logarithms to base ten."""
+        return self._tail(chi2_log10_sf) if self.given is None else self.given.log10
+
+    def _tail(self, tail: Callable[[FloatArray, FloatArray], Any]) -> FloatArray:
+        return np.asarray(tail(self.statistic, self.df))
+
+    @cached_property
+    def importance(self) -> FloatArray:
+        """Sum over labels (and products) of the statistics of each feature."""
+        importance = np.nansum(self.statistic, axis=1)
+        if self.product_statistic is not None:
+            importance = importance + np.nansum(self.product_statistic, axis=(1, 2))
+        return np.asarray(importance)
+
+    @cached_property
+    def feature_pvalue(self) -> FloatArray | None:
+        """p-values of features; None where the sum of statistics has no reference distribution."""
+        if self.given is not None and self.given.feature is not None:
+            return self.given.feature
+        if self.null is None:
+            return None
+        return weighted_chi2_sf(self.importance, self.null.weights())

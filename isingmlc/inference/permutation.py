@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, make_generator
-from isingmlc.base.arrays import FloatArray, IntArray, dense
-from isingmlc.inference.edges import GivenPvalues
+from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
+from isingmlc.inference.edges import EdgeArrays, GivenPvalues
 from isingmlc.inference.score import NullModel, plain_scores
 from isingmlc.input.rows import ModelData
-from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
 
 # Statistics of permuted data are computed in pieces of about this size.
 _PIECE_BYTES = 2**25
+# A relative margin keeps ties of rounding on the side of the null.
+_MARGIN = 1 - 1e-12
 
 
 def permute(
     data: ModelData,
     stats: LabelsetStatistics,
     nulls: list[NullModel],
-    plain: EdgeTests,
+    plain: EdgeArrays,
     n_permutations: int,
     random_state: RandomState,
-) -> EdgeTests:
+    n_jobs: int,
+) -> EdgeArrays:
     """Replace p-values by those of permuting the rows of the features against the labels.
 
     Parameters
@@ -40,16 +44,18 @@ def permute(
         Their statistics.
     nulls : list of NullModel
         The null models of the labels that are tested.
-    plain : EdgeTests
+    plain : EdgeArrays
         The score tests.
     n_permutations : int
         How many permutations.
     random_state : int, Generator or None
         Source of the permutations.
+    n_jobs : int
+        Threads to use; the p-values do not depend on it.
 
     Returns
     -------
-    EdgeTests
+    EdgeArrays
         The tests, with p-values ``(1 + #{permuted ≥ observed}) / (1 + permutations)`` for edges
         and for features.
     """
@@ -60,34 +66,52 @@ def permute(
         )
     generator = make_generator(random_state)
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
-    observed = plain.statistic.to_numpy()
-    importance = plain.importance.to_numpy()
-    exceed = np.zeros(observed.shape)
-    exceed_importance = np.zeros(len(importance))
-    n_rows, n_sets, n_features = len(codes), len(stats.counts), observed.shape[0]
-    together = max(1, min(n_permutations, _PIECE_BYTES // (8 * n_sets * min(n_features, 256))))
-    width = max(1, _PIECE_BYTES // (8 * max(n_rows, together * n_sets)))
-    for start in tqdm(
-        range(0, n_permutations, together), desc="permutations", disable=None, leave=False
-    ):
-        count = min(together, n_permutations - start)
-        shuffled = codes[generator.permuted(np.tile(np.arange(n_rows), (count, 1)), axis=1)]
-        for first in range(0, n_features, width):
-            part = slice(first, min(first + width, n_features))
-            values = _permuted_statistics(data, stats, nulls, shuffled, part)
-            values[:, np.isnan(observed[part])] = np.nan
-            # A relative margin keeps ties of rounding on the side of the null.
-            exceed[part] += (values >= observed[part] * (1 - 1e-12)).sum(axis=0)
-            sums = np.nansum(values, axis=2)
-            exceed_importance[part] += (sums >= importance[part] * (1 - 1e-12)).sum(axis=0)
+    observed = plain.statistic
+    n_rows, n_sets, n_features = len(codes), len(stats.counts), len(observed)
+    batches = list(
+        chunks(n_permutations, 8 * n_sets * min(n_features, 256), limit=_PIECE_BYTES)
+    )
+
+    def draw() -> Iterator[IntArray]:
+        for batch in batches:
+            order = np.tile(np.arange(n_rows), (batch.stop - batch.start, 1))
+            yield codes[generator.permuted(order, axis=1)]
+
+    counted = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
+        delayed(_count_exceeding)(data, stats, nulls, plain, shuffled) for shuffled in draw()
+    )
+    exceed, exceed_importance = np.zeros(observed.shape), np.zeros(n_features)
+    for edges, features in tqdm(counted, "permutations", len(batches), disable=None, leave=False):
+        exceed += edges
+        exceed_importance += features
     pvalue = np.where(np.isnan(observed), np.nan, (1 + exceed) / (1 + n_permutations))
     untested = np.isnan(observed).all(axis=1)
     feature = np.where(untested, np.nan, (1 + exceed_importance) / (1 + n_permutations))
     return replace(
         plain,
-        given_pvalue=GivenPvalues(pvalue, np.log10(pvalue), feature),
+        given=GivenPvalues(pvalue, np.log10(pvalue), feature),
         distribution=f"{n_permutations} permutations",
     )
+
+
+def _count_exceeding(
+    data: ModelData,
+    stats: LabelsetStatistics,
+    nulls: list[NullModel],
+    plain: EdgeArrays,
+    shuffled: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Count permutations whose statistics, and whose sums of them, reach the observed ones."""
+    observed, importance = plain.statistic, plain.importance
+    edges, features = np.zeros(observed.shape), np.zeros(len(observed))
+    n_rows, n_sets = shuffled.shape[1], len(shuffled) * len(stats.counts)
+    for part in chunks(len(observed), 8 * max(n_rows, n_sets), limit=_PIECE_BYTES):
+        values = _permuted_statistics(data, stats, nulls, shuffled, part)
+        values[:, np.isnan(observed[part])] = np.nan
+        edges[part] = (values >= observed[part] * _MARGIN).sum(axis=0)
+        sums = np.nansum(values, axis=2)
+        features[part] = (sums >= importance[part] * _MARGIN).sum(axis=0)
+    return edges, features
 
 
 def _permuted_statistics(

@@ -273,32 +273,34 @@ def bernoulli_saddlepoint(
 
 
 def wald_limits(
-    coef: pd.DataFrame, bse: pd.DataFrame, alpha: float = 0.05
-) -> dict[str, pd.DataFrame]:
+    coef: FloatArray, bse: FloatArray, alpha: float, index: pd.Index
+) -> pd.DataFrame:
     """Give Wald's confidence limits.
 
     Parameters
     ----------
-    coef, bse : DataFrame
+    coef, bse : ndarray, shape (m,)
         Estimates and their standard errors.
     alpha : float
         One minus the confidence level.
+    index : Index
+        What the estimates are called.
 
     Returns
     -------
-    dict of str to DataFrame
-        Frames ``"lower"`` and ``"upper"``; NaN where an estimate is not finite.
+    DataFrame
+        Columns ``lower`` and ``upper``; NaN where an estimate is not finite.
 
     Examples
     --------
-    >>> limits = wald_limits(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"a": [0.5]}))
-    >>> limits["lower"].round(2).loc[0, "a"]
-    np.float64(0.02)
+    >>> wald_limits(np.array([1.0]), np.array([0.5]), 0.05, pd.Index(["a"])).round(2)
+       lower  upper
+    a   0.02   1.98
     """
     level = check_number("alpha", alpha, above=0, below=1)
     width = norm.isf(level / 2) * bse
-    finite = coef.where(np.isfinite(coef))
-    return {"lower": finite - width, "upper": finite + width}
+    finite = np.where(np.isfinite(coef), coef, np.nan)
+    return pd.DataFrame({"lower": finite - width, "upper": finite + width}, index)
 
 
 def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> FloatArray:

@@ -32,12 +32,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
-from isingmlc.fitting.nodewise import NodeFit, effective_residual
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.statistics.blocks import feature_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 # A column with less than this share of its variance left given the labels has none.
 COLLINEAR = 1e-10
+# Scores of unit variance that differ by less than this differ by rounding.
+ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
 _PART_BYTES = 2**26
 
@@ -50,8 +53,10 @@ class NullModel:
     ----------
     label : int
         The label.
-    stats : LabelsetStatistics
-        What it was fitted to.
+    counts : ndarray, shape (L,)
+        Counts of the labelsets.
+    regressors : csc_array, shape (1 + K, L)
+        The constant and all labels.
     rows : ndarray of int
         Labelsets at which the label is not certain.
     probability, weight : ndarray, shape (L,)
@@ -68,7 +73,8 @@ class NullModel:
     """
 
     label: int
-    stats: LabelsetStatistics
+    counts: FloatArray
+    regressors: Any
     rows: IntArray
     probability: FloatArray
     weight: FloatArray
@@ -90,7 +96,7 @@ class NullModel:
     @cached_property
     def _cross(self) -> Any:
         """The regressors times the weights, for one label: only the numbers change."""
-        pattern = self.stats.regressors
+        pattern = self.regressors
         values = np.repeat(self.weight, np.diff(pattern.indptr))
         return sparse.csc_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
 
@@ -108,43 +114,38 @@ class NullModel:
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
 
 
-def null_models(
-    stats: LabelsetStatistics, fits: Sequence[NodeFit], penalised: bool
-) -> list[NullModel]:
+def null_models(fit: NetworkFit, labels: Sequence[int]) -> list[NullModel]:
     """Take what score tests need from the fits of some labels.
 
     Parameters
     ----------
-    stats : LabelsetStatistics
-        The statistics.
-    fits : sequence of NodeFit
+    fit : NetworkFit
         The fits.
-    penalised : bool
-        Whether the fits are penalised.
+    labels : sequence of int
+        The labels.
 
     Returns
     -------
     list of NullModel
-        One a fit.
+        One per label.
     """
-    # A certain label has a probability of 0 or 1, so residual and weight vanish there.
-    probability = np.array([fit.probability for fit in fits]).reshape(len(fits), len(stats.counts))
-    residual = stats.patterns.T[[fit.label for fit in fits]] - probability
-    weight = probability * (1 - probability)
-    effective = [effective_residual(stats, fit) for fit in fits] if penalised else residual
+    stats = fit.stats
+    regressors = sparse.csc_array(np.vstack([np.ones(len(stats.counts)), stats.patterns.T]))
     return [
         NullModel(
-            label=fit.label,
-            stats=stats,
-            rows=np.flatnonzero(fit.in_play),
-            probability=fit.probability,
-            weight=weight[at],
-            basis=fit.basis,
-            factor=np.asarray(np.linalg.cholesky(fit.covariance)),
-            effective=effective[at],
-            penalised=penalised,
+            label=node.label,
+            counts=stats.counts,
+            regressors=regressors,
+            rows=np.flatnonzero(node.in_play),
+            probability=node.probability,
+            # A certain label has a probability of 0 or 1, so its weight vanishes there.
+            weight=node.probability * (1 - node.probability),
+            basis=node.basis,
+            factor=np.asarray(np.linalg.cholesky(node.covariance)),
+            effective=fit.residuals[node.label],
+            penalised=fit.is_penalised,
         )
-        for at, fit in enumerate(fits)
+        for node in (fit.nodes[label] for label in labels)
     ]
 
 
@@ -208,7 +209,7 @@ def plain_scores(
     carriers = [rows, *(np.flatnonzero(column) for column in patterns.T)]
     carried = np.array([len(at) > 0 for at in carriers])
     place = np.cumsum(carried) - 1
-    for part in _parts(n_columns, 8 * len(nulls) * int(carried.sum())):
+    for part in chunks(n_columns, 8 * len(nulls) * int(carried.sum()), limit=_PART_BYTES):
         some = sums if part == slice(0, n_columns) else sums[:, part]
         # B for all labels, one regressor at a time: only labelsets that carry it count.
         crossed = np.empty((int(carried.sum()), len(nulls), some.shape[1]))
@@ -238,13 +239,51 @@ def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Sco
     """
     blocks = [
         plain_scores(nulls, block.patterns, block.sums, block.squares)
-        for _, block in stats.blocks()
+        for _, block in feature_blocks(stats)
     ]
     return Scores(
         np.concatenate([block.score for block in blocks], axis=1),
         np.concatenate([block.variance for block in blocks], axis=1),
         np.concatenate([block.scale for block in blocks], axis=1),
     )
+
+
+def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
+    """Find for each feature the first one that is equal to it, itself if there is none.
+
+    Matrix products round equal columns differently, by where they stand and which processor
+    multiplies. What is said of a feature is therefore said of the first that is equal to it.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    scores : Scores
+        Scores of all features, labels × features.
+
+    Returns
+    -------
+    ndarray of int, shape (p,)
+        Positions of features.
+    """
+    size = np.sqrt(np.where(scores.scale > 0, scores.scale, 1.0))
+    shares = np.concatenate([scores.score / size, scores.variance / size**2])
+    # Sums over rows are taken alike for all columns, so those of equal ones are equal. Mixed in
+    # proportions that no data have, scores bring what is equal side by side.
+    mixed = np.sqrt(np.arange(2.0, 2.0 + len(shares))) @ shares
+    order = np.lexsort((mixed, stats.column_squares, stats.column_sums))
+    alike = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
+    for totals in (stats.column_sums, stats.column_squares):
+        alike &= np.diff(totals[order]) == 0
+    candidates = np.flatnonzero(alike)
+    differ = shares[:, order[candidates + 1]] - shares[:, order[candidates]]
+    alike[candidates] = (np.abs(differ) <= ROUNDING).all(axis=0)
+    run = np.concatenate([[0], np.cumsum(~alike)])[: len(order)]
+    first = np.full(len(order), len(order))
+    np.minimum.at(first, run, order)
+    equals = np.empty_like(order)
+    equals[order] = first[run]
+    return equals
 
 
 def product_scores(
@@ -268,7 +307,7 @@ def product_scores(
     Scores
         Arrays of labels × features; the row of that label itself means nothing.
     """
-    for part, block in stats.blocks():
+    for part, block in feature_blocks(stats):
         for other, carried in enumerate(stats.patterns.T):
             # Labelsets without the label have products of zero.
             rows = np.flatnonzero(carried)
@@ -295,7 +334,7 @@ def _carried_scores(
             # Of F only its products with regressors that are carried here are needed.
             factor = np.asarray(np.linalg.cholesky(factor @ factor.T))
         root = factor.T @ (weights[order] * design[:, null.basis[inside]].T)
-        for part in _parts(sums.shape[1], 8 * len(root)):
+        for part in chunks(sums.shape[1], 8 * len(root), limit=_PART_BYTES):
             some = sums[:, part]
             variance[order, part] = _variance(null, rows, some, root @ some, total[order, part])
     return Scores(np.asarray(effective @ sums), variance, scale)
@@ -322,19 +361,12 @@ def _variance(
     # What the model explains reaches labelsets where the columns themselves are zero.
     inside = np.flatnonzero(null.weight[rows] > 0)
     among = np.searchsorted(null.rows, rows[inside])
-    spread = null.noise[null.rows] * null.stats.counts[null.rows]
-    for part in _parts(leaning.shape[1], 8 * len(null.rows)):
+    spread = null.noise[null.rows] * null.counts[null.rows]
+    for part in chunks(leaning.shape[1], 8 * len(null.rows), limit=_PART_BYTES):
         fitted = null.fit_to(leaning[:, part])
         crossed = fitted[among] * dense(sums[:, part])[inside]
         variance[part] += spread @ fitted**2 - 2 * (null.noise[rows[inside]] @ crossed)
     return variance
-
-
-def _parts(n_columns: int, bytes_each: int) -> Iterator[slice]:
-    """Cut columns so that temporaries stay bounded."""
-    step = max(1, _PART_BYTES // max(1, bytes_each))
-    for start in range(0, n_columns, step):
-        yield slice(start, min(start + step, n_columns))
 
 
 def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray, FloatArray]:
@@ -362,14 +394,14 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
     n_features = len(stats.feature_names)
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
-    noise, counts = null.noise[null.rows], null.stats.counts[null.rows]
+    noise, counts = null.noise[null.rows], null.counts[null.rows]
     noisy = (crossed * noise[:, None]).T
     # F'z_g w_g times each block column: what the null model takes from it.
     root = null.root()
     rooted = (root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
     effective = (blocks * null.effective[null.rows, None]).T
     columns_at_once = size * max(size, len(root), len(blocks) if null.penalised else 1)
-    for part in _parts(n_features, 8 * columns_at_once):
+    for part in chunks(n_features, 8 * columns_at_once, limit=_PART_BYTES):
         sums, squares = dense(stats.sums[null.rows][:, part]), stats.squares[null.rows][:, part]
         n_part = sums.shape[1]
         total = (noisy @ squares).T.reshape(n_part, size, size)
@@ -415,7 +447,7 @@ def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[
     sums = dense(stats.sums[null.rows][:, stats.term_columns[term]])
     products = stats.term_products[term][null.rows]
     leaning = null.lean(sums, null.rows)
-    noise, counts = null.noise[null.rows], null.stats.counts[null.rows]
+    noise, counts = null.noise[null.rows], null.counts[null.rows]
     total = np.einsum("g,gij->ij", noise, products)
     score = null.effective[null.rows] @ sums
     if null.penalised:

@@ -7,166 +7,102 @@ chi-square p-values and what chance needs, and gives the tests with other p-valu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import RandomState, check_count, check_option
-from isingmlc.base.arrays import BLOCK_BYTES, Features, FloatArray, StrArray, dense
-from isingmlc.fitting.diagnostics import why_untestable
+from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
+from isingmlc.base.arrays import Features, FloatArray, IntArray, StrArray, chunks, dense
 from isingmlc.fitting.newton import thread_pools
-from isingmlc.inference.edges import EdgeArrays, FeatureNull, GivenPvalues, Products
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.inference.edges import EdgeArrays, FeatureNull, GivenPvalues
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
 from isingmlc.inference.score import (
     NullModel,
     feature_scores,
+    first_equals,
     joint_scores,
     null_models,
     plain_scores,
     product_scores,
     term_scores,
 )
-from isingmlc.results.edge_tests import EdgeTests
+from isingmlc.statistics.blocks import feature_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
 
-if TYPE_CHECKING:
-    from isingmlc.results.ising import IsingResults
-
-INTERACTIONS = (None, "individual", "joint")
+PRODUCTS = (None, "individual", "joint")
+BY = ("feature", "term")
 # Below this many standard deviations chi-square and saddlepoint agree.
 SADDLEPOINT_CUTOFF = 2.0
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
 def score_test(
-    results: IsingResults,
-    interactions: str | None = None,
+    fit: NetworkFit,
+    features: Sequence[str] | str | None = None,
+    products: str | None = None,
     *,
     by: str = "feature",
-    pvalue: str = "chi2",
     min_count: int = 2,
+    n_jobs: int = 1,
+    pvalue: str = "chi2",
     n_permutations: int = 999,
     random_state: RandomState = None,
-) -> EdgeTests:
-    """Test every edge; `IsingResults.score_test` explains the arguments.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    interactions : {None, "individual", "joint"}
-        Whether products with other labels are tested too.
-    by : {"feature", "term"}
-        Whether columns of a formula term are tested together.
-    pvalue : {"chi2", "saddlepoint", "permutation"}
-        Where p-values come from.
-    min_count : int
-        Labels with fewer rows of one kind in play are too rare to test.
-    n_permutations : int
-        Permutations, with ``pvalue="permutation"``.
-    random_state : int, Generator or None
-        Source of permutations.
-
-    Returns
-    -------
-    EdgeTests
-        The tests.
-    """
-    check_option("interactions", interactions, INTERACTIONS)
-    check_option("by", by, ("feature", "term"))
+) -> EdgeArrays:
+    """Test every edge; `IsingResults.score_test` explains the arguments."""
+    check_option("products", products, PRODUCTS)
+    check_option("by", by, BY)
     check_option("pvalue", pvalue, tuple(PVALUES))
-    if (interactions or by == "term") and pvalue != "chi2":
+    n_jobs = check_jobs(n_jobs)
+    if (products or by == "term") and pvalue != "chi2":
         raise exc.DataError(
-            f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with interactions or "
+            f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with products or "
             "by='term'."
         )
-    if interactions and by == "term":
-        raise exc.DataError("by='term' tests terms without interactions: leave interactions out.")
-    if not results.feature_names:
+    if products and by == "term":
+        raise exc.DataError("by='term' tests terms without products: leave products out.")
+    if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
-    labels = label_reasons(results, min_count)
-    reason = edge_reasons(results, labels)
-    stats = results.model.statistics
-    testable = [fit for fit in results.fits if labels[fit.label] == "ok"]
-    nulls = null_models(stats, testable, results.method != "mle")
-    if interactions == "joint":
-        return _joint(results, nulls, reason)
-    plain = _plain(results, nulls, reason, interactions)
     if by == "term":
-        return _by_term(results, nulls, plain)
-    return PVALUES[pvalue](results, nulls, plain, Chance(n_permutations, random_state))
+        terms = tuple(fit.terms)
+        chosen = check_names("features", features, terms)
+        return _by_term(fit, terms, min_count).take(chosen)
+    if features is not None:
+        fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
+    labels = judge_fits(fit, min_count)
+    nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
+    reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
+    if products == "joint":
+        return _joint(fit, nulls, reason)
+    plain = _plain(fit, nulls, reason, products)
+    return PVALUES[pvalue](fit, nulls, plain, Chance(n_permutations, random_state, n_jobs))
 
 
-def label_reasons(results: IsingResults, min_count: int) -> StrArray:
-    """Say of each label whether it can be tested.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    min_count : int
-        Labels with fewer rows of one kind in play are too rare.
-
-    Returns
-    -------
-    ndarray of object, shape (K,)
-        ``ok`` or the reason why not.
-    """
-    least = check_count("min_count", min_count, 0)
-    stats = results.model.statistics
-    in_play = np.array([fit.in_play for fit in results.fits]).T * stats.counts[:, None]
-    ones = (in_play * stats.patterns).sum(axis=0)
-    minority = np.minimum(ones, in_play.sum(axis=0) - ones)
-    reasons = why_untestable(stats, results.settings, results.fits)
-    reasons[(reasons == "ok") & (minority < least)] = "too-rare"
-    return reasons
-
-
-def edge_reasons(results: IsingResults, labels: StrArray) -> StrArray:
-    """Say of each edge whether label and feature vary.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    labels : ndarray of object, shape (K,)
-        What `label_reasons` says.
-
-    Returns
-    -------
-    ndarray of object, shape (p, K)
-        ``ok`` or the reason why not.
-    """
-    constant = results.model.untestable_features
-    reason = np.tile(labels, (len(constant), 1))
-    reason[np.ix_(constant, labels == "ok")] = "constant-feature"
-    return reason
-
-
-def _statistics_for_products(results: IsingResults) -> LabelsetStatistics:
+def _statistics_for_products(fit: NetworkFit) -> LabelsetStatistics:
     """Centre the features where a product with a label would depend on their origin.
 
     A maximum-likelihood model absorbs any multiple of the label itself, a ridge model does not:
     there the product is that of the centred feature, so that its test does not depend on where a
     feature's zero is. Sparse statistics become dense by it.
     """
-    stats = results.model.statistics
-    if results.method != "ridge" or not results.settings.intercept:
+    stats = fit.stats
+    if fit.settings.method != "ridge" or not fit.settings.intercept:
         return stats
     return stats.recenter(stats.shift + stats.column_sums / stats.nobs)
 
 
-def note_on(results: IsingResults) -> str:
+def note_on(fit: NetworkFit) -> str:
     """Say what to keep in mind about p-values of a fit.
 
     Parameters
     ----------
-    results : IsingResults
+    fit : NetworkFit
         The fit.
 
     Returns
@@ -174,70 +110,67 @@ def note_on(results: IsingResults) -> str:
     str
         Empty for a maximum-likelihood fit.
     """
-    return "" if results.method == "mle" else _APPROXIMATE.format(method=results.method)
+    return _APPROXIMATE.format(method=fit.settings.method) if fit.is_penalised else ""
 
 
 def _plain(
-    results: IsingResults, nulls: list[NullModel], reason: StrArray, interactions: str | None
-) -> EdgeTests:
-    """Test single columns, and with interactions their products with other labels."""
-    stats = results.model.statistics
-    if interactions:
-        stats = _statistics_for_products(results)
+    fit: NetworkFit, nulls: list[NullModel], reason: StrArray, products: str | None = None
+) -> EdgeArrays:
+    """Test single columns, and if so wished their products with other labels."""
+    stats = _statistics_for_products(fit) if products else fit.stats
     scores = feature_scores(stats, nulls)
+    equals = first_equals(stats, scores)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
-    # The labels of null models can be tested, so only features stand in the way.
-    varies = (reason[:, labels[:1]] == "ok").all(axis=1)
-    collinear = scores.collinear
-    tested = varies & ~collinear
 
     def spread(values: FloatArray, otherwise: float) -> FloatArray:
         """Write values of labels × features where they belong."""
         table = np.full(reason.shape, otherwise)
-        table[:, labels] = np.where(tested, values, otherwise).T
-        return table
+        table[:, labels] = values[:, equals].T
+        return np.where(reason == Reason.OK, table, otherwise)
 
+    reason = judge_tests(reason, spread(scores.collinear, 0.0) > 0, np.zeros(reason.shape, bool))
+    product_statistic = None
+    if products == "individual":
+        product_statistic = _product_statistic(stats, nulls, reason.shape)[equals]
+        product_statistic[(reason == Reason.CONSTANT_FEATURE).any(axis=1)] = np.nan
     statistic = spread(scores.statistic(), np.nan)
-    at, feature = np.nonzero(varies & collinear)
-    reason[feature, labels[at]] = "collinear-feature"
-    products = None
-    if interactions == "individual":
-        n_features, n_labels = reason.shape
-        by_label = np.full((n_labels, n_labels, n_features), np.nan)
-        for part, other, of_products in product_scores(stats, nulls):
-            values = np.where(varies[part], of_products.statistic(), np.nan)
-            by_label[other, labels, part] = np.where((labels == other)[:, None], np.nan, values)
-        products = Products(by_label.transpose(2, 1, 0))
-    return EdgeTests(
-        tuple(results.feature_names),
-        results.label_names,
-        EdgeArrays(
-            statistic,
-            spread(np.ones(tested.shape), np.nan),
-            reason,
-            spread(np.sign(scores.score), 0.0),
-        ),
+    return EdgeArrays(
+        stats.feature_names,
+        stats.label_names,
+        statistic,
+        np.where(np.isnan(statistic), np.nan, 1.0),
+        reason,
+        spread(np.sign(scores.score), 0.0),
         test="score",
-        interactions=interactions,
         products=products,
-        note=note_on(results),
-        feature_null=None
-        if interactions
-        else _feature_null(results, nulls, spread(scores.variance, np.nan)),
+        product_statistic=product_statistic,
+        note=note_on(fit),
+        null=None if products else _feature_null(fit, nulls, spread(scores.variance, np.nan)),
     )
 
 
-def _feature_null(
-    results: IsingResults, nulls: list[NullModel], variance: FloatArray
-) -> FeatureNull:
+def _product_statistic(
+    stats: LabelsetStatistics, nulls: list[NullModel], shape: tuple[int, ...]
+) -> FloatArray:
+    """Statistics of the products of features with labels: features × labels × labels."""
+    n_features, n_labels = shape
+    labels = np.array([null.label for null in nulls], dtype=np.intp)
+    by_label = np.full((n_labels, n_labels, n_features), np.nan)
+    for part, other, scores in product_scores(stats, nulls):
+        own = (labels == other)[:, None]
+        by_label[other, labels, part] = np.where(own, np.nan, scores.statistic())
+    return by_label.transpose(2, 1, 0)
+
+
+def _feature_null(fit: NetworkFit, nulls: list[NullModel], variance: FloatArray) -> FeatureNull:
     """Collect what the sum of a feature's statistics is compared with."""
-    stats = results.model.statistics
+    stats = fit.stats
     residual = np.zeros(stats.patterns.shape)
     for null in nulls:
         residual[:, null.label] = null.effective
     weighted = residual * stats.counts[:, None]
     crossed = leaning = weighted.T @ residual
-    if not results.settings.intercept:
+    if not fit.settings.intercept:
         # With a constant among the regressors a column of ones is explained without rest.
         fitted = np.zeros(stats.patterns.shape)
         for null in nulls:
@@ -254,57 +187,57 @@ def _feature_null(
     )
 
 
-def _joint(results: IsingResults, nulls: list[NullModel], reason: StrArray) -> EdgeTests:
+def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
     """Test each feature together with all its products."""
-    stats = _statistics_for_products(results)
-    statistic, df = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
+    stats = _statistics_for_products(fit)
+    equals = first_equals(stats, feature_scores(stats, nulls))
+    statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
     with thread_pools().limit(limits=1, user_api="blas"):
-        for part, block in stats.blocks():
+        for part, block in feature_blocks(stats):
             for null in nulls:
                 at = part, null.label
-                value, rank = joint_scores(block, null)
-                reasons = reason[at]
-                reasons[(rank == 0) & (reasons == "ok")] = "collinear-feature"
-                statistic[at], df[at] = np.where(reasons == "ok", (value, rank), np.nan)
-    return EdgeTests(
-        tuple(results.feature_names),
-        results.label_names,
-        EdgeArrays(statistic, df, reason, np.zeros(reason.shape)),
+                statistic[at], rank[at] = joint_scores(block, null)
+    statistic, rank = statistic[equals], rank[equals]
+    reason = judge_tests(reason, rank == 0, np.zeros(reason.shape, bool))
+    tested = reason == Reason.OK
+    return EdgeArrays(
+        stats.feature_names,
+        stats.label_names,
+        np.where(tested, statistic, np.nan),
+        np.where(tested, rank, np.nan),
+        reason,
+        np.zeros(reason.shape),
         test="score",
-        interactions="joint",
-        note=note_on(results),
+        products="joint",
+        note=note_on(fit),
     )
 
 
-def _by_term(results: IsingResults, nulls: list[NullModel], single: EdgeTests) -> EdgeTests:
+def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArrays:
     """Test the columns of each formula term together."""
-    stats = results.model.statistics
-    terms = list(results.model.terms)
-    tables = {
-        name: getattr(single, name).reindex([results.model.terms[term][0] for term in terms])
-        for name in ("statistic", "df", "reason", "sign")
-    }
-    statistic, df, reason, sign = (table.to_numpy(copy=True) for table in tables.values())
+    stats = fit.stats
+    labels = judge_fits(fit, min_count)
+    nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
+    constant = find_constant(stats, fit.settings.intercept)
+    single = _plain(fit, nulls, judge_edges(labels, constant))
+    place = {name: at for at, name in enumerate(stats.feature_names)}
+    tests = single.take([place[fit.terms[term][0]] for term in terms])
+    statistic, df, sign = tests.statistic, tests.df, tests.sign
+    reason = tests.reason
     for term, columns in stats.term_columns.items():
         at = terms.index(term)
-        # A term can not be tested where its label can not, or where none of its columns varies.
-        reasons = single.reason.iloc[columns].to_numpy()
-        sign[at], statistic[at], df[at], reason[at] = 0.0, np.nan, np.nan, reasons[0]
+        sign[at], statistic[at], df[at] = 0.0, np.nan, np.nan
+        # A term cannot be tested where its label cannot, or where none of its columns varies.
+        (reason[at],) = judge_edges(labels, constant[columns].all(keepdims=True))
+        rank = np.full(len(labels), np.nan)
         for null in nulls:
-            if (reasons[:, null.label] == "constant-feature").all():
-                continue
-            value, rank = term_scores(stats, null, term)
-            reason[at, null.label] = "ok" if rank else "collinear-feature"
-            if rank:
-                statistic[at, null.label], df[at, null.label] = value, rank
-    return EdgeTests(
-        tuple(terms),
-        results.label_names,
-        EdgeArrays(statistic, df, reason, sign),
-        test="score",
-        note=single.note,
-    )
+            if reason[at, null.label] == Reason.OK:
+                value, rank[null.label] = term_scores(stats, null, term)
+                statistic[at, null.label] = value
+        df[at] = np.where(rank > 0, rank, np.nan)
+        reason[at] = judge_tests(reason[at], rank == 0, np.zeros(len(labels), bool))
+    return replace(tests, feature_names=terms, null=None)
 
 
 @dataclass(frozen=True)
@@ -313,63 +246,64 @@ class Chance:
 
     n_permutations: int
     random_state: RandomState
+    n_jobs: int
 
 
 def _by_chi2(
-    results: IsingResults, nulls: list[NullModel], plain: EdgeTests, chance: Chance
-) -> EdgeTests:
+    fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, chance: Chance
+) -> EdgeArrays:
     """Leave the p-values as they are."""
     return plain
 
 
 def _by_permutation(
-    results: IsingResults, nulls: list[NullModel], plain: EdgeTests, chance: Chance
-) -> EdgeTests:
+    fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, chance: Chance
+) -> EdgeArrays:
     """Replace p-values by those of permuting the rows of the features."""
     count = check_count("n_permutations", chance.n_permutations, 1)
-    data = results.model.rows("pvalue='permutation'")
-    return permute(data, results.model.statistics, nulls, plain, count, chance.random_state)
+    rows = fit.rows_for("pvalue='permutation'")
+    return permute(rows, fit.stats, nulls, plain, count, chance.random_state, chance.n_jobs)
 
 
 def _by_saddlepoint(
-    results: IsingResults, nulls: list[NullModel], plain: EdgeTests, chance: Chance
-) -> EdgeTests:
+    fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, chance: Chance
+) -> EdgeArrays:
     """Replace p-values of large statistics by saddlepoint approximations from the rows."""
-    stats, data = results.model.statistics, results.model.rows("pvalue='saddlepoint'")
+    stats, data = fit.stats, fit.rows_for("pvalue='saddlepoint'")
     features: Features = data.features
-    codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
-    pvalue, log10p = plain.pvalue.to_numpy(copy=True), plain.log10p.to_numpy(copy=True)
-    statistic = plain.statistic.to_numpy()
-    for columns, block in stats.blocks():
+    if sparse.issparse(features):
+        features = sparse.csc_array(features)
+    codes: IntArray = find_labelsets(data.packed_labels, len(data.label_names))[1]
+    pvalue, log10p = plain.pvalue.copy(), plain.log10_pvalue.copy()
+    for columns, block in feature_blocks(stats):
         for null in nulls:
             place = np.full(len(stats.counts), -1)
             place[null.rows] = np.arange(len(null.rows))
             rows = np.flatnonzero(place[codes] >= 0)
             at = place[codes[rows]]
             weights = None if data.weights is None else data.weights[rows]
-            suspects = columns.start + np.flatnonzero(
-                statistic[columns, null.label] > SADDLEPOINT_CUTOFF**2
+            suspects = np.flatnonzero(
+                plain.statistic[columns, null.label] > SADDLEPOINT_CUTOFF**2
             )
-            step = max(1, BLOCK_BYTES // (8 * len(rows)))
-            for start in range(0, len(suspects), step):
-                part = suspects[start : start + step]
-                inside = part - columns.start
+            for part in chunks(len(suspects), 8 * len(rows)):
+                inside = suspects[part]
+                whole = columns.start + inside
                 sums, squares = block.sums[:, inside], block.squares[:, inside]
-                values = dense(features[rows][:, part]) - stats.shift[part]
+                # Columns first: of many rows few columns are wanted.
+                values = dense(features[:, whole])[rows] - stats.shift[whole]
                 values -= null.fit_to(null.lean(sums))[at]
                 scores = plain_scores([null], stats.patterns, sums, squares)
-                pvalue[part, null.label], log10p[part, null.label] = bernoulli_saddlepoint(
+                pvalue[whole, null.label], log10p[whole, null.label] = bernoulli_saddlepoint(
                     scores.score[0],
                     values,
                     null.probability[codes[rows]],
                     weights,
                     cutoff=SADDLEPOINT_CUTOFF,
                 )
-    given = GivenPvalues(pvalue, log10p)
-    return replace(plain, given_pvalue=given, distribution="saddlepoint")
+    return replace(plain, given=GivenPvalues(pvalue, log10p), distribution="saddlepoint")
 
 
-PVALUES: dict[str, Callable[[IsingResults, list[NullModel], EdgeTests, Chance], EdgeTests]] = {
+PVALUES: dict[str, Callable[[NetworkFit, list[NullModel], EdgeArrays, Chance], EdgeArrays]] = {
     "chi2": _by_chi2,
     "saddlepoint": _by_saddlepoint,
     "permutation": _by_permutation,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,26 +12,14 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import FloatArray
-from isingmlc.base.readonly import table
-from isingmlc.inference.edges import (
-    EdgeArrays,
-    EdgeTest,
-    Estimates,
-    FeatureNull,
-    GivenPvalues,
-    Products,
-)
-from isingmlc.inference.pvalues import (
-    METHODS,
-    adjust_within,
-    chi2_log10_sf,
-    chi2_sf,
-    weighted_chi2_sf,
-)
-from isingmlc.plot_methods import EdgePlots
+from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.fitting.testable import Reason, judge_products
+from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, wald_limits
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from isingmlc.base.printing import IsingSummary
 
 NULLS = {
@@ -43,35 +31,74 @@ NULLS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class EdgeTests(EdgePlots):
-    """Tests of all feature–label edges.
+@dataclass(frozen=True, slots=True)
+class EdgeTest:
+    """Test of one feature–label edge; unpacks to its statistic and p-value.
 
     Attributes
     ----------
-    features, labels : tuple of str
-        Names of the features (or terms) and labels.
+    feature, label : str
+        The edge.
+    statistic, df, pvalue, log10p : float
+        The test; NaN where it is impossible.
+    reason : str
+        ``ok``, or why it is impossible; see `Reason`.
+    null : str
+        What is tested.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+    >>> edges.loc["bmi", "diabetes"]
+    EdgeTest(bmi – diabetes: statistic 48.73, df 1, p-value 2.94e-12)
+    >>> statistic, pvalue = edges.loc["bmi", "diabetes"]
+    """
+
+    feature: str
+    label: str
+    statistic: float
+    df: float
+    pvalue: float
+    log10p: float
+    reason: str
+    null: str
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.statistic, self.pvalue))
+
+    def __repr__(self) -> str:
+        test = f"statistic {self.statistic:.4g}, df {self.df:g}, p-value {self.pvalue:.3g}"
+        found = test if self.reason == Reason.OK else self.reason
+        return f"EdgeTest({self.feature} – {self.label}: {found})"
+
+
+class EdgeTests(ReadOnly):
+    """Tests of all feature–label edges.
+
+    Made by `IsingResults.score_test`, `wald_test` and `lr_test`. Nothing in it can be set; tables
+    have one row per feature and one column per label.
+
+    Parameters
+    ----------
     arrays : EdgeArrays
-        The tests as arrays; `statistic`, `df`, `pvalue`, `log10p`, `reason` and `sign` give them
-        as frames, features × labels. Reasons are ``ok``, ``constant-label``,
-        ``determined-label``, ``too-rare``, ``constant-feature``, ``collinear-feature`` and
-        ``separated-alternative``; under the last one a likelihood ratio is that of the limit.
+        The tests.
+
+    Attributes
+    ----------
+    arrays : EdgeArrays
+        The tests as arrays.
+    feature_names, label_names : tuple of str
+        Names of the features (or terms) and labels.
     test : {"score", "wald", "lr"}
         Which test.
-    interactions : {None, "individual", "joint"}
+    products : {None, "individual", "joint"}
         Whether products of features with labels are tested too, each by itself or all together.
     distribution : str
         Where the p-values come from.
-    products : Products or None
-        Tests of single products, with ``interactions="individual"``.
     note : str
         What to keep in mind; empty where there is nothing.
-    feature_null : FeatureNull or None
-        What the importance of a feature is compared with.
-    given_pvalue : GivenPvalues or None
-        p-values other than those of the chi-square distribution.
-    estimates : Estimates or None
-        Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
 
     Examples
     --------
@@ -82,32 +109,39 @@ class EdgeTests(EdgePlots):
     EdgeTests(score, 30 features × 6 labels, 180 of 180 edges testable)
     >>> edges["bmi"].round(3).loc["diabetes", "statistic"]
     np.float64(48.731)
-    >>> edges.feature_pvalue.idxmin()
+    >>> edges.feature_pvalues().idxmin()
     'age'
     """
 
-    features: tuple[str, ...]
-    labels: tuple[str, ...]
     arrays: EdgeArrays
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...]
     test: str
-    interactions: str | None = None
-    distribution: str = "chi-square"
-    products: Products | None = None
-    note: str = ""
-    feature_null: FeatureNull | None = None
-    given_pvalue: GivenPvalues | None = None
-    estimates: Estimates | None = None
+    products: str | None
+    distribution: str
+    note: str
+
+    def __init__(self, arrays: EdgeArrays) -> None:
+        self._fill(
+            arrays=arrays,
+            feature_names=arrays.feature_names,
+            label_names=arrays.label_names,
+            test=arrays.test,
+            products=arrays.products,
+            distribution=arrays.distribution,
+            note=arrays.note,
+        )
 
     # What is tested
 
     @property
     def null(self) -> str:
         """What is tested at each edge."""
-        return NULLS[self.interactions]
+        return NULLS[self.products]
 
     @table
-    def statistic(self) -> pd.DataFrame:
-        """Statistics, features × labels; NaN where an edge can not be tested."""
+    def statistics(self) -> pd.DataFrame:
+        """Statistics, features × labels; NaN where an edge cannot be tested."""
         return self._frame(self.arrays.statistic)
 
     @table
@@ -116,19 +150,24 @@ class EdgeTests(EdgePlots):
         return self._frame(self.arrays.df)
 
     @table
-    def reason(self) -> pd.DataFrame:
-        """``ok``, or why an edge can not be tested or what is special about it."""
+    def reasons(self) -> pd.DataFrame:
+        """Why an edge cannot be tested, or what is special about it; ``ok`` for most.
+
+        ``constant-label``, ``determined-label``, ``too-rare``, ``constant-feature`` and
+        ``collinear-feature`` have no statistic. Under ``separated-alternative`` the coefficient is
+        infinite, and a likelihood ratio is that of the limit.
+        """
         return self._frame(self.arrays.reason)
 
     @table
-    def sign(self) -> pd.DataFrame:
+    def signs(self) -> pd.DataFrame:
         """Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer."""
         return self._frame(self.arrays.sign)
 
     def __repr__(self) -> str:
         n_features, n_labels = self.arrays.statistic.shape
         tested = int((~np.isnan(self.arrays.statistic)).sum())
-        kind = f"{self.test}, {self.interactions}" if self.interactions else self.test
+        kind = f"{self.test}, {self.products}" if self.products else self.test
         return (
             f"EdgeTests({kind}, {n_features} features × {n_labels} labels, "
             f"{tested} of {n_features * n_labels} edges testable)"
@@ -140,73 +179,122 @@ class EdgeTests(EdgePlots):
     # p-values
 
     @table
-    def pvalue(self) -> pd.DataFrame:
+    def pvalues(self) -> pd.DataFrame:
         """p-values, features × labels."""
-        given = self.given_pvalue
-        return self._frame(self._tail(chi2_sf) if given is None else given.edge)
+        return self._frame(self.arrays.pvalue)
 
     @table
-    def log10p(self) -> pd.DataFrame:
+    def log10_pvalues(self) -> pd.DataFrame:
         """Logarithms of the p-values to base ten; finite also where p-values underflow."""
-        given = self.given_pvalue
-        return self._frame(self._tail(chi2_log10_sf) if given is None else given.log10)
-
-    def _tail(self, tail: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        return tail(self.arrays.statistic, self.arrays.df)
+        return self._frame(self.arrays.log10_pvalue)
 
     def _frame(self, cells: Any) -> pd.DataFrame:
-        index, columns = (
-            pd.Index(self.features, name="feature"),
-            pd.Index(self.labels, name="label"),
-        )
-        return pd.DataFrame(cells, index, columns, dtype=cells.dtype)
+        return pd.DataFrame(cells, self._features, self._labels, dtype=cells.dtype)
+
+    @property
+    def _features(self) -> pd.Index:
+        return pd.Index(self.feature_names, name="feature")
+
+    @property
+    def _labels(self) -> pd.Index:
+        return pd.Index(self.label_names, name="label")
+
+    # Effects
+
+    @table
+    def params(self) -> pd.DataFrame | None:
+        """Effects: log-odds ratios for one unit of the feature, given the other labels.
+
+        Of Wald and likelihood-ratio tests of single features; None for other tests. ±inf where the
+        feature separates the label, NaN where nothing is fitted.
+        """
+        coef = self.arrays.coef
+        return None if coef is None else self._frame(coef)
+
+    @table
+    def bse(self) -> pd.DataFrame | None:
+        """Standard errors of `params`; NaN where an effect is not finite."""
+        bse = self.arrays.bse
+        return None if bse is None else self._frame(bse)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Wald confidence intervals of `params`; their exponentials are those of odds ratios.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``lower`` and ``upper``, one row per feature and label; NaN where `bse` is.
+
+        Raises
+        ------
+        ModelError
+            When the tests have no effects.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().wald_test(["bmi"])
+        >>> edges.conf_int().loc[("bmi", "diabetes")].round(3).tolist()
+        [0.097, 0.175]
+        """
+        if self.arrays.coef is None or self.arrays.bse is None:
+            raise exc.ModelError(
+                "these tests fit no effects, so there are no intervals. Use wald_test or lr_test "
+                "without products."
+            )
+        index = pd.MultiIndex.from_product([self._features, self._labels])
+        return wald_limits(self.arrays.coef.ravel(), self.arrays.bse.ravel(), alpha, index)
 
     # Looking up
 
     def __getitem__(self, features: str | Sequence[str]) -> Any:
         """Give the table of one feature, or the tests of several."""
         if isinstance(features, str):
-            self._check_known([features], self.features, "feature")
-            columns = ("statistic", "df", "pvalue", "log10p", "sign", "reason")
-            tables = {**self._effects(), **{name: getattr(self, name) for name in columns}}
-            return pd.DataFrame({name: cells.loc[features] for name, cells in tables.items()})
+            (at,) = self._find([features])
+            cells = {name: values[at] for name, values in self._columns().items()}
+            return pd.DataFrame(cells, self._labels)
         if isinstance(features, slice) or not isinstance(features, Iterable):
             raise KeyError("take features by name: edges['x1'] or edges[['x1', 'x2']].")
         names = list(features)
-        self._check_known(names, self.features, "feature")
         if len(set(names)) < len(names):
             raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
-        positions = [self.features.index(name) for name in names]
-        products, null, given = self.products, self.feature_null, self.given_pvalue
-        estimates = self.estimates
-        return replace(
-            self,
-            features=tuple(names),
-            arrays=self.arrays.take(positions),
-            products=None if products is None else Products(products.statistic[positions]),
-            feature_null=None if null is None else null.take(positions),
-            given_pvalue=None if given is None else given.take(positions),
-            estimates=None if estimates is None else estimates.take(names),
-        )
+        return EdgeTests(self.arrays.take(self._find(names)))
 
     @property
     def loc(self) -> _EdgeLookup:
         """One edge: ``edges.loc[feature, label]``."""
         return _EdgeLookup(self)
 
-    def _effects(self) -> dict[str, pd.DataFrame]:
-        """Give the columns that only tests with fitted effects have."""
-        found = self.estimates
-        return {} if found is None else {"coef": found.coef, "bse": found.bse}
+    def _columns(self) -> dict[str, Any]:
+        """Give what tables of edges have, as arrays of features × labels."""
+        arrays = self.arrays
+        effects = {} if arrays.coef is None else {"coef": arrays.coef, "bse": arrays.bse}
+        return {
+            **effects,
+            "statistic": arrays.statistic,
+            "df": arrays.df,
+            "pvalue": arrays.pvalue,
+            "log10p": arrays.log10_pvalue,
+            "sign": arrays.sign,
+            "reason": arrays.reason,
+        }
 
-    @staticmethod
-    def _check_known(wanted: Sequence[str], known: tuple[str, ...], what: str) -> None:
-        unknown = [name for name in wanted if name not in known]
+    def _find(self, names: Sequence[str], known: str = "feature") -> list[int]:
+        """Give positions of features or labels."""
+        every = self.feature_names if known == "feature" else self.label_names
+        unknown = [name for name in names if name not in every]
         if unknown:
             raise KeyError(
-                f"there is no {what} {exc.shorten(unknown)}; the first ones are "
-                f"{exc.shorten(known)}."
+                f"there is no {known} {exc.shorten(unknown)}; the first ones are "
+                f"{exc.shorten(every)}."
             )
+        return [every.index(name) for name in names]
 
     # Features
 
@@ -214,36 +302,50 @@ class EdgeTests(EdgePlots):
     def importance(self) -> pd.Series:
         """Sum over labels (and products) of the statistics of each feature.
 
-        Edges that can not be tested add nothing.
+        Edges that cannot be tested add nothing.
         """
-        importance = np.nansum(self.arrays.statistic, axis=1)
-        if self.products is not None:
-            importance = importance + np.nansum(self.products.statistic, axis=(1, 2))
-        return pd.Series(importance, pd.Index(self.features, name="feature"), name="importance")
+        return pd.Series(self.arrays.importance, self._features, name="importance")
 
-    @table
-    def feature_pvalue(self) -> pd.Series | None:
-        r"""A p-value for each feature: that it has no effect on any label.
+    def feature_pvalues(self) -> pd.Series:
+        r"""Give a p-value for each feature: that it has no effect on any label.
 
-        The K statistics of a feature are dependent, so their sum is compared with a weighted sum
-        of chi-squares. None for tests where that sum has no such reference distribution (Wald,
-        likelihood ratio, interactions).
+        Returns
+        -------
+        Series
+            The p-values, in the user's order.
+
+        Raises
+        ------
+        ModelError
+            When the sum of a feature's statistics has no reference distribution (Wald and
+            likelihood-ratio tests, products, terms).
 
         Notes
         -----
-        Under the null the feature is independent of the labels, and the covariance of two scores
-        is the feature's variance times :math:`\sum_i e_{ik} e_{il}`, the residuals of the two
-        label models. Divided by the standard deviations of the scores this is the covariance
-        of K normal variables whose squares add up to the importance; its eigenvalues are the
-        weights.
+        The K statistics of a feature are dependent, so their sum is compared with a weighted sum
+        of chi-squares. Under the null the feature is independent of the labels, and the
+        covariance of two scores is the feature's variance times :math:`\sum_i e_{ik} e_{il}`, the
+        residuals of the two label models. Divided by the standard deviations of the scores this
+        is the covariance of K normal variables whose squares add up to the importance; its
+        eigenvalues are the weights.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> edges.feature_pvalues()["bmi"] < 1e-10
+        np.True_
         """
-        if self.given_pvalue is not None and self.given_pvalue.feature is not None:
-            pvalue = self.given_pvalue.feature
-        elif self.feature_null is not None:
-            pvalue = weighted_chi2_sf(self.importance.to_numpy(), self.feature_null.weights())
-        else:
-            return None
-        return pd.Series(pvalue, pd.Index(self.features, name="feature"), name="pvalue")
+        pvalue = self.arrays.feature_pvalue
+        if pvalue is None:
+            raise exc.ModelError(
+                "features have p-values of their own in score tests of single features, but these "
+                f"are {self.test} tests"
+                + (f" with products={self.products!r}" if self.products else "")
+                + ". Use res.score_test().feature_pvalues()."
+            )
+        return pd.Series(pvalue, self._features, name="pvalue")
 
     # Tables
 
@@ -279,13 +381,10 @@ class EdgeTests(EdgePlots):
         if adjust is not None:
             check_option("adjust", adjust, METHODS)
         check_option("within", within, (None, "label", "feature"))
-        columns = {
-            name: getattr(self, name).to_numpy()
-            for name in ("statistic", "df", "pvalue", "log10p", "sign", "reason")
-        }
+        columns = self._columns()
         n_features, n_labels = self.arrays.statistic.shape
         shape: tuple[int, ...] = (n_features, n_labels)
-        if self.products is not None:
+        if self.arrays.product_statistic is not None:
             columns = self._with_products(columns)
             shape = (n_features, n_labels, 1 + n_labels)
         adjusted = columns["pvalue"]
@@ -300,40 +399,33 @@ class EdgeTests(EdgePlots):
             if within == "label":
                 adjusted = np.moveaxis(adjusted, -1, 1)
         at = [axis.ravel() for axis in np.indices(shape)]
-        names = np.array(self.labels, dtype=object)
+        names = np.array(self.label_names, dtype=object)
         frame = pd.DataFrame(
             {
-                "feature": np.array(self.features, dtype=object)[at[0]],
+                "feature": np.array(self.feature_names, dtype=object)[at[0]],
                 "label": names[at[1]],
                 **({"with": np.array(["", *names], dtype=object)[at[2]]} if len(at) > 2 else {}),
-                **{name: cells.to_numpy().ravel() for name, cells in self._effects().items()},
-                "statistic": columns["statistic"].ravel(),
-                "df": columns["df"].ravel(),
-                "pvalue": columns["pvalue"].ravel(),
-                "log10p": columns["log10p"].ravel(),
-                "pvalue_adj": adjusted.ravel(),
-                "sign": columns["sign"].ravel(),
-                "reason": columns["reason"].ravel(),
+                **{name: cells.ravel() for name, cells in columns.items()},
             }
         )
-        if self.products is not None:
+        frame.insert(frame.columns.get_loc("log10p") + 1, "pvalue_adj", adjusted.ravel())
+        if "with" in frame:
             frame = frame[frame["label"] != frame["with"]].reset_index(drop=True)
         return frame
 
     def _with_products(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Put the tests of products beside those of the features."""
-        assert self.products is not None
-        statistic = self.products.statistic
-        tested = ~np.isnan(statistic)
+        statistic = self.arrays.product_statistic
+        assert statistic is not None
         reason = np.broadcast_to(columns["reason"][:, :, None], statistic.shape)
-        reason = np.where(tested | (reason != "ok"), reason, "collinear-feature")
         products = {
             "statistic": statistic,
-            "df": np.where(tested, 1.0, np.nan),
-            "pvalue": self.products.pvalue,
+            "df": np.where(np.isnan(statistic), np.nan, 1.0),
+            "pvalue": chi2_sf(statistic, 1.0),
             "log10p": chi2_log10_sf(statistic, 1.0),
             "sign": np.zeros(statistic.shape),
-            "reason": reason,
+            # A product may be testable where its feature is not, and the other way round.
+            "reason": judge_products(reason, ~np.isnan(statistic)),
         }
         return {
             name: np.concatenate([columns[name][:, :, None], products[name]], axis=2)
@@ -400,8 +492,8 @@ class EdgeTests(EdgePlots):
         import networkx as nx
 
         graph = nx.Graph()
-        graph.add_nodes_from(self.labels, kind="label")
-        graph.add_nodes_from(self.features, kind="feature")
+        graph.add_nodes_from(self.label_names, kind="label")
+        graph.add_nodes_from(self.feature_names, kind="feature")
         frame = self.to_frame(adjust, within)
         if "with" in frame:
             frame = frame[frame["with"] == ""]
@@ -413,7 +505,7 @@ class EdgeTests(EdgePlots):
                 df=row.df,
                 pvalue=row.pvalue,
                 pvalue_adj=row.pvalue_adj,
-                sign=float(self.sign.loc[row.feature, row.label]),
+                sign=row.sign,
             )
         nx.write_graphml(graph, path)
 
@@ -457,6 +549,75 @@ class EdgeTests(EdgePlots):
 
         return summarize_edges(self, top, adjust, within)
 
+    # Pictures
+
+    def plot_heatmap(
+        self,
+        *,
+        order: str = "rank",
+        top: int = 40,
+        alpha: float = 0.05,
+        adjust: str | None = "fdr_bh",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the p-values of all edges as a heat map.
+
+        Parameters
+        ----------
+        order : {"rank", "cluster", "given"}
+            The most important features first; features and labels with similar tests side by
+            side; or as they came.
+        top : int
+            How many features are shown, the most important ones (with ``"given"``, the first).
+        alpha : float
+            Edges with an adjusted p-value up to this are marked: raised (▲) or lowered (▼).
+        adjust : str or None
+            How p-values are adjusted, over all edges; see `to_frame`.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture. Hatched cells could not be tested.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> edges.plot_heatmap(top=5).get_title()
+        'Score tests of the 5 most important of 30 features'
+        """
+        from isingmlc.plots import plot_heatmap
+
+        return plot_heatmap(self, order=order, top=top, alpha=alpha, adjust=adjust, ax=ax)
+
+    def plot_qq(self, *, ax: Axes | None = None) -> Axes:
+        """Compare the p-values of all tested edges with those to be expected if nothing acted.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture, with a band that holds 95% of what chance gives at each rank.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> edges.plot_qq().get_xlabel()
+        'expected −log10 p'
+        """
+        from isingmlc.plots import plot_qq
+
+        return plot_qq(self, ax=ax)
+
 
 @dataclass(frozen=True, slots=True)
 class _EdgeLookup:
@@ -468,16 +629,15 @@ class _EdgeLookup:
         if not isinstance(edge, tuple) or len(edge) != 2:
             raise KeyError("one edge is edges.loc[feature, label].")
         feature, label = edge
-        edges = self.edges
-        edges._check_known([feature], edges.features, "feature")
-        edges._check_known([label], edges.labels, "label")
+        edges, arrays = self.edges, self.edges.arrays
+        at = edges._find([feature])[0], edges._find([label], "label")[0]
         return EdgeTest(
             feature,
             label,
-            statistic=float(edges.statistic.loc[feature, label]),
-            df=float(edges.df.loc[feature, label]),
-            pvalue=float(edges.pvalue.loc[feature, label]),
-            log10p=float(edges.log10p.loc[feature, label]),
-            reason=edges.reason.loc[feature, label],
+            statistic=float(arrays.statistic[at]),
+            df=float(arrays.df[at]),
+            pvalue=float(arrays.pvalue[at]),
+            log10p=float(arrays.log10_pvalue[at]),
+            reason=arrays.reason[at],
             null=edges.null,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,31 +14,36 @@ import pandas as pd
 from scipy import stats as distributions
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_number, check_option
+from isingmlc.base.arguments import RandomState, check_number, check_option
 from isingmlc.base.arrays import FloatArray
-from isingmlc.base.readonly import table
+from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_arrays, write_arrays
-from isingmlc.feature_methods import FeatureMethods
+from isingmlc.datasets._files import as_path
 from isingmlc.fitting.diagnostics import diagnose
-from isingmlc.fitting.nodewise import FitSettings, NodeFit
+from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
 from isingmlc.inference.pvalues import wald_limits
+from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
+from isingmlc.inference.score_tests import score_test
+from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_labels
-from isingmlc.plot_methods import ResultPlots
-from isingmlc.report_methods import ReportMethods
+from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.results.nodes import NodeModels
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import put_together, take_apart
 
 if TYPE_CHECKING:
     import networkx
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
 
     from isingmlc.base.printing import IsingSummary
     from isingmlc.model import IsingModel
+    from isingmlc.results.ranking import FeatureRanking
 
 RULES = ("mean", "min", "max", "and", "or")
 _FILE_KIND = "Ising results"
 
 
-class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
+class IsingResults(ReadOnly):
     """A fitted Ising network of labels.
 
     Made by `IsingModel.fit`. Nothing in it can be set; tables carry the names of the labels.
@@ -48,7 +55,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
     settings : FitSettings
         How.
     fits : tuple of NodeFit
-        One fit a label.
+        One fit per label.
 
     Attributes
     ----------
@@ -85,13 +92,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
     nodes: NodeModels
 
     def __init__(self, model: IsingModel, settings: FitSettings, fits: tuple[NodeFit, ...]) -> None:
-        self.__dict__.update(model=model, settings=settings, fits=fits, nodes=NodeModels(self))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"results are read-only: {name!r} can not be set. Fit a model anew.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"results are read-only: {name!r} can not be deleted.")
+        self._fill(model=model, settings=settings, fits=fits, nodes=NodeModels(self))
 
     def __repr__(self) -> str:
         return (
@@ -128,7 +129,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
 
     @table
     def params(self) -> pd.DataFrame:
-        """Estimates: one column a label, one row for its threshold and each other label.
+        """Estimates: one column per label, one row for its threshold and each other label.
 
         ±inf along separated directions; NaN on the diagonal and where a coefficient is aliased
         or the data say nothing about it.
@@ -156,7 +157,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
             2 * distributions.norm.sf(self.zvalues.abs()), self._terms, self._labels
         )
 
-    def conf_int(self, alpha: float = 0.05) -> dict[str, pd.DataFrame]:
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Wald confidence intervals of `params`.
 
         Parameters
@@ -166,17 +167,21 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
 
         Returns
         -------
-        dict of str to DataFrame
-            Frames ``"lower"`` and ``"upper"``, shaped like `params`.
+        DataFrame
+            Columns ``lower`` and ``upper``, one row per label and term; NaN where an estimate is
+            not finite.
 
         Examples
         --------
         >>> import isingmlc as im
         >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
-        >>> res.conf_int()["lower"].loc["hypertension", "diabetes"].round(3)
-        np.float64(0.895)
+        >>> res.conf_int().loc[("diabetes", "hypertension")].round(3).tolist()
+        [0.895, 1.575]
         """
-        return wald_limits(self.params, self.bse, alpha)
+        index = pd.MultiIndex.from_product([self._labels, self._terms], names=["label", "term"])
+        coef, bse = (frame.to_numpy().ravel(order="F") for frame in (self.params, self.bse))
+        limits = wald_limits(coef, bse, alpha, index)
+        return limits[index.get_level_values("label") != index.get_level_values("term")]
 
     @table
     def thresholds(self) -> pd.Series:
@@ -271,7 +276,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
 
     @table
     def diagnostics(self) -> pd.DataFrame:
-        r"""What there is to know about each label's fit, one row a label.
+        r"""What there is to know about each label's fit, one row per label.
 
         ``positives``, ``prevalence`` : how often the label occurs.
         ``rare`` : fewer than ten rows of one kind.
@@ -288,7 +293,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         ``pseudo_r2`` : McFadden's.
         ``reason`` : ``ok``, ``constant-label`` or ``determined-label``.
         """
-        return diagnose(self.model.statistics, self.settings, self.fits)
+        return diagnose(self._fit)
 
     def predict(self, labels: Any = None) -> pd.DataFrame:
         """Give the probability of each label given the others.
@@ -296,7 +301,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         Parameters
         ----------
         labels : array_like, DataFrame or sparse, shape (n, K), optional
-            Label vectors; the rows of the model where not given.
+            Label vectors; the rows of the model if omitted.
 
         Returns
         -------
@@ -397,7 +402,315 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
                 graph.add_edge(*ends, weight=float(weight))
         return graph
 
-    # What a person reads
+    # Tests of features
+
+    @cached_property
+    def _fit(self) -> NetworkFit:
+        """What tests need to know of the fit."""
+        model = self.model
+        return NetworkFit(model.statistics, self.settings, self.fits, model.data, model.terms)
+
+    @cached_property
+    def _default_edges(self) -> EdgeTests:
+        """The score tests of all edges: what rankings, pictures and reports ask for."""
+        return EdgeTests(score_test(self._fit))
+
+    def score_test(
+        self,
+        features: Sequence[str] | str | None = None,
+        products: str | None = None,
+        *,
+        by: str = "feature",
+        min_count: int = 2,
+        n_jobs: int = 1,
+        pvalue: str = "chi2",
+        n_permutations: int = 999,
+        random_state: RandomState = None,
+    ) -> EdgeTests:
+        """Test every feature–label edge with Rao's score statistic, without refitting.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            The features to test (terms, with ``by="term"``); all of them if omitted.
+        products : {None, "individual", "joint"}
+            Test features alone; also their products with every other label, each by itself; or
+            each feature together with all its products, as one test per label.
+        by : {"feature", "term"}
+            Test single columns, or the columns of a formula term together.
+        min_count : int
+            Labels with fewer rows of one kind among those that carry information are not
+            tested, reason ``too-rare``. With one such row a statistic tells of that row alone.
+            Without an intercept all rows that carry information count.
+        n_jobs : int
+            Threads that permute; −1 for one per core.
+        pvalue : {"chi2", "saddlepoint", "permutation"}
+            Where p-values come from. The saddlepoint approximation holds where labels are rare;
+            permutations are a slow reference. Both need the rows of the data.
+        n_permutations : int
+            How many permutations.
+        random_state : int, Generator or None
+            Source of the permutations.
+
+        Returns
+        -------
+        EdgeTests
+            Statistics, p-values and reasons, features × labels.
+
+        Notes
+        -----
+        Labelsets at which a label is certain take no part. Under a penalised null model the
+        penalty's own gradient is taken out of the score; p-values are then approximate.
+
+        References
+        ----------
+        .. [1] Rao, C. R. (1948). Large sample tests of statistical hypotheses concerning
+           several parameters. *Proc. Cambridge Phil. Soc.* 44, 50–57.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.score_test().loc["bmi", "diabetes"].reason
+        'ok'
+        >>> joint = res.score_test(products="joint")
+        >>> joint.df.loc["deprivation_decile", "asthma"]
+        np.float64(6.0)
+        """
+        asked = products, by, min_count, pvalue
+        if features is None and asked == (None, "feature", 2, "chi2"):
+            return self._default_edges
+        return EdgeTests(
+            score_test(
+                self._fit,
+                features,
+                products,
+                by=by,
+                min_count=min_count,
+                n_jobs=n_jobs,
+                pvalue=pvalue,
+                n_permutations=n_permutations,
+                random_state=random_state,
+            )
+        )
+
+    def wald_test(
+        self,
+        features: Sequence[str] | str | None = None,
+        products: str | None = None,
+        *,
+        by: str = "feature",
+        min_count: int = 2,
+        n_jobs: int = 1,
+    ) -> EdgeTests:
+        """Test edges with Wald's statistic: fit the larger model and divide by the error.
+
+        Parameters
+        ----------
+        features, products, by, min_count
+            As `score_test` takes them.
+        n_jobs : int
+            Threads to use; −1 for one per core.
+
+        Returns
+        -------
+        EdgeTests
+            Statistics, p-values and reasons; of single features also effects, in ``params`` and
+            ``bse``. Where the feature separates the label the effect is infinite and there is no
+            statistic, reason ``separated-alternative``.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.wald_test(["bmi"])["bmi"].loc["diabetes", ["coef", "bse"]].astype(float).round(3)
+        coef    0.136
+        bse     0.020
+        Name: diabetes, dtype: float64
+        """
+        options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
+        return EdgeTests(refit_test(self._fit, "wald", features, products, **options))
+
+    def lr_test(
+        self,
+        features: Sequence[str] | str | None = None,
+        products: str | None = None,
+        *,
+        by: str = "feature",
+        min_count: int = 2,
+        n_jobs: int = 1,
+    ) -> EdgeTests:
+        """Test edges with the likelihood ratio: fit the larger model and compare.
+
+        Parameters
+        ----------
+        features, products, by, min_count
+            As `score_test` takes them.
+        n_jobs : int
+            Threads to use; −1 for one per core.
+
+        Returns
+        -------
+        EdgeTests
+            Statistics, p-values and reasons; of single features also effects, in ``params`` and
+            ``bse``. Where the feature separates the label the statistic is that of the limit,
+            reason ``separated-alternative``.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.lr_test(["bmi"]).loc["bmi", "diabetes"].pvalue < 1e-9
+        True
+        """
+        options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
+        return EdgeTests(refit_test(self._fit, "lr", features, products, **options))
+
+    def compare_tests(self, feature: str, products: str | None = None) -> pd.DataFrame:
+        """Put the score, likelihood-ratio and Wald tests of one feature side by side.
+
+        Parameters
+        ----------
+        feature : str
+            The feature.
+        products : {None, "joint"}
+            Test the feature alone, or together with all its products with other labels.
+
+        Returns
+        -------
+        DataFrame
+            One row per label: statistics, degrees of freedom, p-values and the reason why a test
+            is impossible.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.compare_tests("bmi").loc["diabetes", ["score", "lr", "wald"]].astype(float).round(1)
+        score    48.7
+        lr       50.2
+        wald     46.2
+        Name: diabetes, dtype: float64
+        """
+        return compare_tests(self._fit, feature, products)
+
+    def compare_lr_test(self, restricted: IsingResults) -> pd.DataFrame:
+        """Compare this fit with a restricted one of the same rows, label by label.
+
+        Parameters
+        ----------
+        restricted : IsingResults
+            A fit with fewer labels, or without intercept.
+
+        Returns
+        -------
+        DataFrame
+            One row per label that both have: statistic, degrees of freedom and p-value.
+
+        Examples
+        --------
+        Does asthma matter to the other conditions?
+
+        >>> import isingmlc as im
+        >>> labels = im.datasets.load_example().labels
+        >>> full = im.IsingModel(labels).fit()
+        >>> restricted = im.IsingModel(labels.drop(columns="asthma")).fit()
+        >>> full.compare_lr_test(restricted).loc["depression"].round(4)
+        statistic    9.5466
+        df           1.0000
+        pvalue       0.0020
+        Name: depression, dtype: float64
+        """
+        if not isinstance(restricted, IsingResults):
+            raise exc.DataError(
+                f"restricted must be IsingResults, but is {type(restricted).__name__}."
+            )
+        return compare_lr_test(self._fit, restricted._fit)
+
+    def theorem_bound(
+        self,
+        feature: str,
+        label: str,
+        a: float,
+        coefficient_range: float | None = None,
+    ) -> TheoremBound:
+        r"""Evaluate the paper's Theorem 1: how large a score statistic must at least be.
+
+        Parameters
+        ----------
+        feature, label : str
+            The edge.
+        a : float
+            The coefficient :math:`a_k` that the feature is supposed to have.
+        coefficient_range : float, optional
+            G with :math:`|a_k| \le G`; the absolute value of `a` if omitted.
+
+        Returns
+        -------
+        TheoremBound
+            The bound :math:`C n a_k^2 / H^4`, the probability with which it holds, and the
+            constants. Needs the rows of the data.
+
+        Notes
+        -----
+        Z holds the other labels and the feature, and the constant if the model has one; K is the
+        number of its columns. The conditional variances are those of the fitted label model with
+        the feature added at coefficient `a`; if the label is separated, v and the bound are
+        zero. The bound is far from sharp: it shows how the statistic grows with n and
+        :math:`a_k`, and shrinks with K.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.make_score_example(a=1.0, n=1000, random_state=0)
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> bound = res.theorem_bound("x1", "y1", a=1.0)
+        >>> bound.bound < res.score_test().loc["x1", "y1"].statistic
+        True
+        """
+        return theorem_bound(self._fit, feature, label, a, coefficient_range)
+
+    def rank_features(self, method: str = "score", **options: Any) -> FeatureRanking:
+        """Rank the features by how much they matter to the labels.
+
+        Parameters
+        ----------
+        method : str
+            How importance is measured; `isingmlc.rank_features` lists the methods. Those that
+            need label models use this fit.
+        **options
+            Options of the method.
+
+        Returns
+        -------
+        FeatureRanking
+            The features, best first.
+
+        See Also
+        --------
+        isingmlc.rank_features : the same from labels and features.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.rank_features().top(2)
+        ('age', 'bmi')
+        >>> interacting = res.rank_features(method="interaction")
+        >>> interacting.table().loc["deprivation_decile", "strongest_pair"]
+        'depression × asthma'
+        """
+        from isingmlc.ranking.methods import find_method
+
+        found = find_method(method, options)
+        return found.run(self if found.needs_fit else self.model, options)
+
+    # What a person reads and sees
 
     def summary(self, alpha: float = 0.05) -> IsingSummary:
         """Summarise the fit as text, HTML, LaTeX or CSV.
@@ -423,7 +736,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
 
         return summarize(self, alpha)
 
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Give all coefficients with their standard errors, tests and intervals.
 
         Parameters
@@ -434,13 +747,13 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         Returns
         -------
         DataFrame
-            One row a label and term, whether finite or not.
+            One row per label and term, whether finite or not.
 
         Examples
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> frame = im.IsingModel(data.labels).fit().summary_frame()
+        >>> frame = im.IsingModel(data.labels).fit().to_frame()
         >>> frame.loc[("diabetes", "hypertension")].round(3)
         coef       1.235
         std err    0.173
@@ -450,21 +763,284 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         0.975]     1.575
         Name: (diabetes, hypertension), dtype: float64
         """
-        bounds = self.conf_int(alpha)
-        alpha = float(alpha)
+        limits = self.conf_int(alpha)
         columns = {
             "coef": self.params,
             "std err": self.bse,
             "z": self.zvalues,
             "P>|z|": self.pvalues,
-            f"[{alpha / 2:g}": bounds["lower"],
-            f"{1 - alpha / 2:g}]": bounds["upper"],
         }
-        index = pd.MultiIndex.from_product([self.label_names, self._terms], names=["label", "term"])
+        index = pd.MultiIndex.from_product([self._labels, self._terms], names=limits.index.names)
         # Column after column: label by label.
-        long = {name: table.to_numpy().ravel(order="F") for name, table in columns.items()}
-        frame = pd.DataFrame(long, index)
-        return frame[index.get_level_values("label") != index.get_level_values("term")]
+        long = {name: cells.to_numpy().ravel(order="F") for name, cells in columns.items()}
+        frame = pd.DataFrame(long, index).loc[limits.index]
+        ends = f"[{float(alpha) / 2:g}", f"{1 - float(alpha) / 2:g}]"
+        return frame.assign(**dict(zip(ends, (limits["lower"], limits["upper"]), strict=True)))
+
+    def plot_network(
+        self,
+        feature: str | None = None,
+        *,
+        edges: EdgeTests | None = None,
+        alpha: float = 0.05,
+        adjust: str | None = "fdr_bh",
+        threshold: float | None = None,
+        insignificant: str = "dashed",
+        layout: str = "circle",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the network around one feature.
+
+        The feature stands in the centre. Its edge to a label carries the statistic, is the wider
+        the larger the square root of it, and shows by colour and mark whether the feature raises
+        (▲) or lowers (▼) the label. Lines between labels show their interactions.
+
+        Parameters
+        ----------
+        feature : str
+            The feature; `plot_label_network` draws the labels alone.
+        edges : EdgeTests, optional
+            Tests of the edges; `score_test` if omitted.
+        alpha : float
+            Edges with an adjusted p-value up to this are significant.
+        adjust : str or None
+            How p-values are adjusted, over all edges; see `EdgeTests.to_frame`.
+        threshold : float, optional
+            Interactions above it in absolute value are drawn; if omitted, the strongest
+            ones, as many as there are labels but at least 12.
+        insignificant : {"dashed", "hide"}
+            What is done with edges that are not significant.
+        layout : {"circle", "cluster", "spring"}
+            Labels on a circle in their order; on a circle, tied labels side by side; or pulled
+            together by their ties.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture.
+
+        Raises
+        ------
+        DataError
+            When there is no such feature, or an argument is out of range.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> ax = res.plot_network("smoker")
+        >>> ax.figure.savefig("smoker.png")  # doctest: +SKIP
+        """
+        from isingmlc.plots import plot_network
+
+        return plot_network(
+            self,
+            feature,
+            edges=edges,
+            alpha=alpha,
+            adjust=adjust,
+            threshold=threshold,
+            insignificant=insignificant,
+            layout=layout,
+            ax=ax,
+        )
+
+    def plot_networks(
+        self,
+        features: Sequence[str] | str = "extremes",
+        *,
+        edges: EdgeTests | None = None,
+        alpha: float = 0.05,
+        adjust: str | None = "fdr_bh",
+        threshold: float | None = None,
+        insignificant: str = "dashed",
+        layout: str = "circle",
+        axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+    ) -> npt.NDArray[np.object_]:
+        """Draw the networks around several features side by side, in the same layout and scale.
+
+        Parameters
+        ----------
+        features : sequence of str or "extremes"
+            The features; ``"extremes"`` are the most and the least important one.
+        edges, alpha, adjust, threshold, insignificant, layout
+            See `plot_network`.
+        axes : sequence of Axes, optional
+            Where to draw, one per feature; a new figure if omitted.
+
+        Returns
+        -------
+        ndarray of Axes
+            The pictures, one per feature.
+
+        Raises
+        ------
+        DataError
+            When features are none or unknown, or an argument is out of range.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> len(res.plot_networks(["bmi", "smoker", "exercise_hours"]))
+        3
+        """
+        from isingmlc.plots import plot_networks
+
+        return plot_networks(
+            self,
+            features,
+            edges=edges,
+            alpha=alpha,
+            adjust=adjust,
+            threshold=threshold,
+            insignificant=insignificant,
+            layout=layout,
+            axes=axes,
+        )
+
+    def plot_label_network(
+        self, *, threshold: float = 0.0, layout: str = "circle", ax: Axes | None = None
+    ) -> Axes:
+        """Draw the interactions between labels.
+
+        Parameters
+        ----------
+        threshold : float
+            Interactions above it in absolute value are drawn.
+        layout : {"circle", "cluster", "spring"}
+            Labels on a circle in their order; on a circle, tied labels side by side; or pulled
+            together by their ties.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture. Infinite interactions are dotted and all of one width.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.plot_label_network(threshold=0.3).get_title()
+        'Interactions of 6 labels (9 of 15 pairs above 0.3)'
+        """
+        from isingmlc.plots import plot_label_network
+
+        return plot_label_network(
+            self.interactions, self.thresholds, threshold=threshold, layout=layout, ax=ax
+        )
+
+    def plot_diagnostics(self, *, ax: Axes | None = None) -> Axes:
+        """Draw what limits the tests of each label: rows with information, separation, rarity.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture, one row per label.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.plot_diagnostics().get_xlabel()
+        'share of rows'
+        """
+        from isingmlc.plots import plot_diagnostics
+
+        return plot_diagnostics(self, ax=ax)
+
+    def report(
+        self,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        edges: EdgeTests | None = None,
+        ranking: FeatureRanking | None = None,
+        alpha: float = 0.05,
+        adjust: str | None = "fdr_bh",
+        top: int = 2000,
+        pairs: int | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write an interactive report to one HTML file that opens without a connection.
+
+        It has a table of the features that can be sorted and searched, with the network of the
+        chosen one beside it, the pairs of labels that it moves, a heat map of all edges, the
+        network of the labels, the summary, what needs attention, the settings and versions, and
+        all tables as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        edges : EdgeTests, optional
+            Tests of the edges; `score_test` if omitted.
+        ranking : FeatureRanking, optional
+            Order and p-values of the features; by the sum of their statistics if omitted.
+        alpha : float
+            Features and edges with an adjusted p-value up to this are significant; one minus the
+            level of the confidence intervals in the summary.
+        adjust : str or None
+            How p-values are adjusted, over all features and over all edges; see
+            `EdgeTests.to_frame`.
+        top : int
+            How many features the report holds, the most important ones.
+        pairs : int, optional
+            How many pairs of labels are kept for each feature; 0 for none. If omitted, ten,
+            unless there are very many products of features and labels to test.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        DataError
+            When an argument is out of range, or `edges` or `ranking` belong to other data.
+        ModelError
+            When Bokeh is not installed.
+
+        Notes
+        -----
+        The file holds Bokeh's scripts (about 2 MB) and, compressed, four numbers per edge. It asks
+        nothing of the network, and the same fit gives the same file.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.report(f"{folder}/conditions.html").name
+        'conditions.html'
+        """
+        from isingmlc.report.data import ReportOptions, gather
+
+        target = as_path("path", path)
+        options = ReportOptions(alpha, adjust, top, pairs, title)
+        try:
+            from isingmlc.report.page import write_page
+        except ModuleNotFoundError as error:
+            raise exc.ModelError(
+                f'a report needs the package {error.name!r}: pip install "isingmlc[report]".'
+            ) from error
+        write_page(gather(self, options, edges, ranking), target)
+        return target
 
     # Keeping
 
@@ -485,7 +1061,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         ...     im.IsingResults.load(f"{folder}/fit.npz").llf == res.llf
         True
         """
-        names, statistics = self.model.statistics.to_parts()
+        names, statistics = take_apart(self.model.statistics)
         header: dict[str, Any] = {
             "settings": dataclasses.asdict(self.settings),
             "statistics": names,
@@ -538,13 +1114,13 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         for name, array in arrays.items():
             group, _, field = name.partition("/")
             groups.setdefault(group, {})[field] = array
-        stats = LabelsetStatistics.from_parts(header["statistics"], groups.pop("statistics"))
+        stats = put_together(header["statistics"], groups.pop("statistics"))
         fits = tuple(
             NodeFit(**scalars, **groups[str(scalars["label"])]) for scalars in header["fits"]
         )
         settings = FitSettings(**header["settings"])
         terms = {name: tuple(columns) for name, columns in header["terms"].items()}
-        return cls(IsingModel.restore(stats, settings.intercept, terms), settings, fits)
+        return cls(IsingModel._restore(stats, settings.intercept, terms), settings, fits)
 
     def remove_data(self) -> IsingResults:
         """Give the same results without the rows of the data.

@@ -12,8 +12,10 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
-from isingmlc.base.readonly import table
+from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.l1_path import L1Path
+from isingmlc.fitting.sparse_networks import CRITERIA, RULES, TOO_RARE, NetworkSettings
+from isingmlc.fitting.testable import judge_counts
 
 if TYPE_CHECKING:
     import networkx
@@ -22,51 +24,10 @@ if TYPE_CHECKING:
     from isingmlc.base.printing import IsingSummary
     from isingmlc.model import IsingModel
 
-CRITERIA = ("ebic", "bic", "aic")
-RULES = ("and", "or")
 _COLUMNS = ("label", "lam", "n_nonzero", "llf", "explained", "aic", "bic", "ebic", "kkt", "chosen")
 
 
-@dataclass(frozen=True)
-class NetworkSettings:
-    """How a sparse network is fitted and chosen.
-
-    Attributes
-    ----------
-    criterion : {"ebic", "bic", "aic"}
-        What chooses the penalty of each label.
-    gamma : float
-        The parameter of EBIC.
-    rule : {"and", "or"}
-        Whether an edge needs both of its coefficients or one.
-    features : bool
-        Whether the label models have the features besides the other labels.
-    max_iter : int
-        Newton steps after which a penalty is given up.
-    fixed : bool
-        Whether the user gave the penalties, so that nothing is chosen.
-    """
-
-    criterion: str = "ebic"
-    gamma: float = 0.25
-    rule: str = "and"
-    features: bool = False
-    max_iter: int = 100
-    fixed: bool = False
-
-    def __post_init__(self) -> None:
-        check_option("criterion", self.criterion, CRITERIA)
-        check_option("rule", self.rule, RULES)
-        check_option("features", self.features, (True, False))
-        check_count("max_iter", self.max_iter, 1)
-        if check_number("gamma", self.gamma) < 0:
-            raise exc.DataError(
-                f"gamma must not be negative, but is {self.gamma!r}. 0 is BIC; networks are mostly "
-                "chosen with 0.25 or 0.5."
-            )
-
-
-class RegularizedIsingResults:
+class RegularizedIsingResults(ReadOnly):
     r"""A sparse network of labels.
 
     Made by `IsingModel.fit_regularized`. Nothing in it can be set; tables carry the names of the
@@ -114,13 +75,7 @@ class RegularizedIsingResults:
     def __init__(
         self, model: IsingModel, settings: NetworkSettings, paths: tuple[L1Path | None, ...]
     ) -> None:
-        self.__dict__.update(model=model, settings=settings, paths=paths)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"results are read-only: {name!r} can not be set. Fit a model anew.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"results are read-only: {name!r} can not be deleted.")
+        self._fill(model=model, settings=settings, paths=paths)
 
     def __repr__(self) -> str:
         n_labels = len(self.label_names)
@@ -336,9 +291,8 @@ class RegularizedIsingResults:
         """
         stats = self.model.statistics
         positives = stats.counts @ stats.patterns
-        constant = stats.patterns.all(axis=0) | ~stats.patterns.any(axis=0)
-        left_out = np.where(constant, "constant-label", "too-rare")
-        present = [path is not None for path in self.paths]
+        minority = np.minimum(positives, self.nobs - positives)
+        present = np.array([path is not None for path in self.paths])
         lengths = np.array([0 if path is None else len(path.lam) for path in self.paths])
         last = np.array(self._positions) == lengths - 1
         return pd.DataFrame(
@@ -348,13 +302,13 @@ class RegularizedIsingResults:
                 "lam": self.lam,
                 "lam_max": [np.nan if path is None else path.lam_max for path in self.paths],
                 "n_lambda": lengths,
-                "at_end": last & np.array(present) & (not self.settings.fixed),
+                "at_end": last & present & (not self.settings.fixed),
                 "n_nonzero": (self._coef != 0).sum(axis=0),
                 "edges": (self.interactions.to_numpy() != 0).sum(axis=0),
                 "llf": self._chosen("llf"),
                 "kkt": self.kkt,
                 "converged": [path is None or path.converged for path in self.paths],
-                "reason": np.where(present, "ok", left_out).astype(object),
+                "reason": judge_counts(minority, TOO_RARE),
             },
             index=self._labels,
         )

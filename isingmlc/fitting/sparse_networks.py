@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,64 +12,79 @@ from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_count, check_number
+from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.fitting.l1_path import Design, L1Path, l1_path
 from isingmlc.fitting.newton import thread_pools
-from isingmlc.results.regularized import NetworkSettings, RegularizedIsingResults
+from isingmlc.input.rows import ModelData
+from isingmlc.statistics.labelsets import LabelsetStatistics
 
-if TYPE_CHECKING:
-    from isingmlc.model import IsingModel
+CRITERIA = ("ebic", "bic", "aic")
+RULES = ("and", "or")
+# With fewer rows of one kind than this a label is left out.
+TOO_RARE = 2
 
-# With as few rows of one kind as this a label is left out.
-_TOO_RARE = 1
 
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How a sparse network is fitted and chosen.
 
-def fit_regularized(
-    model: IsingModel,
-    lam: Any = None,
-    *,
-    criterion: str = "ebic",
-    gamma: float = 0.25,
-    rule: str = "and",
-    n_lambda: int = 100,
-    features: bool = False,
-    max_iter: int = 100,
-) -> RegularizedIsingResults:
-    """Fit a sparse network; `IsingModel.fit_regularized` explains the arguments.
-
-    Parameters
+    Attributes
     ----------
-    model : IsingModel
-        Labels, and features where they take part.
-    lam : float, or one a label, optional
-        Given penalties instead of paths.
     criterion : {"ebic", "bic", "aic"}
         What chooses the penalty of each label.
     gamma : float
         The parameter of EBIC.
     rule : {"and", "or"}
         Whether an edge needs both of its coefficients or one.
-    n_lambda : int
-        How many penalties a path has at most.
     features : bool
         Whether the label models have the features besides the other labels.
     max_iter : int
         Newton steps after which a penalty is given up.
-
-    Returns
-    -------
-    RegularizedIsingResults
-        The network.
+    fixed : bool
+        Whether the user gave the penalties, so that nothing is chosen.
     """
-    settings = NetworkSettings(criterion, gamma, rule, features, max_iter, lam is not None)
+
+    criterion: str = "ebic"
+    gamma: float = 0.25
+    rule: str = "and"
+    features: bool = False
+    max_iter: int = 100
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        check_option("criterion", self.criterion, CRITERIA)
+        check_option("rule", self.rule, RULES)
+        check_option("features", self.features, (True, False))
+        check_count("max_iter", self.max_iter, 1)
+        if check_number("gamma", self.gamma) < 0:
+            raise exc.DataError(
+                f"gamma must not be negative, but is {self.gamma!r}. 0 is BIC; networks are mostly "
+                "chosen with 0.25 or 0.5."
+            )
+
+
+def fit_paths(
+    stats: LabelsetStatistics,
+    rows: ModelData | None,
+    lam: Any,
+    *,
+    intercept: bool,
+    n_lambda: int,
+    **choices: Any,
+) -> tuple[NetworkSettings, tuple[L1Path | None, ...]]:
+    """Fit the paths of all labels; `IsingModel.fit_regularized` explains the arguments.
+
+    The label models have the features besides the other labels where rows are given.
+    """
+    settings = NetworkSettings(**choices, fixed=lam is not None)
     n_lambda = check_count("n_lambda", n_lambda, 1)
-    if not model.intercept:
+    if not intercept:
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
-    labels, columns, weights = _rows(model, settings.features)
+    labels, columns, weights = _columns(stats, rows)
     positives = weights @ labels
-    included = np.minimum(positives, weights.sum() - positives) > _TOO_RARE
-    names = np.array(model.label_names, dtype=object)
+    included = np.minimum(positives, weights.sum() - positives) >= TOO_RARE
+    names = np.array(stats.label_names, dtype=object)
     if not included.all():
         exc.warn(
             f"label(s) {exc.shorten(names[~included])} have one row of one kind or none: they are "
@@ -97,7 +113,7 @@ def fit_regularized(
     if len(failed):
         message = exc.NOT_CONVERGED.format(names=exc.shorten(failed), steps=settings.max_iter)
         exc.warn(message, exc.ConvergenceWarning)
-    return RegularizedIsingResults(model, settings, tuple(paths))
+    return settings, tuple(paths)
 
 
 def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
@@ -122,15 +138,15 @@ def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
     ]
 
 
-def _rows(model: IsingModel, features: bool) -> tuple[BoolArray, Any, FloatArray]:
+def _columns(
+    stats: LabelsetStatistics, rows: ModelData | None
+) -> tuple[BoolArray, Any, FloatArray]:
     """Give labels, columns that explain them and weights: of labelsets, or of rows."""
-    stats = model.statistics
-    if not features:
+    if rows is None:
         return stats.patterns, stats.patterns.astype(np.float64), stats.counts
-    data = model.rows("fit_regularized(features=True)")
-    labels = data.labels
-    weights = np.ones(data.n_rows) if data.weights is None else data.weights
-    if sparse.issparse(data.features):
+    labels = rows.labels
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    if sparse.issparse(rows.features):
         coded = sparse.csr_array(labels.astype(np.float64))
-        return labels, sparse.hstack([coded, data.features]), weights
-    return labels, np.column_stack([labels, np.asarray(data.features, np.float64)]), weights
+        return labels, sparse.hstack([coded, rows.features]), weights
+    return labels, np.column_stack([labels, np.asarray(rows.features, np.float64)]), weights

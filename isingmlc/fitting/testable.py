@@ -1,0 +1,281 @@
+"""Why something cannot be tested: the reasons, and the only place that decides on them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+
+from isingmlc.base.arguments import check_count
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.statistics.labelsets import LabelsetStatistics
+
+# Residuals below this are rounding.
+NOTHING_LEFT = 1e-9
+
+
+class Reason(StrEnum):
+    """Why a label, a feature or an edge is not tested, or what is special about its test.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+    >>> edges.loc["bmi", "diabetes"].reason == Reason.OK == "ok"
+    True
+    >>> Reason.DETERMINED_LABEL.meaning
+    'the other labels determine the label'
+    """
+
+    OK = "ok"
+    CONSTANT_LABEL = "constant-label"
+    DETERMINED_LABEL = "determined-label"
+    TOO_RARE = "too-rare"
+    CONSTANT_FEATURE = "constant-feature"
+    COLLINEAR_FEATURE = "collinear-feature"
+    SEPARATED_ALTERNATIVE = "separated-alternative"
+    SCREENED_OUT = "screened-out"
+    NO_TESTABLE_LABEL = "no-testable-label"
+
+    @property
+    def meaning(self) -> str:
+        """The reason in words; empty where there is nothing to say."""
+        return _MEANINGS[self]
+
+    def __repr__(self) -> str:
+        # In tables and arrays a reason looks like the text that it is.
+        return repr(self.value)
+
+
+_MEANINGS = {
+    Reason.OK: "",
+    Reason.CONSTANT_LABEL: "the label is the same in every row",
+    Reason.DETERMINED_LABEL: "the other labels determine the label",
+    Reason.TOO_RARE: "too few rows of one kind carry information about the label",
+    Reason.CONSTANT_FEATURE: "the feature is the same in every row",
+    Reason.COLLINEAR_FEATURE: "nothing of the feature is left once the labels are known",
+    Reason.SEPARATED_ALTERNATIVE: "the feature separates the label: its coefficient is infinite",
+    Reason.SCREENED_OUT: "the score tests did not keep the feature for the penalised models",
+    Reason.NO_TESTABLE_LABEL: "no label can be tested",
+}
+_ABOUT_LABELS = (Reason.CONSTANT_LABEL, Reason.DETERMINED_LABEL, Reason.TOO_RARE)
+
+
+def judge_counts(minority: FloatArray, least: float) -> StrArray:
+    """Say of labels whether they vary enough, by their rows of the rarer kind.
+
+    Parameters
+    ----------
+    minority : ndarray, shape (K,)
+        Rows of the kind that is rarer, for each label.
+    least : float
+        So many there must be.
+
+    Returns
+    -------
+    ndarray of object, shape (K,)
+        Reasons.
+
+    Examples
+    --------
+    >>> judge_counts(np.array([0.0, 1.0, 5.0]), 2)
+    array(['constant-label', 'too-rare', 'ok'], dtype=object)
+    """
+    reasons = np.full(len(minority), Reason.OK, dtype=object)
+    reasons[minority < least] = Reason.TOO_RARE
+    reasons[minority == 0] = Reason.CONSTANT_LABEL
+    return reasons
+
+
+def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
+    """Say of each fitted label whether there is anything to test.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits of all labels.
+    min_count : int
+        Labels with fewer rows of one kind in play are too rare. Without an intercept rows of one
+        kind alone have a score, so there all rows in play count.
+
+    Returns
+    -------
+    ndarray of object, shape (K,)
+        Reasons.
+    """
+    least = check_count("min_count", min_count, 0)
+    patterns = fit.stats.patterns
+    in_play = np.array([node.in_play for node in fit.nodes]).T
+    weights = in_play * fit.stats.counts[:, None]
+    enough = weights.sum(axis=0)
+    if fit.settings.intercept:
+        ones = (weights * patterns).sum(axis=0)
+        enough = np.minimum(ones, enough - ones)
+    nothing = ~in_play.any(axis=0)
+    if fit.is_penalised:
+        # A penalised model may still leave nothing to test, where it has a coefficient for each
+        # combination of the other labels.
+        nothing |= np.abs(fit.residuals).max(axis=1) < NOTHING_LEFT
+    reasons = np.full(len(fit.nodes), Reason.OK, dtype=object)
+    reasons[enough < least] = Reason.TOO_RARE
+    reasons[nothing] = Reason.DETERMINED_LABEL
+    reasons[patterns.all(axis=0) | ~patterns.any(axis=0)] = Reason.CONSTANT_LABEL
+    return reasons
+
+
+def find_constant(stats: LabelsetStatistics, intercept: bool) -> BoolArray:
+    """Mark the features that no label model can be tested for.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    intercept : bool
+        Whether the label models have a constant. Without one only features that are always zero
+        are marked, for then any other constant is as good a feature as the rest.
+
+    Returns
+    -------
+    ndarray of bool, shape (p,)
+        The marks.
+    """
+    if intercept:
+        return np.asarray(stats.constant_features)
+    return np.asarray(stats.column_squares == 0)
+
+
+def judge_edges(labels: StrArray, constant: BoolArray) -> StrArray:
+    """Say of each edge whether label and feature vary.
+
+    Parameters
+    ----------
+    labels : ndarray of object, shape (K,)
+        Reasons of the labels.
+    constant : ndarray of bool, shape (p,)
+        Marks of the constant features.
+
+    Returns
+    -------
+    ndarray of object, shape (p, K)
+        Reasons.
+    """
+    reasons = np.tile(labels, (len(constant), 1))
+    reasons[np.ix_(constant, labels == Reason.OK)] = Reason.CONSTANT_FEATURE
+    return reasons
+
+
+def judge_tests(reasons: StrArray, collinear: BoolArray, separated: BoolArray) -> StrArray:
+    """Say of edges that could be tested what became of their tests.
+
+    Parameters
+    ----------
+    reasons : ndarray of object
+        Reasons before the test.
+    collinear : ndarray of bool
+        Whether nothing of a feature is left once the labels are known.
+    separated : ndarray of bool
+        Whether the larger model has an infinite coefficient.
+
+    Returns
+    -------
+    ndarray of object
+        Reasons after the test.
+
+    Examples
+    --------
+    >>> before = np.array([Reason.OK, Reason.OK, Reason.TOO_RARE], dtype=object)
+    >>> judge_tests(before, np.array([True, False, True]), np.array([False, True, False]))
+    array(['collinear-feature', 'separated-alternative', 'too-rare'], dtype=object)
+    """
+    tested = reasons == Reason.OK
+    reasons = reasons.copy()
+    reasons[tested & separated] = Reason.SEPARATED_ALTERNATIVE
+    reasons[tested & collinear] = Reason.COLLINEAR_FEATURE
+    return reasons
+
+
+def judge_products(reasons: StrArray, tested: BoolArray) -> StrArray:
+    """Say of products of features with labels why they are not tested.
+
+    Parameters
+    ----------
+    reasons : ndarray of object
+        Reasons of the features alone.
+    tested : ndarray of bool
+        Whether a product has a statistic.
+
+    Returns
+    -------
+    ndarray of object
+        Reasons of the products.
+    """
+    reasons = reasons.copy()
+    reasons[~tested & (reasons == Reason.OK)] = Reason.COLLINEAR_FEATURE
+    return reasons
+
+
+def split_reasons(reasons: StrArray, used: BoolArray) -> tuple[StrArray, StrArray]:
+    """Say of each feature and of each label why it adds nothing, from the reasons of edges.
+
+    Parameters
+    ----------
+    reasons : ndarray of object, shape (p, K)
+        Reasons of edges.
+    used : ndarray of bool, shape (p, K)
+        Whether an edge adds anything, whatever its reason.
+
+    Returns
+    -------
+    features : ndarray of object, shape (p,)
+        Reasons of the features.
+    labels : ndarray of object, shape (K,)
+        Reasons of the labels.
+    """
+    labels = np.full(reasons.shape[1], Reason.OK, dtype=object)
+    about_labels = np.isin(reasons[0].astype(str), [str(reason) for reason in _ABOUT_LABELS])
+    labels[about_labels] = reasons[0, about_labels]
+    features = np.full(len(reasons), Reason.OK, dtype=object)
+    unused = ~used.any(axis=1)
+    if not about_labels.all():
+        features[unused] = reasons[unused, np.flatnonzero(~about_labels)[0]]
+    return without_labels(features, labels), labels
+
+
+def judge_features(constant: BoolArray, labels: StrArray) -> StrArray:
+    """Say of features whether they vary, and whether there is a label to use them for.
+
+    Parameters
+    ----------
+    constant : ndarray of bool, shape (p,)
+        Marks of the constant features.
+    labels : ndarray of object, shape (K,)
+        Reasons of the labels.
+
+    Returns
+    -------
+    ndarray of object, shape (p,)
+        Reasons of the features.
+    """
+    features = np.full(len(constant), Reason.OK, dtype=object)
+    features[constant] = Reason.CONSTANT_FEATURE
+    return without_labels(features, labels)
+
+
+def without_labels(features: StrArray, labels: StrArray) -> StrArray:
+    """Say of features that nothing can be told of them where no label could be used.
+
+    Parameters
+    ----------
+    features, labels : ndarray of object
+        Reasons of the features and of the labels.
+
+    Returns
+    -------
+    ndarray of object, shape (p,)
+        Reasons of the features.
+    """
+    if not (labels == Reason.OK).any():
+        features = np.where(features == Reason.OK, Reason.NO_TESTABLE_LABEL, features)
+    return features.astype(object)
