@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,26 +45,73 @@ def unpack(packed: PackedBits, n_labels: int) -> BoolArray:
     return np.unpackbits(packed, axis=1, count=n_labels).view(np.bool_)
 
 
-def row_blocks(n_rows: int, bytes_per_row: int, least: int = 16) -> Iterable[slice]:
-    """Cut rows into slices whose temporaries take about ``BLOCK_BYTES``.
+def chunks(
+    n: int,
+    bytes_each: int = 1,
+    *,
+    limit: int | None = None,
+    least: int = 1,
+    width: int | None = None,
+    start: int = 0,
+) -> Iterator[slice]:
+    """Cut items (rows, columns, repetitions) into consecutive slices of bounded size.
 
     Parameters
     ----------
-    n_rows : int
-        Rows in all.
-    bytes_per_row : int
-        What one row of the temporary takes.
+    n : int
+        How many items there are.
+    bytes_each : int
+        What the temporaries of one item take.
+    limit : int, optional
+        What the temporaries of a slice may take, in bytes; `BLOCK_BYTES` if omitted.
     least : int
-        Rows that a slice has in any case.
+        Items that a slice has in any case.
+    width : int, optional
+        Items per slice, instead of as many as fit into `limit`.
+    start : int
+        The first item.
 
     Yields
     ------
     slice
-        Consecutive rows.
+        The next items.
+
+    Examples
+    --------
+    >>> list(chunks(5, width=2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    >>> list(chunks(5, 8, limit=24, start=1))
+    [slice(1, 4, None), slice(4, 5, None)]
     """
-    step = max(least, BLOCK_BYTES // max(1, bytes_per_row))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    if width is None:
+        width = max(least, (BLOCK_BYTES if limit is None else limit) // max(1, bytes_each))
+    for first in range(start, n, width):
+        yield slice(first, min(first + width, n))
+
+
+def chunks_by_size(sizes: IntArray, limit: int) -> list[slice]:
+    """Cut items of different sizes into consecutive slices of about the same size.
+
+    Parameters
+    ----------
+    sizes : ndarray of int
+        The size of each item.
+    limit : int
+        The size of a slice; the last item of a slice may reach beyond it.
+
+    Returns
+    -------
+    list of slice
+        The items; none of the slices is empty.
+
+    Examples
+    --------
+    >>> chunks_by_size(np.array([3, 1, 9, 2, 2]), 4)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
+    """
+    before = np.cumsum(sizes) - sizes
+    cuts = (np.flatnonzero(np.diff(before // limit)) + 1).tolist()
+    return [slice(*bounds) for bounds in pairwise([0, *cuts, len(sizes)]) if len(sizes)]
 
 
 def dense(matrix: Any) -> FloatArray:

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
-from isingmlc.base.arrays import FloatArray, row_blocks
+from isingmlc.base.arrays import FloatArray, chunks
 
 # Squared Newton decrement at which a fit has converged; on very large counts rounding may stop
 # it a little earlier.
@@ -306,7 +306,7 @@ def _firth_curvature(
     weights = counts * variance - 0.5 * leverage * (slope**2 - 2 * variance)
     curvature: FloatArray = signed.T @ (weights[:, None] * signed)
     scaled = (counts * variance * slope)[:, None] * signed
-    for block in row_blocks(len(signed), 8 * len(signed)):
+    for block in chunks(len(signed), 8 * len(signed)):
         kernel = np.square(signed[block] @ covariance @ signed.T)
         curvature += 0.5 * scaled[block].T @ (kernel @ scaled)
     return curvature

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, log_expit, xlogy
 
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, row_blocks
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.fitting.label_newton import PairSums, newton_together
 from isingmlc.fitting.newton import Solution, firth_newton, proves_overlap, thread_pools
 from isingmlc.input.rows import ModelData
@@ -246,7 +246,7 @@ def fit_nodes(
             if settings.method == "ridge":
                 penalty = np.full(design.shape[1], settings.penalty)
                 penalty[0] = 0.0
-            for block in row_blocks(len(nodes), 8 * len(counts)):
+            for block in chunks(len(nodes), 8 * len(counts), least=16):
                 _find_limits(table, nodes[block], settings.max_iter, penalty)
     return _collect(table, nodes, settings)
 

@@ -17,7 +17,7 @@ from statsmodels.stats.multitest import multipletests, multitest_alias
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
-from isingmlc.base.arrays import FloatArray, row_blocks
+from isingmlc.base.arrays import FloatArray, chunks
 from isingmlc.inference.tails import BernoulliSum, chi2_log_sf, chi2_sum_log_sf
 
 LOG_10 = float(np.log(10))
@@ -433,7 +433,7 @@ def _weighted_log_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatA
         )
     log_sf = np.full(values.shape, np.nan)
     usable = np.flatnonzero(np.isfinite(table).all(axis=1) & (largest > 0) & ~np.isnan(values))
-    for block in row_blocks(len(usable), 64 * table.shape[1]):
+    for block in chunks(len(usable), 64 * table.shape[1]):
         rows = usable[block]
         log_sf[rows] = chi2_sum_log_sf(
             values[rows], np.maximum(table[rows].T, 0.0), np.ones(len(rows))

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erf, erfcx, gammainc, gammaincc, log_ndtr
 
-from isingmlc.base.arrays import FloatArray, IntArray, row_blocks
+from isingmlc.base.arrays import FloatArray, IntArray, chunks
 
 # Below this the incomplete gamma function nears the smallest floating-point number.
 SMALLEST_GAMMA = 1e-290
@@ -153,7 +153,7 @@ class BernoulliSum:
         """
         spread = self.weights * self.probability * (1 - self.probability)
         variance = np.zeros(self.columns.shape[1])
-        for rows in row_blocks(len(self.columns), 16 * len(variance)):
+        for rows in chunks(len(self.columns), 16 * len(variance)):
             variance += spread[rows] @ self.columns[rows].astype(float) ** 2
         return variance
 
@@ -189,7 +189,7 @@ class BernoulliSum:
 
     def _blocks(self, which: IntArray, sign: float) -> Iterable[tuple[slice, FloatArray]]:
         """Chosen columns times `sign`, so few rows at a time that temporaries stay in the cache."""
-        for rows in row_blocks(len(self.columns), 128 * len(which)):
+        for rows in chunks(len(self.columns), 128 * len(which)):
             yield rows, sign * self.columns[rows][:, which]
 
     def _extreme(self, which: IntArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:

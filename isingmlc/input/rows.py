@@ -16,7 +16,7 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import BoolArray, Features, FloatArray, PackedBits, row_blocks, unpack
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, PackedBits, chunks, unpack
 from isingmlc.input.tables import (
     as_array,
     as_matrix,
@@ -324,7 +324,7 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
     for test, template in ((_is_too_large, exc.INFINITE), (np.isnan, exc.MISSING)):
         rows = np.zeros(n_rows, dtype=np.bool_)
         columns = np.zeros(matrix.shape[1], dtype=np.bool_)
-        for block in row_blocks(n_rows, matrix.shape[1]):
+        for block in chunks(n_rows, matrix.shape[1]):
             if sparse.issparse(matrix):
                 part = matrix[block].tocoo()
                 hit = test(part.data)
@@ -363,7 +363,7 @@ def _pack(matrix: Any, names: tuple[str, ...]) -> PackedBits:
     """Check that labels are 0/1 and pack them, a block of rows at a time."""
     n_rows, n_labels = matrix.shape
     packed = np.empty((n_rows, (n_labels + 7) // 8), dtype=np.uint8)
-    for block in row_blocks(n_rows, 8 * n_labels):
+    for block in chunks(n_rows, 8 * n_labels):
         part = matrix[block]
         dense = part.toarray() if sparse.issparse(part) else part
         ones = dense.astype(np.bool_)

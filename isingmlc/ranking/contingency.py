@@ -16,7 +16,15 @@ import numpy as np
 from scipy import sparse
 from scipy.special import rel_entr
 
-from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, dense, row_blocks
+from isingmlc.base.arrays import (
+    BoolArray,
+    Features,
+    FloatArray,
+    IntArray,
+    chunks,
+    chunks_by_size,
+    dense,
+)
 
 # Tables are counted for so many features at a time that they have about this many cells.
 _TABLE_CELLS = 2**20
@@ -194,7 +202,7 @@ def score_tables(tables: Tables, classes: Classes, criterion: str) -> FloatArray
     measure, n = MEASURES[criterion], classes.n
     n_categories, n_columns = tables.counts.shape
     by_category = np.empty((n_categories, 1 if classes.exclusive else n_columns))
-    for block in row_blocks(n_categories, 8 * n_columns):
+    for block in chunks(n_categories, 8 * n_columns):
         observed, rows = dense(tables.counts[block]), tables.rows[block, None]
         if classes.exclusive:
             cells = measure(observed, rows * classes.totals / n)
@@ -256,9 +264,8 @@ def cut_into_pieces(features: Features, classes: Classes) -> list[Piece]:
     pieces = []
     for kind in (True, False):
         columns = np.flatnonzero(binary == kind)
-        before = np.cumsum(cells[columns]) - cells[columns]
-        cuts = np.flatnonzero(np.diff(before // _TABLE_CELLS)) + 1
-        pieces += [Piece(part, kind) for part in np.split(columns, cuts) if len(part)]
+        parts = chunks_by_size(cells[columns], _TABLE_CELLS)
+        pieces += [Piece(columns[part], kind) for part in parts]
     return pieces
 
 
@@ -314,7 +321,7 @@ def _find_binary(features: Features) -> BoolArray:
         odd = running_totals(features.data != 1)
         np.equal(odd[features.indptr[1:]], odd[features.indptr[:-1]], out=binary)
         return binary
-    for block in row_blocks(n_rows, 8 * n_features):
+    for block in chunks(n_rows, 8 * n_features):
         part = features[block]
         binary &= (part.astype(np.bool_) == part).all(axis=0)
         if not binary.any():

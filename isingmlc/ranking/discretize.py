@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import FloatArray, IntArray
+from isingmlc.base.arrays import FloatArray, IntArray, chunks_by_size
 from isingmlc.ranking.contingency import Tables, running_totals, subtract_counts
 
 # Costs that differ by less are equal, and the first cut is taken: what rounding leaves of a tie
@@ -296,9 +295,8 @@ def _split(sweep: _Sweep, intervals: Intervals) -> Intervals:
     done: list[Intervals] = []
     first, last = intervals
     while len(first):
-        cut = np.concatenate(
-            [_best_cuts(sweep, first[part], last[part]) for part in _parts(last - first)]
-        )
+        parts = chunks_by_size(last - first, _PLACES)
+        cut = np.concatenate([_best_cuts(sweep, first[part], last[part]) for part in parts])
         whole = cut == last
         done.append((first[whole], last[whole]))
         split = ~whole
@@ -314,13 +312,6 @@ def _join(intervals: list[Intervals]) -> Intervals:
         np.concatenate([first for first, _ in intervals]),
         np.concatenate([last for _, last in intervals]),
     )
-
-
-def _parts(sizes: IntArray) -> list[slice]:
-    """Cut a list of intervals into slices of about `_PLACES` places."""
-    before = np.cumsum(sizes) - sizes
-    bounds = [0, *(np.flatnonzero(np.diff(before // _PLACES)) + 1), len(sizes)]
-    return [slice(start, stop) for start, stop in pairwise(bounds)]
 
 
 def _ranges(first: IntArray, last: IntArray) -> IntArray:

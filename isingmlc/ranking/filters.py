@@ -23,7 +23,7 @@ from isingmlc.base.arguments import (
     check_option,
     make_generator,
 )
-from isingmlc.base.arrays import BLOCK_BYTES, BoolArray, Features, FloatArray, IntArray, dense
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks, dense
 from isingmlc.input.rows import ModelData
 from isingmlc.ranking.contingency import (
     MEASURES,
@@ -480,9 +480,7 @@ def _score_by_neighbours(
     found = _Found(np.empty((n_features, len(classes))), np.empty(n_features, dtype=np.intp))
     for piece in cut_into_pieces(columns, rows_only):
         found.n_values[piece.columns] = tabulate(columns, piece, rows_only).n_categories
-    step = max(1, BLOCK_BYTES // (8 * n_rows))
-    blocks = [slice(start, start + step) for start in range(0, n_features, step)]
-    jobs = [(at, block) for at in range(len(classes)) for block in blocks]
+    jobs = [(at, part) for at in range(len(classes)) for part in chunks(n_features, 8 * n_rows)]
     seeds = generator.integers(2**31, size=len(jobs)).tolist()
     results = Parallel(n_jobs=settings.n_jobs, return_as="generator")(
         delayed(mutual_info_classif)(

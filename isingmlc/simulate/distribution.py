@@ -14,7 +14,7 @@ from scipy import special
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_option, make_generator
-from isingmlc.base.arrays import Features, FloatArray, IntArray, row_blocks
+from isingmlc.base.arrays import Features, FloatArray, IntArray, chunks
 from isingmlc.simulate.enumeration import (
     RowParameters,
     enumerate_weights,
@@ -31,6 +31,8 @@ MAX_EXACT_LABELS = 20
 # Gibbs chains run side by side, this many at a time. The number decides which random numbers go to
 # which row, so another one gives other draws for the same seed.
 GIBBS_ROWS = 4096
+# Rows enumerated together in any case: BLAS rounds the product of a single row otherwise.
+LEAST_ROWS = 16
 
 
 class IsingDistribution:
@@ -229,7 +231,7 @@ class IsingDistribution:
             return weights
         n_patterns = 2 ** len(self.label_names)
         probabilities = np.empty((matrix.shape[0], n_patterns))
-        for block in row_blocks(matrix.shape[0], 8 * n_patterns):
+        for block in chunks(matrix.shape[0], 8 * n_patterns, least=LEAST_ROWS):
             weights = enumerate_weights(self._at(matrix[block]))
             probabilities[block] = (weights / weights.sum(axis=0)).T
         return probabilities
@@ -438,7 +440,7 @@ class IsingDistribution:
             )
             return spell_binary(chosen, n_labels)
         chosen = np.empty(n_rows, dtype=np.intp)
-        for block in row_blocks(n_rows, 8 * 2**n_labels):
+        for block in chunks(n_rows, 8 * 2**n_labels, least=LEAST_ROWS):
             cumulative = enumerate_weights(self._at(matrix[block]))
             np.cumsum(cumulative, axis=0, out=cumulative)
             target = scale_below(uniforms[block], cumulative[-1])
@@ -450,8 +452,7 @@ class IsingDistribution:
     ) -> IntArray:
         n_labels = len(self.label_names)
         labels = np.empty((n_rows, n_labels), dtype=np.intp)
-        for start in range(0, n_rows, GIBBS_ROWS):
-            block = slice(start, min(start + GIBBS_ROWS, n_rows))
+        for block in chunks(n_rows, width=GIBBS_ROWS):
             rows = self._at(None if matrix is None else matrix[block])
             labels[block] = run_gibbs(rows, block.stop - block.start, sweeps, generator).T
         return labels
@@ -460,7 +461,7 @@ class IsingDistribution:
         probabilities = self.pmf()
         n_labels = len(self.label_names)
         means = np.zeros((n_labels, n_labels))
-        for block in row_blocks(len(probabilities), 8 * n_labels):
+        for block in chunks(len(probabilities), 8 * n_labels):
             patterns = spell_binary(np.arange(block.start, block.stop), n_labels)
             means += patterns.T @ (patterns * probabilities[block, np.newaxis])
         return means

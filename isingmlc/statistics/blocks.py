@@ -19,7 +19,7 @@ from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import FloatArray, row_blocks
+from isingmlc.base.arrays import FloatArray, chunks
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import as_shift
@@ -114,7 +114,7 @@ class BlockedStatistics(LabelsetStatistics):
         LabelsetStatistics
             Their statistics.
         """
-        parts = list(slices(len(self.feature_names), self._width))
+        parts = list(chunks(len(self.feature_names), width=self._width))
         for part in tqdm(parts, "blocks of features", disable=None, leave=False):
             yield part, self._read(part, self.shift[part])
 
@@ -221,7 +221,7 @@ def block_rows(data: ModelData, shift: FloatArray, width: int) -> BlockedStatist
         The statistics. They hold the rows, and refuse to go on when these were changed in place.
     """
     checksums, sums, squares = {}, [], []
-    for part in slices(len(data.feature_names), width):
+    for part in chunks(len(data.feature_names), width=width):
         some = take_features(data, part)
         checksums[part.start] = _checksum(some.features)
         block = LabelsetStatistics.from_data(some, shift[part])
@@ -278,25 +278,6 @@ def take_features(data: ModelData, part: slice) -> ModelData:
     )
 
 
-def slices(n_columns: int, width: int, start: int = 0) -> Iterator[slice]:
-    """Cut columns into parts of at most `width`.
-
-    Parameters
-    ----------
-    n_columns, width : int
-        How many columns there are, and how many make a part.
-    start : int
-        The first column of the first part.
-
-    Yields
-    ------
-    slice
-        The next columns.
-    """
-    for first in range(start, n_columns, width):
-        yield slice(first, min(first + width, n_columns))
-
-
 def _side_by_side(blocks: list[Any]) -> Any:
     if any(sparse.issparse(block) for block in blocks):
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
@@ -311,7 +292,7 @@ def _checksum(features: Any) -> int:
         for array in (features.data, features.indices, features.indptr):
             value = zlib.crc32(array, value)
         return value
-    for rows in row_blocks(features.shape[0], features.itemsize * features.shape[1]):
+    for rows in chunks(features.shape[0], features.itemsize * features.shape[1]):
         block = np.ascontiguousarray(features[rows])
         value = zlib.crc32(block, value)
     return value

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, PackedBits, row_blocks, unpack
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, PackedBits, chunks, unpack
 
 # So many rows tell where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
@@ -161,7 +161,7 @@ def sum_dense(
     sums = np.zeros((n_groups, n_features))
     squares = np.zeros((n_groups, n_features))
     # With many more rows in a block than there are groups, adding to these costs little.
-    blocks = list(row_blocks(n_rows, 8 * n_features, least=4 * n_groups))
+    blocks = list(chunks(n_rows, 8 * n_features, least=4 * n_groups))
     buffer = np.empty((blocks[0].stop, n_features))
     for block in blocks:
         pool = indicator(codes[block], n_groups, None if weights is None else weights[block])
@@ -279,7 +279,7 @@ def sum_products(
     """
     n_rows, size = features.shape[0], len(columns)
     total = np.zeros((pool.shape[0], size * size))
-    for block in row_blocks(n_rows, 8 * size * size):
+    for block in chunks(n_rows, 8 * size * size):
         part = features[block][:, columns]
         values = (part.toarray() if sparse.issparse(part) else part) - shift[columns]
         crossed = (values[:, :, None] * values[:, None, :]).reshape(len(values), -1)

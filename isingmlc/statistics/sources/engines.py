@@ -20,9 +20,9 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.input.rows import LARGEST
-from isingmlc.statistics.blocks import BlockedStatistics, block_width, slices
+from isingmlc.statistics.blocks import BlockedStatistics, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sources.checkpoints import Checkpoint
 from isingmlc.statistics.sources.queries import (
@@ -163,7 +163,7 @@ class TableSource:
         """
         n_features = len(self.columns.features)
         shift, sums, squares = (np.empty(n_features) for _ in range(3))
-        for part in slices(n_features, COLUMNS_AT_ONCE):
+        for part in chunks(n_features, width=COLUMNS_AT_ONCE):
             names = self.columns.features[part]
             shift[part] = self.find_shift(names)
             answer = run(self.rows.aggregate(**self._sums(names, shift[part])))
@@ -175,7 +175,7 @@ class TableSource:
     def _keys(self) -> dict[str, Any]:
         """Pack the labels into whole numbers, the first of them into the highest bits."""
         labels, keys = self.columns.labels, {}
-        for at, part in enumerate(slices(len(labels), _LABELS_A_WORD)):
+        for at, part in enumerate(chunks(len(labels), width=_LABELS_A_WORD)):
             bits = (
                 self.rows[name].cast("int64") * 2 ** (_LABELS_A_WORD - 1 - place)
                 for place, name in enumerate(labels[part])
@@ -290,7 +290,7 @@ def _sum_features(
         before = _check_same_table(resumed[0], labelsets)
         done = len(before.feature_names)
         shift[:done], sums[:, :done], squares[:, :done] = before.shift, before.sums, before.squares
-    parts = list(slices(len(features), COLUMNS_AT_ONCE, start=done))
+    parts = list(chunks(len(features), width=COLUMNS_AT_ONCE, start=done))
     try:
         for part in tqdm(parts, "queries", disable=None):
             shift[part] = source.find_shift(features[part])
@@ -332,7 +332,7 @@ class _BlockReader:
         names = self.source.columns.features[part]
         answers = [
             self.source.sum_within(names[piece], shift[piece], self.labelsets)
-            for piece in slices(len(names), COLUMNS_AT_ONCE)
+            for piece in chunks(len(names), width=COLUMNS_AT_ONCE)
         ]
         sums, squares = (np.concatenate(arrays, axis=1) for arrays in zip(*answers, strict=True))
         return replace(

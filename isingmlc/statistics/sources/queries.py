@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arrays import FloatArray, chunks
 from isingmlc.input.rows import LARGEST
-from isingmlc.statistics.blocks import slices
 
 # Columns that one query asks for, two or three expressions each: PostgreSQL allows 1,664 of them.
 COLUMNS_AT_ONCE = 500
@@ -214,7 +213,7 @@ def count_rows(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) ->
         The columns that have such rows, and how many.
     """
     counts = {}
-    for part in slices(len(columns), COLUMNS_AT_ONCE):
+    for part in chunks(len(columns), width=COLUMNS_AT_ONCE):
         names = columns[part]
         marks = {f"n{at}": test(rows[name]).sum() for at, name in enumerate(names)}
         found = one_row(rows.aggregate(**marks))

@@ -9,8 +9,8 @@ from typing import Any
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
+from isingmlc.base.arrays import chunks
 from isingmlc.input.rows import LARGEST
-from isingmlc.statistics.blocks import slices
 from isingmlc.statistics.sources.queries import (
     COLUMNS_AT_ONCE,
     count,
@@ -183,7 +183,7 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
 def _check_labels(rows: Any, columns: TableColumns) -> int:
     """Look at every label of every row; give the number of rows."""
     n_rows, absent = 0, []
-    for part in slices(len(columns.labels), COLUMNS_AT_ONCE):
+    for part in chunks(len(columns.labels), width=COLUMNS_AT_ONCE):
         names = columns.labels[part]
         metrics = {"n": rows.count()}
         for at, name in enumerate(names):
