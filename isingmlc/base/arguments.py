@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index as as_whole_number
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from isingmlc import exceptions as exc
 
@@ -253,3 +254,51 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
             "random_state must be a whole number of at least 0, a numpy Generator or None, but is "
             f"{random_state!r}."
         ) from error
+
+
+def check_names(
+    argument: str, given: Any, known: Sequence[str], *, what: str = "features of the model"
+) -> npt.NDArray[np.intp]:
+    """Give positions of things by their names, or raise our error.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : str, iterable of str or None
+        What the user passed: a name or several; None for all of them.
+    known : sequence of str
+        All names.
+    what : str
+        What they are names of, for the message.
+
+    Returns
+    -------
+    ndarray of int
+        The positions, in the order of `given`.
+
+    Raises
+    ------
+    DataError
+        When there is no such name, or one comes more than once.
+
+    Examples
+    --------
+    >>> check_names("features", ["bmi", "age"], ("age", "sex", "bmi"))
+    array([2, 0])
+    """
+    if given is None:
+        return np.arange(len(known))
+    if not isinstance(given, Iterable):
+        raise exc.DataError(f"{argument} must be a list of names, but is {given!r}.")
+    names = [given] if isinstance(given, str) else list(given)
+    place = {name: at for at, name in enumerate(known)}
+    unknown = [name for name in names if name not in place]
+    if unknown or not names:
+        raise exc.DataError(
+            f"{argument} must name {what}, e.g. {exc.shorten(known)}, but has "
+            f"{exc.shorten(unknown) if names else 'none'}."
+        )
+    if len(set(names)) < len(names):
+        raise exc.DataError(f"{argument} names some more than once: {exc.shorten(names)}.")
+    return np.array([place[name] for name in names], dtype=np.intp)

@@ -1,6 +1,5 @@
 """Data to try things on: bundled, simulated, and read from files."""
 
-from isingmlc.datasets._base import Dataset
 from isingmlc.datasets.artificial import (
     make_artdata,
     make_or_example,
@@ -13,6 +12,7 @@ from isingmlc.datasets.example import load_example
 from isingmlc.datasets.fetch import fetch_mulan
 from isingmlc.datasets.mulan import load_mulan, read_mulan, to_mulan
 from isingmlc.datasets.tables import read_table
+from isingmlc.input.dataset import Dataset
 
 __all__ = [
     "Dataset",

@@ -7,7 +7,7 @@ from textwrap import fill
 
 import pandas as pd
 
-from isingmlc.datasets._base import Dataset
+from isingmlc.input.dataset import Dataset
 
 FILE_NAME = "multimorbidity.csv.gz"
 LABELS = ("hypertension", "diabetes", "arthritis", "depression", "asthma", "heart_disease")

@@ -17,13 +17,13 @@ from scipy import sparse
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray
-from isingmlc.datasets._base import Dataset
 from isingmlc.datasets._files import as_path, file_error
 from isingmlc.datasets.arff import ArffTable, quote, read_arff
 from isingmlc.datasets.coding import columns_of, number_matrix
 from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
 from isingmlc.datasets.registry import PUBLISHED
 from isingmlc.datasets.tables import Selection, choose_columns
+from isingmlc.input.dataset import Dataset
 from isingmlc.input.rows import prepare
 
 PARTS = ("train", "test", "all")

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.datasets._base import Dataset
 from isingmlc.datasets._files import as_path, existing_file, file_error
+from isingmlc.input.dataset import Dataset
 from isingmlc.input.rows import prepare
 
 Selection = str | int | Sequence[str | int]

@@ -10,7 +10,7 @@ lower rank. Ridge and Firth penalties keep everything finite instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -20,7 +20,6 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.fitting.label_newton import PairSums, newton_together
 from isingmlc.fitting.newton import Solution, firth_newton, proves_overlap, thread_pools
-from isingmlc.input.rows import ModelData
 from isingmlc.fitting.separation import (
     Columns,
     independent_columns,
@@ -28,7 +27,8 @@ from isingmlc.fitting.separation import (
     settled_rows,
     shortest_direction,
 )
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.input.rows import ModelData, require_rows
+from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 
 METHODS = ("mle", "ridge", "firth")
 
@@ -172,6 +172,38 @@ class NetworkFit:
     nodes: tuple[NodeFit, ...]
     rows: ModelData | None
     terms: Mapping[str, tuple[str, ...]]
+
+    def rows_for(self, purpose: str) -> ModelData:
+        """Give the rows, or say that they are needed.
+
+        Parameters
+        ----------
+        purpose : str
+            What needs them, for the message.
+
+        Returns
+        -------
+        ModelData
+            The rows.
+        """
+        return require_rows(purpose, self.rows, self.stats.feature_names)
+
+    def take_features(self, positions: IntArray) -> NetworkFit:
+        """Give the same fits with some of the features.
+
+        Parameters
+        ----------
+        positions : ndarray of int
+            Which features.
+
+        Returns
+        -------
+        NetworkFit
+            The fits.
+        """
+        rows = None if self.rows is None else self.rows.take_features(positions)
+        stats = take_features(self.stats, positions)
+        return replace(self, stats=stats, rows=rows)
 
     @property
     def is_penalised(self) -> bool:

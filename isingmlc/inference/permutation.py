@@ -68,9 +68,7 @@ def permute(
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
     observed = plain.statistic
     n_rows, n_sets, n_features = len(codes), len(stats.counts), len(observed)
-    batches = list(
-        chunks(n_permutations, 8 * n_sets * min(n_features, 256), limit=_PIECE_BYTES)
-    )
+    batches = list(chunks(n_permutations, 8 * n_sets * min(n_features, 256), limit=_PIECE_BYTES))
 
     def draw() -> Iterator[IntArray]:
         for batch in batches:

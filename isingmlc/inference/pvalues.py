@@ -272,9 +272,7 @@ def bernoulli_saddlepoint(
     return np.exp(log_pvalue), log_pvalue / LOG_10
 
 
-def wald_limits(
-    coef: FloatArray, bse: FloatArray, alpha: float, index: pd.Index
-) -> pd.DataFrame:
+def wald_limits(coef: FloatArray, bse: FloatArray, alpha: float, index: pd.Index) -> pd.DataFrame:
     """Give Wald's confidence limits.
 
     Parameters

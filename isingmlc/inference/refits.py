@@ -1,29 +1,46 @@
-r"""Wald and likelihood-ratio statistics: the larger models of all features and labels.
+r"""Wald and likelihood-ratio tests: the larger models of all features and labels.
 
 The null model of label k is the logistic regression of :math:`y_k` on the constant and the other
-labels. The larger model of feature j has :math:`x_j` besides, or the block
-:math:`(x_j, x_j y_s : s \ne k)`. Rows that are certain under the null model stay certain in a
+labels. The larger model of feature j has :math:`x_j` besides, or a product :math:`x_j y_s`, or the
+block :math:`(x_j, x_j y_s : s \ne k)`. Rows that are certain under the null model stay certain in a
 larger one, and add nothing to either likelihood: only the others, those *in play*, are looked at.
+
+Under a ridge penalty the larger model has the penalty of the null model on the coefficients of the
+labels, and none on what is added. The likelihood ratio is that of the penalised likelihoods, the
+Wald statistic has the inverse of the penalised information. A product :math:`x_j y_s` would then
+depend on where the zero of the feature lies, since a shift changes coefficients that are
+penalised; so the zero is put at the mean. Models without an intercept take features as they are.
+
+Degrees of freedom count columns that are independent given z on the rows in play: a product with a
+label that never occurs there, say, adds none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BLOCK_BYTES, BoolArray, FloatArray, IntArray
+from isingmlc.base.arguments import check_jobs, check_names, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.fitting.newton import thread_pools
-from isingmlc.fitting.nodewise import FitSettings, NodeFit
+from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
 from isingmlc.fitting.separation import independent_columns
+from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import LargerModels, RowsInPlay, fit_larger_models
-from isingmlc.input.rows import ModelData
+from isingmlc.inference.pvalues import chi2_sf
+from isingmlc.inference.score_tests import note_on, score_test
+from isingmlc.statistics.sums import find_labelsets
+
+_LIMIT = "the larger models of edges with the reason 'separated-alternative' are limits"
 
 
 @dataclass(frozen=True)
@@ -42,10 +59,8 @@ class Refits:
     coef, bse : ndarray of float
         Coefficient of the feature and its standard error, on the scale of the feature. NaN for
         blocks; ±inf and NaN where the larger model is separated.
-    reason : ndarray of str
-        ``ok``, ``collinear-feature`` (nothing is left of the feature given the labels),
-        ``separated-alternative`` (the feature makes rows certain, exactly or to the last digit),
-        or the reason of a label that can not be tested.
+    reason : ndarray of object
+        Why there is no statistic, or what is special about it.
     """
 
     lr: FloatArray
@@ -53,7 +68,7 @@ class Refits:
     df: FloatArray
     coef: FloatArray
     bse: FloatArray
-    reason: Any
+    reason: StrArray
 
 
 @dataclass(frozen=True)
@@ -69,93 +84,91 @@ class _Source:
     joint: bool
 
 
-def refit_edges(
-    data: ModelData,
-    codes: IntArray,
-    patterns: BoolArray,
-    fits: tuple[NodeFit, ...],
-    settings: FitSettings,
-    label_reasons: Any,
-    features: Any = None,
+def refit_test(
+    fit: NetworkFit,
+    test: str,
+    features: Sequence[str] | str | None = None,
+    products: str | None = None,
     *,
-    joint: bool = False,
+    by: str = "feature",
+    min_count: int = 2,
     n_jobs: int = 1,
-) -> Refits:
-    r"""Fit the larger models of all features and labels, and compare them with the null models.
+) -> EdgeArrays:
+    """Test edges; `IsingResults.wald_test` and `lr_test` explain the arguments."""
+    check_option("products", products, (None, "joint"))
+    check_option("by", by, ("feature",))
+    refits, names = refit_edges(fit, f"{test}_test", features, products, min_count, n_jobs)
+    return _as_edges(fit, refits, test, names, products)
+
+
+def _as_edges(
+    fit: NetworkFit, refits: Refits, test: str, names: tuple[str, ...], products: str | None
+) -> EdgeArrays:
+    """Make the tests of one kind from larger models."""
+    statistic = refits.wald if test == "wald" else refits.lr
+    is_limit = (refits.reason == Reason.SEPARATED_ALTERNATIVE).any()
+    return EdgeArrays(
+        names,
+        fit.stats.label_names,
+        statistic,
+        np.where(np.isnan(statistic), np.nan, refits.df),
+        refits.reason,
+        np.nan_to_num(np.sign(refits.coef)),
+        test=test,
+        products=products,
+        note="; ".join(filter(None, [note_on(fit), _LIMIT if is_limit else ""])),
+        coef=None if products else refits.coef,
+        bse=None if products else refits.bse,
+    )
+
+
+def refit_edges(
+    fit: NetworkFit,
+    purpose: str,
+    features: Sequence[str] | str | None,
+    products: str | None,
+    min_count: int,
+    n_jobs: int,
+) -> tuple[Refits, tuple[str, ...]]:
+    """Fit the larger models of features and labels, and compare them with the null models.
 
     Parameters
     ----------
-    data : ModelData
-        The rows.
-    codes : ndarray of int, shape (n,)
-        The labelset of each row, as `find_labelsets` gives it.
-    patterns : ndarray of bool, shape (L, K)
-        The labelsets.
-    fits : tuple of NodeFit
-        The null models, one a label.
-    settings : FitSettings
-        How they were fitted.
-    label_reasons : sequence of str, length K
-        ``ok`` or why a label can not be tested.
-    features : sequence of int, optional
-        Positions of the features to test; all of them where not given.
-    joint : bool
-        Whether a feature comes with its products with the other labels.
-    n_jobs : int
-        Threads to use; -1 for one a core.
+    fit : NetworkFit
+        The null models.
+    purpose : str
+        What needs the rows, for the message.
+    features, products, min_count, n_jobs
+        As `IsingResults.wald_test` takes them.
 
     Returns
     -------
-    Refits
+    refits : Refits
         The comparisons.
+    names : tuple of str
+        The features.
 
     Raises
     ------
     ModelError
-        When the null models were fitted by Firth's method, or hold no features.
+        When the null models were fitted by Firth's method, or there are no features or no rows.
 
     Warns
     -----
     ConvergenceWarning
         When larger models did not converge in ``settings.max_iter`` steps.
-
-    Notes
-    -----
-    Under a ridge penalty the larger model has the penalty of the null model on the coefficients
-    of the labels, and none on what is added. The likelihood ratio is that of the penalised
-    likelihoods, the Wald statistic has the inverse of the penalised information. A block
-    :math:`x_j y_s` would then depend on where the zero of the feature lies, since a shift changes
-    coefficients that are penalised; so the zero is put at the mean. Models without an intercept
-    take features as they are.
-
-    Degrees of freedom count columns that are independent given z on the rows in play: a product
-    with a label that never occurs there, say, adds none.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> from isingmlc.statistics.sums import find_labelsets
-    >>> example = im.datasets.load_example()
-    >>> res = im.IsingModel(example.labels, example.features).fit()
-    >>> patterns, codes = find_labelsets(res.model.data.packed_labels, 6)
-    >>> refits = refit_edges(
-    ...     res.model.data, codes, patterns, res.fits, res.settings, ["ok"] * 6, features=[0]
-    ... )
-    >>> refits.lr.round(1)
-    array([[136.4,   9.2,  71.4,   0. ,   0. ,  53.5]])
     """
+    stats, settings = fit.stats, fit.settings
+    data = fit.rows_for(purpose)
     if settings.method == "firth":
         raise exc.ModelError(
             "likelihood-ratio and Wald tests are for models fitted with method='mle' or "
             "method='ridge', but this one was fitted with method='firth'. Use score tests, or fit "
             "anew."
         )
-    if data.features is None:
-        raise exc.ModelError("the model has no features to test. Pass features to IsingModel.")
-    if not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise exc.DataError(
-            f"n_jobs must be a whole number other than 0 (-1 for all cores), but is {n_jobs!r}."
-        )
+    wanted = check_names("features", features, stats.feature_names)
+    n_jobs = check_jobs(n_jobs)
+    patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
     is_sparse = sparse.issparse(data.features)
     source = _Source(
         features=sparse.csc_array(data.features) if is_sparse else data.features,
@@ -164,37 +177,31 @@ def refit_edges(
         sizes=np.bincount(codes, minlength=len(patterns)),
         patterns=patterns,
         settings=settings,
-        joint=joint,
+        joint=products == "joint",
     )
-    wanted = np.arange(data.features.shape[1]) if features is None else np.asarray(features)
-    reasons = np.asarray(label_reasons, dtype=object)
+    labels = judge_fits(fit, min_count)
+    reason = judge_edges(labels, find_constant(stats, settings.intercept)[wanted])
     pieces = [
-        (fit, piece)
-        for fit in fits
-        if reasons[fit.label] == "ok"
-        for piece in _pieces(source, fit, len(wanted))
+        (node, piece)
+        for node in fit.nodes
+        if labels[node.label] == Reason.OK
+        for piece in _pieces(source, node, len(wanted))
     ]
-    shape = (len(wanted), len(fits))
-    lr, wald, df, coef, bse = (np.full(shape, np.nan) for _ in range(5))
-    reason = np.broadcast_to(reasons, shape).copy()
+    lr, wald, df, coef, bse = (np.full(reason.shape, np.nan) for _ in range(5))
+    separated = np.zeros(reason.shape, dtype=np.bool_)
     n_failed = 0
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
     with thread_pools().limit(limits=1, user_api="blas"):
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
-            delayed(_fit_piece)(source, fit, wanted[piece]) for fit, piece in pieces
+            delayed(_fit_piece)(source, node, wanted[piece]) for node, piece in pieces
         )
         bar = tqdm(results, "refits", len(pieces), disable=None)
-        for (fit, piece), models in zip(pieces, bar, strict=True):
-            at = piece, fit.label
+        for (node, piece), models in zip(pieces, bar, strict=True):
+            at = piece, node.label
             lr[at] = 2 * np.maximum(models.gain, 0.0)
-            wald[at], df[at] = models.wald, models.df
-            if not joint:
+            wald[at], df[at], separated[at] = models.wald, models.df, models.separated
+            if not source.joint:
                 coef[at], bse[at] = models.coef, models.bse
-            reason[at] = np.select(
-                [np.isnan(models.df), models.separated],
-                ["collinear-feature", "separated-alternative"],
-                "ok",
-            )
             n_failed += int(np.sum(~models.finished))
     if n_failed:
         exc.warn(
@@ -202,7 +209,11 @@ def refit_edges(
             f"{settings.max_iter} steps; their statistics are approximate. Raise max_iter.",
             exc.ConvergenceWarning,
         )
-    return Refits(lr, wald, df, coef, bse, reason)
+    reason = judge_tests(reason, np.isnan(df), separated)
+    constant = reason == Reason.CONSTANT_FEATURE
+    lr, wald, df, coef, bse = np.where(constant, np.nan, [lr, wald, df, coef, bse])
+    names = tuple(stats.feature_names[at] for at in wanted.tolist())
+    return Refits(lr, wald, df, coef, bse, reason), names
 
 
 def _pieces(source: _Source, fit: NodeFit, n_features: int) -> list[slice]:
@@ -210,8 +221,7 @@ def _pieces(source: _Source, fit: NodeFit, n_features: int) -> list[slice]:
     n_labelsets, n_rows = int(fit.in_play.sum()), int(source.sizes[fit.in_play].sum())
     n_columns = len(fit.basis) + (source.patterns.shape[1] if source.joint else 1)
     largest = max(n_rows, n_columns * max(n_columns, n_labelsets))
-    step = max(1, BLOCK_BYTES // (8 * largest))
-    return [slice(start, start + step) for start in range(0, n_features, step)]
+    return list(chunks(n_features, 8 * largest))
 
 
 def _fit_piece(source: _Source, fit: NodeFit, columns: IntArray) -> LargerModels:
@@ -226,7 +236,7 @@ def _fit_piece(source: _Source, fit: NodeFit, columns: IntArray) -> LargerModels
         multipliers = factors[:, independent_columns(factors.T @ factors).kept]
     sign = np.where(patterns[:, fit.label], 1.0, -1.0)[:, None]
     added = np.zeros(multipliers.shape[1])
-    ridge = settings.alpha if settings.method == "ridge" else 0.0
+    ridge = settings.penalty if settings.method == "ridge" else 0.0
     null = RowsInPlay(
         sizes=source.sizes[fit.in_play],
         weights=None if source.weights is None else source.weights[rows],
@@ -242,3 +252,51 @@ def _fit_piece(source: _Source, fit: NodeFit, columns: IntArray) -> LargerModels
         chosen = source.features[np.ix_(rows, columns)]
     features = np.ascontiguousarray(chosen.T, dtype=np.float64)
     return fit_larger_models(null, features, settings.max_iter)
+
+
+def compare_tests(fit: NetworkFit, feature: str, products: str | None = None) -> pd.DataFrame:
+    """Put the tests of one feature side by side; see `IsingResults.compare_tests`."""
+    check_option("products", products, (None, "joint"))
+    refits, names = refit_edges(fit, "compare_tests", feature, products, 2, 1)
+    tests = {
+        "score": score_test(fit, feature, products),
+        "lr": _as_edges(fit, refits, "lr", names, products),
+        "wald": _as_edges(fit, refits, "wald", names, products),
+    }
+    columns = {name: edges.statistic[0] for name, edges in tests.items()}
+    columns["df"] = tests["score"].df[0]
+    columns |= {f"{name}_pvalue": edges.pvalue[0] for name, edges in tests.items()}
+    columns["reason"] = refits.reason[0]
+    return pd.DataFrame(columns, pd.Index(fit.stats.label_names, name="label"))
+
+
+def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
+    """Compare nested fits, label by label; see `IsingResults.compare_lr_test`."""
+    if full.is_penalised or restricted.is_penalised:
+        raise exc.ModelError("likelihood-ratio tests compare fits with method='mle'.")
+    stats, fewer = full.stats, restricted.stats
+    lacking = [name for name in fewer.label_names if name not in stats.label_names]
+    if lacking or (restricted.settings.intercept and not full.settings.intercept):
+        what = f"the label(s) {exc.shorten(lacking)}" if lacking else "an intercept"
+        raise exc.ModelError(
+            f"the fits are not nested: the restricted one has {what} and the full one has not. "
+            "Call it on the larger fit: full.compare_lr_test(restricted)."
+        )
+    common = [stats.label_names.index(name) for name in fewer.label_names]
+    patterns, codes = find_labelsets(np.packbits(stats.patterns[:, common], axis=1), len(common))
+    counts = np.bincount(codes, stats.counts)
+    if not (np.array_equal(patterns, fewer.patterns) and np.allclose(counts, fewer.counts)):
+        raise exc.ModelError(
+            "likelihood-ratio tests compare fits of the same rows, but the counts of the labels "
+            "that both have differ."
+        )
+    pairs = [(full.nodes[at], node) for at, node in zip(common, restricted.nodes, strict=True)]
+    statistic = np.array([max(2 * (large.llf - small.llf), 0.0) for large, small in pairs])
+    # Infinite coefficients count too.
+    df = np.array(
+        [np.sum(~np.isnan(large.coef)) - np.sum(~np.isnan(small.coef)) for large, small in pairs]
+    )
+    return pd.DataFrame(
+        {"statistic": statistic, "df": df, "pvalue": chi2_sf(statistic, np.where(df, df, np.nan))},
+        index=pd.Index(fewer.label_names),
+    )

@@ -282,9 +282,7 @@ def _by_saddlepoint(
             rows = np.flatnonzero(place[codes] >= 0)
             at = place[codes[rows]]
             weights = None if data.weights is None else data.weights[rows]
-            suspects = np.flatnonzero(
-                plain.statistic[columns, null.label] > SADDLEPOINT_CUTOFF**2
-            )
+            suspects = np.flatnonzero(plain.statistic[columns, null.label] > SADDLEPOINT_CUTOFF**2)
             for part in chunks(len(suspects), 8 * len(rows)):
                 inside = suspects[part]
                 whole = columns.start + inside

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import dense
-
-if TYPE_CHECKING:
-    from isingmlc.results.ising import IsingResults
+from isingmlc.fitting.nodewise import NetworkFit
 
 
 @dataclass(frozen=True)
@@ -47,29 +44,12 @@ class TheoremBound:
 
 
 def theorem_bound(
-    results: IsingResults, feature: str, label: str, a: float, coefficient_range: float | None
+    fit: NetworkFit, feature: str, label: str, a: float, coefficient_range: float | None
 ) -> TheoremBound:
-    """Evaluate the bound; `IsingResults.theorem_bound` explains the arguments.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    feature, label : str
-        The edge.
-    a : float
-        Coefficient of the feature.
-    coefficient_range : float or None
-        G; the absolute value of `a` where not given.
-
-    Returns
-    -------
-    TheoremBound
-        The bound and its constants.
-    """
+    """Evaluate the bound; `IsingResults.theorem_bound` explains the arguments."""
     for kind, name, names in (
-        ("feature", feature, results.feature_names),
-        ("label", label, results.label_names),
+        ("feature", feature, fit.stats.feature_names),
+        ("label", label, fit.stats.label_names),
     ):
         if name not in names:
             raise exc.DataError(
@@ -79,18 +59,18 @@ def theorem_bound(
     limit = abs(a) if coefficient_range is None else coefficient_range
     if not limit >= abs(a):
         raise exc.DataError(f"coefficient_range must be at least |a| = {abs(a):g}, but is {limit}.")
-    data = results.model.rows("theorem_bound")
-    at = results.label_names.index(label)
-    column = results.feature_names.index(feature)
+    data = fit.rows_for("theorem_bound")
+    at = fit.stats.label_names.index(label)
+    column = fit.stats.feature_names.index(feature)
     assert data.features is not None
     x = dense(data.features[:, [column]]).astype(np.float64).ravel()
     labels = data.labels
     others = np.delete(labels, at, axis=1)
-    first = [np.ones(len(x))] if results.settings.intercept else []
+    first = [np.ones(len(x))] if fit.settings.intercept else []
     design = np.column_stack([*first, others, x])
     weights = np.ones(len(x)) if data.weights is None else data.weights
     gram = design.T @ (weights[:, None] * design) / weights.sum()
-    probability = results.fits[at].predict(labels)
+    probability = fit.nodes[at].predict(labels)
     # Odds of the null model times exp(a x); where the null model is certain so is the larger one.
     raised = probability * np.exp(a * x) / (1 - probability + probability * np.exp(a * x))
     variance = float((raised * (1 - raised)).min())

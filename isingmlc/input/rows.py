@@ -7,7 +7,7 @@ they came, a numeric array or a CSR matrix, without a copy where none is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,9 @@ class ModelData:
         Rows left out because of missing values.
     index : Index or None
         Row labels of the rows kept, where the labels came as pandas objects.
+    checksum : int or None
+        That of the features as they came, which may be the user's own array; None where nobody
+        else holds them.
     """
 
     packed_labels: PackedBits
@@ -63,6 +66,7 @@ class ModelData:
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_dropped: int = 0
     index: pd.Index | None = None
+    checksum: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -73,6 +77,83 @@ class ModelData:
     def labels(self) -> BoolArray:
         """The n×K labels, unpacked anew at each call."""
         return unpack(self.packed_labels, len(self.label_names))
+
+    def take_rows(self, rows: IntArray | BoolArray) -> ModelData:
+        """Give some of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Positions or marks of the rows.
+
+        Returns
+        -------
+        ModelData
+            Those rows.
+        """
+        return replace(
+            self,
+            packed_labels=self.packed_labels[rows],
+            features=None if self.features is None else self.features[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            index=None if self.index is None else self.index[rows],
+            checksum=None,
+        )
+
+    def take_features(self, columns: slice | IntArray) -> ModelData:
+        """Give the same rows with some of the features.
+
+        Parameters
+        ----------
+        columns : slice or ndarray of int
+            Which features.
+
+        Returns
+        -------
+        ModelData
+            The rows with these features.
+        """
+        names = tuple(np.array(self.feature_names, dtype=object)[columns].tolist())
+        if names == self.feature_names:
+            return self
+        return replace(
+            self,
+            features=None if self.features is None else self.features[:, columns],
+            feature_names=names,
+            terms={name: (name,) for name in names},
+            checksum=None,
+        )
+
+
+def require_rows(purpose: str, data: ModelData | None, feature_names: tuple[str, ...]) -> ModelData:
+    """Give the rows of the data, or say that they are needed.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs them, for the message.
+    data : ModelData or None
+        The rows, where there are any.
+    feature_names : tuple of str
+        Names of the features.
+
+    Returns
+    -------
+    ModelData
+        The rows.
+
+    Raises
+    ------
+    ModelError
+        When there are no features, no rows, or features that were changed since.
+    """
+    if not feature_names:
+        raise exc.ModelError(exc.NO_FEATURES)
+    if data is None:
+        raise exc.ModelError(exc.ROWS_NEEDED.format(purpose=purpose))
+    if data.checksum is not None and data.checksum != checksum(data.features):
+        raise exc.ModelError(exc.ROWS_CHANGED.format(purpose=purpose))
+    return data
 
 
 def prepare(
@@ -175,6 +256,7 @@ def prepare(
         terms=dict(terms) if terms else {name: (name,) for name in columns},
         n_dropped=n_dropped + n_missing,
         index=index,
+        checksum=None if feature_matrix is None else checksum(feature_matrix),
     )
 
 

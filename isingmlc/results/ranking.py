@@ -12,17 +12,71 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.base import readonly
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.readonly import table
+from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
-from isingmlc.plot_methods import RankingPlots, RocPlots
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from isingmlc.base.printing import IsingSummary
     from isingmlc.ranking.l1 import L1Fits
     from isingmlc.results.edge_tests import EdgeTests
+
+
+# Importances that differ by less than this share of the larger one differ by rounding: another
+# processor may add in another order. They are ties.
+TIE = 1e-9
+
+
+def rank_levels(importance: FloatArray) -> IntArray:
+    """Number the levels of importance from the best on; what differs by rounding alone is tied.
+
+    Parameters
+    ----------
+    importance : ndarray, shape (p,)
+        Importances, not negative.
+
+    Returns
+    -------
+    ndarray of int, shape (p,)
+        The level of each feature, 0 for the best.
+
+    Examples
+    --------
+    >>> rank_levels(np.array([0.5, 2.0, 2.0 + 1e-13, 0.0]))
+    array([1, 0, 0, 2])
+    """
+    order = np.argsort(-importance, kind="stable")
+    falling = importance[order]
+    falls = falling[:-1] - falling[1:] > TIE * falling[:-1]
+    levels = np.empty(len(order), dtype=np.intp)
+    levels[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
+    return levels
+
+
+def best_first(importance: FloatArray) -> IntArray:
+    """Order features by importance; ties keep the order of the columns.
+
+    Parameters
+    ----------
+    importance : ndarray, shape (p,)
+        Importances, not negative.
+
+    Returns
+    -------
+    ndarray of int, shape (p,)
+        Positions of the features, the best first.
+
+    Examples
+    --------
+    >>> best_first(np.array([0.5, 2.0, 2.0 + 1e-13, 0.0]))
+    array([1, 2, 0, 3])
+    """
+    return np.argsort(rank_levels(importance), kind="stable")
 
 
 @dataclass(frozen=True)
@@ -36,7 +90,7 @@ class FeatureScores:
     contributions : ndarray, shape (p, K)
         What each label adds; NaN where it adds nothing because it could not be used.
     feature_reason, label_reason : ndarray of object
-        ``ok``, or why a feature or a label could not be used.
+        Why a feature or a label could not be used, ``ok`` for most; see `Reason`.
     pvalue : ndarray, shape (p,), or None
         p-values of the features, where the method has any and they are known already.
     pairs : ndarray, shape (p, K(K−1)/2), or None
@@ -65,19 +119,19 @@ class FeatureScores:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureRanking(RankingPlots):
+class FeatureRanking:
     """Features in order of importance.
 
     Attributes
     ----------
     method : str
         How importance was measured.
-    features, labels : tuple of str
+    feature_names, label_names : tuple of str
         Names, in the user's order. Methods that look at all labels at once have one "label",
         the labelset.
     scores : FeatureScores
-        The ranking as arrays; `importance`, `contributions`, `pairs`, `pvalue`, `reason` and
-        `label_reason` give them with names.
+        The ranking as arrays; `importance`, `contributions`, `pairs`, `pvalues`, `reasons` and
+        `label_reasons` give them with names.
     settings : mapping
         The options of the method.
     fits : L1Fits or None
@@ -103,73 +157,75 @@ class FeatureRanking(RankingPlots):
     """
 
     method: str
-    features: tuple[str, ...]
-    labels: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    label_names: tuple[str, ...]
     scores: FeatureScores
     settings: Mapping[str, object] = field(default_factory=dict)
     fits: L1Fits | None = None
 
     def __repr__(self) -> str:
         names = exc.shorten(self.order)
-        return f"FeatureRanking({self.method}, {len(self.features)} features: {names})"
+        return f"FeatureRanking({self.method}, {len(self.feature_names)} features: {names})"
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 
-    @readonly.table
+    @table
     def importance(self) -> pd.Series:
         """Importance of each feature, in the user's order."""
         return self._series(self.scores.importance, "importance")
 
-    @readonly.table
-    def pvalue(self) -> pd.Series | None:
+    @table
+    def pvalues(self) -> pd.Series | None:
         """p-value of each feature: that it matters to no label. None where there is none."""
         pvalue, tests = self.scores.pvalue, self.scores.tests
         if pvalue is None and tests is not None:
-            pvalue = tests.feature_pvalue
+            pvalue = tests.arrays.feature_pvalue
         if pvalue is None:
             return None
         # Where nothing was tested there is no p-value, not one of 1.
-        unused = self.scores.feature_reason != "ok"
+        unused = self.scores.feature_reason != Reason.OK
         return self._series(np.where(unused, np.nan, pvalue), "pvalue")
 
-    @readonly.table
+    @table
     def contributions(self) -> pd.DataFrame:
         """What each label adds to the importance of each feature; NaN where it was not used."""
-        columns = pd.Index(self.labels, name="label")
+        columns = pd.Index(self.label_names, name="label")
         return pd.DataFrame(self.scores.contributions, self._index, columns)
 
-    @readonly.table
+    @table
     def pairs(self) -> pd.DataFrame | None:
         """What each pair of labels adds, features × pairs. None where pairs play no part."""
         if self.scores.pairs is None:
             return None
-        columns = pd.MultiIndex.from_tuples(combinations(self.labels, 2), names=["label", "with"])
+        columns = pd.MultiIndex.from_tuples(combinations(self.label_names, 2), names=["label", "with"])
         return pd.DataFrame(self.scores.pairs, self._index, columns)
 
-    @readonly.table
-    def reason(self) -> pd.Series:
+    @table
+    def reasons(self) -> pd.Series:
         """``ok``, or why a feature could not be used."""
         return self._series(self.scores.feature_reason, "reason")
 
-    @readonly.table
-    def label_reason(self) -> pd.Series:
+    @table
+    def label_reasons(self) -> pd.Series:
         """``ok``, or why a label could not be used."""
-        index = pd.Index(self.labels, name="label")
+        index = pd.Index(self.label_names, name="label")
         return pd.Series(self.scores.label_reason, index, name="reason")
 
     @property
     def _index(self) -> pd.Index:
-        return pd.Index(self.features, name="feature")
+        return pd.Index(self.feature_names, name="feature")
 
     def _series(self, values: FloatArray | StrArray, name: str) -> pd.Series:
         return pd.Series(values, self._index, name=name)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Names of the features, best first; ties keep the user's order."""
-        best_first = np.argsort(-self.scores.importance, kind="stable")
-        return tuple(self.features[at] for at in best_first)
+        """Names of the features, best first; ties keep the user's order.
+
+        Importances that differ by less than rounding can explain are ties.
+        """
+        return tuple(self.feature_names[at] for at in best_first(self.scores.importance))
 
     def top(self, m: int = 10) -> tuple[str, ...]:
         """Name the best features.
@@ -193,33 +249,33 @@ class FeatureRanking(RankingPlots):
         """
         return self.order[: check_count("m", m, 1)]
 
-    def table(self) -> pd.DataFrame:
-        """Give one row a feature, best first.
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per feature, best first.
 
         Returns
         -------
         DataFrame
             Columns rank, importance, pvalue (where the method has one), strongest (the label that
-            contributes most), strongest_pair (with interactions) and reason.
+            contributes most), strongest_pair (with products) and reason.
 
         Examples
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> im.rank_features(data.labels, data.features).table().head(2).round(1)
+        >>> im.rank_features(data.labels, data.features).to_frame().head(2).round(1)
                  rank  importance  pvalue     strongest reason
         feature
         age         1       263.3     0.0  hypertension     ok
         bmi         2        77.6     0.0      diabetes     ok
         """
         columns = {"importance": self.importance}
-        if self.pvalue is not None:
-            columns["pvalue"] = self.pvalue
-        columns["strongest"] = self._strongest(self.scores.contributions, self.labels)
+        if self.pvalues is not None:
+            columns["pvalue"] = self.pvalues
+        columns["strongest"] = self._strongest(self.scores.contributions, self.label_names)
         if self.scores.pairs is not None:
-            names = [f"{first} × {second}" for first, second in combinations(self.labels, 2)]
+            names = [f"{first} × {second}" for first, second in combinations(self.label_names, 2)]
             columns["strongest_pair"] = self._strongest(self.scores.pairs, names)
-        columns["reason"] = self.reason
+        columns["reason"] = self.reasons
         listed = pd.DataFrame(columns).loc[list(self.order)]
         listed.insert(0, "rank", range(1, len(listed) + 1))
         return listed
@@ -298,10 +354,10 @@ class FeatureRanking(RankingPlots):
         ('age', 'bmi', 'female', 'hay_fever', 'stressful_events', 'smoker')
         """
         alpha = check_number("alpha", alpha, above=0, below=1)
-        adjusted = self.adjusted_pvalue(adjust, alpha)
+        adjusted = self.adjusted_pvalues(adjust, alpha)
         return tuple(name for name in self.order if adjusted[name] <= alpha)
 
-    def adjusted_pvalue(self, adjust: str | None = "fdr_bh", alpha: float = 0.05) -> pd.Series:
+    def adjusted_pvalues(self, adjust: str | None = "fdr_bh", alpha: float = 0.05) -> pd.Series:
         """Adjust the p-values of the features for their number.
 
         Parameters
@@ -327,11 +383,11 @@ class FeatureRanking(RankingPlots):
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> ranking = im.rank_features(data.labels, data.features)
-        >>> int((ranking.adjusted_pvalue("bonferroni") < 0.01).sum())
+        >>> int((ranking.adjusted_pvalues("bonferroni") < 0.01).sum())
         6
         """
         check_option("adjust", adjust, (None, *METHODS))
-        pvalue = self.pvalue
+        pvalue = self.pvalues
         if pvalue is None:
             raise exc.ModelError(
                 f"method {self.method!r} has no p-values to choose features by. Use "
@@ -362,8 +418,10 @@ class FeatureRanking(RankingPlots):
         Notes
         -----
         With t the relevant features, TPR(k) is the share of t among the first k, and FPR(k) the
-        share of all others among the first k. The area is 1 when all relevant features come
-        first, about 0.5 for a random order.
+        share of all others among the first k. Among tied features any order is as good as
+        another: the curve is the mean over all of them, a straight line from the first tied
+        feature to the last. The area is 1 when all relevant features come first, 0.5 where all
+        are tied.
 
         Examples
         --------
@@ -375,21 +433,24 @@ class FeatureRanking(RankingPlots):
         """
         is_list = isinstance(relevant, Iterable) and not isinstance(relevant, str)
         names = [str(name) for name in (relevant if is_list else [relevant])]
-        unknown = [name for name in names if name not in set(self.features)]
+        unknown = [name for name in names if name not in set(self.feature_names)]
         if unknown:
             raise exc.DataError(
                 f"relevant must name features of the ranking, but {exc.shorten(unknown)} are none. "
-                f"The first ones are {exc.shorten(self.features)}."
+                f"The first ones are {exc.shorten(self.feature_names)}."
             )
         wanted = set(names)
-        hit = np.array([name in wanted for name in self.order])
+        hit = np.array([name in wanted for name in self.feature_names])
         if hit.all() or not hit.any():
             raise exc.DataError(
                 f"relevant must name some of the features but not all, and names {len(wanted)} of "
                 f"{len(hit)}: there is nothing to tell apart."
             )
-        true, false = np.cumsum(hit), np.cumsum(~hit)
-        return RankingRoc(self.method, false / false[-1], true / true[-1])
+        levels = rank_levels(self.scores.importance)
+        share = np.bincount(levels, hit) / np.bincount(levels)
+        true = np.cumsum(share[np.sort(levels)])
+        false = np.arange(1, len(hit) + 1) - true
+        return RankingRoc(self.method, false / (~hit).sum(), true / hit.sum())
 
     def agreement(self, other: FeatureRanking) -> RankingAgreement:
         """Compare with another ranking of the same features.
@@ -421,17 +482,17 @@ class FeatureRanking(RankingPlots):
         """
         from scipy.stats import kendalltau
 
-        if not isinstance(other, FeatureRanking) or set(other.features) != set(self.features):
+        if not isinstance(other, FeatureRanking) or set(other.feature_names) != set(self.feature_names):
             raise exc.DataError(
                 "other must be a FeatureRanking of the same features, but "
                 + (
-                    f"it has {len(other.features)} features and this one {len(self.features)}, not "
+                    f"it has {len(other.feature_names)} features and this one {len(self.feature_names)}, not "
                     "the same. Rank both on the same columns."
                     if isinstance(other, FeatureRanking)
                     else f"is of type {type(other).__name__}."
                 )
             )
-        theirs = other.importance[list(self.features)].to_numpy()
+        theirs = other.importance[list(self.feature_names)].to_numpy()
         # A feature is among the first k of both from the later of its two places on.
         place = {name: at for at, name in enumerate(other.order)}
         later = [max(at, place[name]) for at, name in enumerate(self.order)]
@@ -440,13 +501,77 @@ class FeatureRanking(RankingPlots):
         overlap = pd.Series(common / sizes, pd.Index(sizes, name="k"), name="overlap")
         return RankingAgreement(
             (self.method, other.method),
-            float(kendalltau(self.scores.importance, theirs).statistic),
+            float(kendalltau(rank_levels(self.scores.importance), rank_levels(theirs)).statistic),
             overlap,
         )
 
+    # Pictures
+
+    def plot(self, top: int = 20, *, ax: Axes | None = None) -> Axes:
+        """Draw the most important features as bars, stacked by what each label adds.
+
+        Parameters
+        ----------
+        top : int
+            How many features.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture. Of many labels the eight that add most have a colour of their own.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> ranking = im.IsingModel(data.labels, data.features).fit().rank_features()
+        >>> ranking.plot(top=5).get_title()
+        'The 5 most important of 30 features (score)'
+        """
+        from isingmlc.plots import plot_ranking
+
+        return plot_ranking(self, top, ax=ax)
+
+    def plot_interactions(self, feature: str, top: int = 20, *, ax: Axes | None = None) -> Axes:
+        """Draw the pairs of labels whose interaction a feature moves, strongest first.
+
+        Parameters
+        ----------
+        feature : str
+            The feature.
+        top : int
+            How many pairs.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture.
+
+        Raises
+        ------
+        ModelError
+            When the ranking knows nothing about pairs of labels.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> ranking = im.rank_features(data.labels, data.features, method="interaction")
+        >>> ax = ranking.plot_interactions("deprivation_decile")
+        >>> ax.get_yticklabels()[0].get_text()
+        'depression × asthma'
+        """
+        from isingmlc.plots import plot_interactions
+
+        return plot_interactions(self, feature, top, ax=ax)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingRoc(RocPlots):
+class RankingRoc:
     """How well a ranking puts relevant features first.
 
     Attributes
@@ -478,7 +603,7 @@ class RankingRoc(RocPlots):
         Returns
         -------
         DataFrame
-            Columns fpr and tpr, one row a number of features k.
+            Columns fpr and tpr, one row per number of features k.
 
         Examples
         --------
@@ -494,6 +619,33 @@ class RankingRoc(RocPlots):
 
     def __repr__(self) -> str:
         return f"RankingRoc({self.method}, {len(self.fpr)} features, AUC {self.auc:.3f})"
+
+    def plot(self, *, name: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the ROC curve; several on the same axes for a comparison.
+
+        Parameters
+        ----------
+        name : str, optional
+            Its name in the legend; the method of ranking if omitted.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> ranking = im.IsingModel(data.labels, data.features).fit().rank_features()
+        >>> ranking.roc(data.relevant).plot().get_ylabel()
+        'true positive rate'
+        """
+        from isingmlc.plots import plot_roc
+
+        return plot_roc(self, name=name, ax=ax)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.l1_path import L1Path
-from isingmlc.fitting.sparse_networks import CRITERIA, RULES, TOO_RARE, NetworkSettings
+from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
 from isingmlc.fitting.testable import judge_counts
 
 if TYPE_CHECKING:

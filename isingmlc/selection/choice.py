@@ -24,17 +24,18 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import BoolArray, Features, IntArray, dense
 from isingmlc.base.readonly import table
-from isingmlc.datasets._base import Dataset, open_dataset
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
+from isingmlc.input.dataset import Dataset, open_dataset
 from isingmlc.input.rows import ModelData, prepare, prepare_features, prepare_labels
 from isingmlc.metrics import METRICS, evaluate
 from isingmlc.model import IsingModel
-from isingmlc.plot_methods import SelectionPlots
 from isingmlc.ranking.methods import Ranker, check_request
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, logistic_chain, vary
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from isingmlc.base.printing import IsingSummary
 
 # Conditional and marginal relevance differ from one data set to the next: these four rankings
@@ -52,7 +53,7 @@ _MANY_SIZES = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectionResult(SelectionPlots):
+class SelectionResult:
     """A chosen subset of features and the classifier that uses it.
 
     Attributes
@@ -206,6 +207,37 @@ class SelectionResult(SelectionPlots):
         from isingmlc.summaries import summarize_selection
 
         return summarize_selection(self, top)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw how good subsets of each size were on the validation set.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture: one curve per measure, or, where several rankings were tried, the measure
+            that was maximised with one curve per ranking.
+
+        Raises
+        ------
+        ModelError
+            When p-values chose, so that no sizes were tried.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, random_state=0)
+        >>> sel.plot().get_xlabel()
+        'number of features'
+        """
+        from isingmlc.plots.selection import plot_result
+
+        return plot_result(self, ax)
 
 
 @dataclass(frozen=True)
