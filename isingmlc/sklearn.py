@@ -163,7 +163,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.ranking_[best_first] = np.arange(1, len(best_first) + 1)
         self.support_ = self.ranking_ <= size
         if self.alpha is not None:
-            adjusted = ranking.adjusted_pvalue(self.adjust, self.alpha)
+            adjusted = ranking.adjusted_pvalues(self.adjust, self.alpha)
             self.support_ &= (adjusted <= self.alpha).to_numpy()
             if not self.support_.any():
                 exc.warn(
@@ -178,7 +178,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def pvalues_(self) -> FloatArray | None:
         """p-values of the features, where the method has any."""
         check_is_fitted(self)
-        pvalue = self.feature_ranking_.pvalue
+        pvalue = self.feature_ranking_.pvalues
         return None if pvalue is None else pvalue.to_numpy()
 
     def _size(self, available: int) -> int:

@@ -14,6 +14,7 @@ from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import BoolArray
 from isingmlc.base.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
 from isingmlc.fitting.diagnostics import RARE
+from isingmlc.fitting.testable import Reason
 
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
@@ -48,7 +49,7 @@ def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
     IsingSummary
         Head, coefficient tables, notes.
     """
-    frame = results.summary_frame(alpha)
+    frame = results.to_frame(alpha)
     if len(results.label_names) <= MAX_BLOCKS:
         width = max(len(shorten_name(name)) for name in ("const", *results.label_names))
         tables = [_block(label, frame.loc[label], width) for label in results.label_names]
@@ -89,9 +90,9 @@ def summarize_edges(
     table = list_rows(listed, names, digits, title)
     kind = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}[edges.test]
     left = [
-        ("Features:", f"{len(edges.features)}"),
-        ("Labels:", f"{len(edges.labels)}"),
-        ("Interactions:", edges.interactions or "none"),
+        ("Features:", f"{len(edges.feature_names)}"),
+        ("Labels:", f"{len(edges.label_names)}"),
+        ("Products:", edges.products or "none"),
     ]
     right = [
         ("Edges tested:", f"{len(tested)} of {len(frame)}"),
@@ -123,7 +124,7 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
     IsingSummary
         Head, the best features, notes.
     """
-    frame = ranking.table().reset_index()
+    frame = ranking.to_frame().reset_index()
     listed = frame.head(check_count("top", top, 1))
     digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
     words = [name for name in ("strongest", "strongest_pair") if name in frame]
@@ -133,17 +134,17 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
         {name: form for name, form in digits.items() if name in frame},
         f"The {len(listed)} best of {len(frame)} features",
     )
-    used = ranking.label_reason == "ok"
+    used = ranking.label_reasons == Reason.OK
     left = [("Method:", ranking.method), ("Features:", f"{len(frame)}")]
     right = [
         ("Labels:", f"{used.sum()} of {len(used)}"),
-        ("p-values:", "no" if ranking.pvalue is None else "yes"),
+        ("p-values:", "no" if ranking.pvalues is None else "yes"),
     ]
     head = two_columns("Feature Ranking", left, right, table.width)
     options = ", ".join(f"{name}={value!r}" for name, value in ranking.settings.items())
     notes = [f"Options: {options}."] if options else []
-    for what, reasons in (("label", ranking.label_reason), ("feature", ranking.reason)):
-        for reason in reasons[reasons != "ok"].unique():
+    for what, reasons in (("label", ranking.label_reasons), ("feature", ranking.reasons)):
+        for reason in reasons[reasons != Reason.OK].unique():
             names = reasons.index[reasons == reason]
             notes.append(
                 f"{len(names)} {what}{'s' if len(names) > 1 else ''} not used ({reason}): "
@@ -168,7 +169,7 @@ def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
     edges = results.to_frame()
     listed = edges.head(N_STRONGEST)
     diagnostics = results.diagnostics.assign(threshold=results.thresholds)
-    fitted = diagnostics[diagnostics["reason"] == "ok"]
+    fitted = diagnostics[diagnostics["reason"] == Reason.OK]
     tables = []
     if len(edges):
         weights = dict.fromkeys(("weight", "first_model", "second_model"), "{:.4f}")
@@ -213,7 +214,7 @@ def _about_network(results: RegularizedIsingResults, diagnostics: pd.DataFrame) 
     needed = "both coefficients" if results.rule == "and" else "one of the two coefficients"
     notes = [f"An edge needs {needed} of a pair to differ from zero; its weight is their mean."]
     for reason, names in diagnostics.groupby("reason", sort=False).groups.items():
-        if reason != "ok":
+        if reason != Reason.OK:
             notes.append(f"{_list(names)} {_be(names)} left out: {reason}.")
     failed = diagnostics.index[~diagnostics["converged"]]
     if len(failed):
@@ -237,7 +238,7 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
         Head, the chosen features, the best size of each ranking that was tried, notes.
     """
     chosen = list(selection.features)
-    frame = selection.ranking.table().loc[chosen].reset_index()
+    frame = selection.ranking.to_frame().loc[chosen].reset_index()
     listed = frame.head(check_count("top", top, 1))
     digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
     title = f"The {len(listed)} best of {len(chosen)} chosen features"
@@ -273,7 +274,7 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
 
 def _head(results: IsingResults, width: int) -> Table:
     settings = results.settings
-    method = f"ridge, alpha={settings.alpha:g}" if results.method == "ridge" else results.method
+    method = f"ridge, alpha={settings.penalty:g}" if results.method == "ridge" else results.method
     left = [
         ("Labels:", f"{len(results.label_names)}"),
         ("Features:", f"{len(results.feature_names)}"),
@@ -345,7 +346,7 @@ def attention(results: IsingResults) -> list[str]:
     """
     diagnostics = results.diagnostics
     notes = _about_certain_labels(results)
-    varies = (diagnostics["reason"] != "constant-label").to_numpy()
+    varies = (diagnostics["reason"] != Reason.CONSTANT_LABEL).to_numpy()
     notes += _about_pairs(results, varies)
     if results.method == "mle":
         notes += _about_lost_rows(diagnostics, results.nobs)
@@ -376,10 +377,10 @@ def _about_certain_labels(results: IsingResults) -> list[str]:
     names = np.array(results.label_names, dtype=object)
     notes = []
     for value, text in ((False, "0"), (True, "1")):
-        same = names[(reasons == "constant-label") & (patterns[0] == value)]
+        same = names[(reasons == Reason.CONSTANT_LABEL) & (patterns[0] == value)]
         if len(same):
             notes.append(f"{_list(same)} {_be(same)} {text} in every row: {_untestable(same)}.")
-    determined = np.flatnonzero(reasons == "determined-label")
+    determined = np.flatnonzero(reasons == Reason.DETERMINED_LABEL)
     rules = {int(at): _rule(patterns, int(at), names) for at in determined}
     for at, rule in rules.items():
         if rule:
@@ -433,7 +434,7 @@ def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
 
 def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float) -> list[str]:
     """Recommend a penalty where separation leaves little to test."""
-    tested = diagnostics[diagnostics["reason"] != "constant-label"]
+    tested = diagnostics[diagnostics["reason"] != Reason.CONSTANT_LABEL]
     partly = tested.index[tested["separated"] & ~tested["determined"]]
     notes = []
     if len(partly):

@@ -129,3 +129,9 @@ def dense(matrix: Any) -> FloatArray:
     """
     array: FloatArray = matrix.toarray() if sparse.issparse(matrix) else matrix
     return array
+
+
+def checksum(features):
+    from isingmlc.statistics.blocks import _checksum
+
+    return _checksum(features)

@@ -122,7 +122,7 @@ def run(options: Namespace) -> None:
     else:
         results = model.fit(method=options.method, alpha=options.alpha)
         outside = 0.05 if options.confidence is None else 1 - options.confidence
-        coefficients, summary = results.summary_frame(outside), results.summary(outside)
+        coefficients, summary = results.to_frame(outside), results.summary(outside)
         if options.save is not None:
             results.save(options.save)
             say_written(options, options.save)

@@ -104,7 +104,7 @@ def run(options: Namespace) -> None:
     check_request(options.method, options.null, options.alpha, settings)
     model = make_model(options)
     ranking = Ranker(model).rank(options.method, null=options.null, alpha=options.alpha, **settings)
-    table = ranking.table()
+    table = ranking.to_frame()
     if options.contributions:
         # Labels may be called as columns of the table are.
         parts = ranking.contributions.add_prefix("from_")

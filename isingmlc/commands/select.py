@@ -177,7 +177,7 @@ def run(options: Namespace) -> None:
         random_state=options.seed,
         n_jobs=options.jobs,
     )
-    chosen = selection.ranking.table().loc[list(selection.features)]
+    chosen = selection.ranking.to_frame().loc[list(selection.features)]
     tables = {"chosen": chosen, "path": selection.path}
     summary = selection.summary(options.top or SHOWN)
     if options.test is not None:

@@ -65,7 +65,7 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         f"x{PRINTED[0]} and x{PRINTED[1]}."
     )
     if len(order) >= max(PRINTED):
-        ranks = [order.index(edges.features[number - 1]) + 1 for number in PRINTED]
+        ranks = [order.index(edges.feature_names[number - 1]) + 1 for number in PRINTED]
         text += f" Here these have the ranks {ranks[0]} and {ranks[1]}."
     return Section(
         f"{TITLE}: {name}",

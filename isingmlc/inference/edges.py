@@ -40,7 +40,7 @@ class FeatureNull:
         return replace(self, **parts)
 
     def weights(self) -> FloatArray:
-        """Give the eigenvalues of the covariance of the standardised scores, one row per feature."""
+        """Give the eigenvalues of the covariance of the standardised scores, per feature."""
         deviation = np.sqrt(np.where(np.isnan(self.variance), np.inf, self.variance))
         weights = np.empty(deviation.shape)
         for part in chunks(len(weights), 8 * self.crossed.size, limit=2**25):
@@ -148,6 +148,25 @@ class EdgeArrays:
             part = getattr(self, name)
             changed[name] = None if part is None else part.take(at)
         return replace(self, **changed)
+
+    def columns(self) -> dict[str, Any]:
+        """Give what tables of edges have, each an array of features × labels.
+
+        Returns
+        -------
+        dict of str to ndarray
+            (coef, bse,) statistic, df, pvalue, log10p, sign and reason.
+        """
+        effects = {} if self.coef is None else {"coef": self.coef, "bse": self.bse}
+        return {
+            **effects,
+            "statistic": self.statistic,
+            "df": self.df,
+            "pvalue": self.pvalue,
+            "log10p": self.log10_pvalue,
+            "sign": self.sign,
+            "reason": self.reason,
+        }
 
     @cached_property
     def pvalue(self) -> FloatArray:

@@ -229,7 +229,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
         at = terms.index(term)
         sign[at], statistic[at], df[at] = 0.0, np.nan, np.nan
         # A term cannot be tested where its label cannot, or where none of its columns varies.
-        (reason[at],) = judge_edges(labels, constant[columns].all(keepdims=True))
+        (reason[at],) = judge_edges(labels, np.array([constant[columns].all()]))
         rank = np.full(len(labels), np.nan)
         for null in nulls:
             if reason[at, null.label] == Reason.OK:

@@ -16,7 +16,17 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import BoolArray, Features, FloatArray, PackedBits, chunks, unpack
+from isingmlc.base.arrays import (
+    BoolArray,
+    Features,
+    FloatArray,
+    IntArray,
+    PackedBits,
+    checksum,
+    chunks,
+    unpack,
+)
+from isingmlc.input.dataset import open_dataset
 from isingmlc.input.tables import (
     as_array,
     as_matrix,
@@ -172,8 +182,8 @@ def prepare(
 
     Parameters
     ----------
-    labels : array_like, DataFrame, list of Series or sparse, shape (n, K)
-        The 0/1 labels.
+    labels : array_like, DataFrame, list of Series or sparse, shape (n, K), or Dataset
+        The 0/1 labels; a `Dataset` brings its features and their names along.
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
         The features.
     freq_weights : array_like, shape (n,), optional
@@ -206,6 +216,7 @@ def prepare(
     (('y1', 'y2'), ('x1',), 3)
     """
     check_option("missing", missing, ("raise", "drop"))
+    labels, features, feature_names = open_dataset(labels, features, feature_names)
     label_table = as_table(labels, "labels")
     names = column_names(label_table, "labels", label_names)
     label_matrix = as_matrix(label_table, "labels", names)

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from isingmlc.fitting.diagnostics import RARE
+from isingmlc.fitting.testable import Reason
 from isingmlc.plots.style import (
     FAINT,
     INK,
@@ -94,7 +95,7 @@ def plot_diagnostics(results: IsingResults, *, ax: Axes | None = None) -> Axes:
         label_ticks(ax.set_yticks, names, room)
         label_ticks(variance.set_yticks, [_digits(value) for value in table["min_variance"]], room)
     for at, reason in enumerate(table["reason"]):
-        if reason != "ok":
+        if reason != Reason.OK:
             size = font_for(room, SMALL_SIZE)
             write(ax, 0.015, at, reason, fontsize=size, color=FAINT, va="center")
     return ax
@@ -103,7 +104,7 @@ def plot_diagnostics(results: IsingResults, *, ax: Axes | None = None) -> Axes:
 def _draw_rows(ax: Axes, table: pd.DataFrame, nobs: float) -> Entries:
     """Draw the bars and marks of all labels."""
     share = (table["rows"] / nobs).to_numpy()
-    tested = (table["reason"] == "ok").to_numpy()
+    tested = (table["reason"] == Reason.OK).to_numpy()
     separated = table["separated"].to_numpy()
     place = np.arange(len(table))
     light = {"facecolor": "#8FC1E0", "hatch": "////", "edgecolor": RAISES, "linewidth": 0.6}

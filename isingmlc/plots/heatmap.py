@@ -96,19 +96,19 @@ def plot_heatmap(
     'Score tests of the 5 most important of 30 features'
     """
     check_option("order", order, ORDERS)
-    top = min(check_count("top", top, 1), len(edges.features))
+    top = min(check_count("top", top, 1), len(edges.feature_names))
     significant = find_significant(edges, alpha, adjust)
     rows, columns = _order(edges, order, top)
     at = np.ix_(rows, columns)
-    depth = -edges.log10p.to_numpy()[at]
-    sign = np.where(significant, edges.sign, np.nan)[at]
+    depth = -edges.log10_pvalues.to_numpy()[at]
+    sign = np.where(significant, edges.signs, np.nan)[at]
     n_rows, n_columns = depth.shape
 
-    longest = min(max(len(label) for label in edges.labels), _NAME_LENGTH)
+    longest = min(max(len(label) for label in edges.label_names), _NAME_LENGTH)
     width = 3.4 + n_columns * np.clip(3 / n_columns, 0.22, 0.55)
     ax = make_axes(ax, width, 1.2 + 0.08 * longest + 0.19 * max(n_rows, 7))
     chosen = "first" if order == "given" else "most important"
-    of = f" {chosen} of {len(edges.features)}" if top < len(edges.features) else ""
+    of = f" {chosen} of {len(edges.feature_names)}" if top < len(edges.feature_names) else ""
     set_title(ax, f"{TEST_NAMES[edges.test]} tests of the {top}{of} features")
     largest = max(np.nan_to_num(depth).max(), 1.0)
     # Square roots: else one edge far beyond the others would leave them all white.
@@ -120,11 +120,15 @@ def plot_heatmap(
     bar.locator = MaxNLocator(6)
     bar.set_label("−log10 p", fontsize=SMALL_SIZE)
     bar.ax.tick_params(labelsize=SMALL_SIZE)
-    _name(ax, [edges.features[row] for row in rows], [edges.labels[column] for column in columns])
+    _name(
+        ax,
+        [edges.feature_names[row] for row in rows],
+        [edges.label_names[column] for column in columns],
+    )
     settle(ax)
     level = describe_level("≤", alpha, adjust)
     entries = _mark(ax, sign, np.sqrt(depth / largest) > 0.55, level)
-    entries += _hatch(ax, edges.reason.to_numpy()[at], np.isnan(depth))
+    entries += _hatch(ax, edges.reasons.to_numpy()[at], np.isnan(depth))
     columns_fit = 2 if n_columns > 10 else 1
     add_legend(ax, entries, loc="upper center", ncols=columns_fit, **below(ax, 2))
     return ax
@@ -134,14 +138,14 @@ def _order(
     edges: EdgeTests, order: str, top: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Choose and order features and labels."""
-    columns = np.arange(len(edges.labels))
+    columns = np.arange(len(edges.label_names))
     if order == "given":
         return np.arange(top), columns
     rows = np.argsort(-edges.importance.to_numpy(), kind="stable")[:top]
     if order == "rank":
         return rows, columns
     # Signed roots of the statistics: what a feature does to each label, on the scale of z.
-    effect = np.nan_to_num(np.sqrt(edges.statistic.to_numpy()) * edges.sign.to_numpy())[rows]
+    effect = np.nan_to_num(np.sqrt(edges.statistics.to_numpy()) * edges.signs.to_numpy())[rows]
     return rows[cluster_order(pdist(effect))], cluster_order(pdist(effect.T))
 
 

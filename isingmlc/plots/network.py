@@ -174,7 +174,7 @@ def plot_network(
     tests = _tests(results, edges)
     if feature is None:
         raise exc.DataError(
-            f"feature must be named, e.g. plot_network({tests.features[0]!r}). The labels alone "
+            f"feature must be named, e.g. plot_network({tests.feature_names[0]!r}). The labels alone "
             "are drawn by plot_label_network()."
         )
     spokes = _spokes(tests, [feature], options)
@@ -248,10 +248,10 @@ def _tests(results: IsingResults, edges: EdgeTests | None) -> EdgeTests:
     """Give the tests to draw, of the labels of the fit."""
     if edges is None:
         return results.score_test()
-    if edges.labels != results.label_names:
+    if edges.label_names != results.label_names:
         raise exc.DataError(
             f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
-            f"but are of {exc.shorten(edges.labels)}. Take them from the same results, e.g. with "
+            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. with "
             "results.score_test()."
         )
     return edges
@@ -259,20 +259,20 @@ def _tests(results: IsingResults, edges: EdgeTests | None) -> EdgeTests:
 
 def _extremes(edges: EdgeTests) -> list[str]:
     """Name the most and the least important feature among those that were tested."""
-    importance = edges.importance[edges.statistic.notna().any(axis=1)]
+    importance = edges.importance[edges.statistics.notna().any(axis=1)]
     ranked = importance.sort_values(ascending=False, kind="stable").index
-    return [ranked[0], ranked[-1]] if len(ranked) > 1 else list(edges.features[:1])
+    return [ranked[0], ranked[-1]] if len(ranked) > 1 else list(edges.feature_names[:1])
 
 
 def _spokes(edges: EdgeTests, features: Sequence[str], options: _Options) -> list[Spokes]:
     """Look up the edges of features."""
-    names = [check_feature(feature, edges.features) for feature in features]
+    names = [check_feature(feature, edges.feature_names) for feature in features]
     significant = find_significant(edges, options.alpha, options.adjust)
     found = []
     for name in names:
         table = edges[name][["statistic", "reason"]]
-        table["sign"] = edges.sign.loc[name]
-        table["significant"] = significant[edges.features.index(name)]
+        table["sign"] = edges.signs.loc[name]
+        table["significant"] = significant[edges.feature_names.index(name)]
         found.append(Spokes(name, float(edges.importance[name]), table))
     return found
 

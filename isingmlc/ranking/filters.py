@@ -24,6 +24,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks, dense
+from isingmlc.fitting.testable import judge_counts, judge_features
 from isingmlc.input.rows import ModelData
 from isingmlc.ranking.contingency import (
     MEASURES,
@@ -505,10 +506,11 @@ def _summarise(
     contributions = np.full((len(found.scores), len(varies)), np.nan)
     contributions[:, varies] = found.scores
     importance: FloatArray = getattr(np, combine)(found.scores, axis=1)
+    labels = judge_counts(varies.astype(np.float64), 1)
     return FeatureScores(
         importance,
         contributions,
-        np.where(found.n_values == 1, "constant-feature", "ok").astype(object),
-        np.where(varies, "ok", "constant-label").astype(object),
+        judge_features(found.n_values == 1, labels),
+        labels,
         notes=notes,
     )

@@ -31,6 +31,7 @@ from isingmlc.base.arguments import check_count, check_jobs, check_number
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray
 from isingmlc.fitting.l1_path import NO_GRADIENT, Design, L1Point, L1Problem
 from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.testable import Reason, judge_counts, judge_features
 from isingmlc.input.rows import ModelData
 
 # Largest violation of the optimality conditions, as a part of the penalty, that goes unmentioned.
@@ -214,7 +215,7 @@ def fit_l1(
     weights = np.ones(len(labels)) if data.weights is None else data.weights
     label_reason = _label_reasons(labels, weights, least)
     design = _make_design(labels, used, weights)
-    fitted = np.flatnonzero(label_reason == "ok")
+    fitted = np.flatnonzero(label_reason == Reason.OK)
     results = Parallel(n_jobs=jobs, return_as="generator")(
         delayed(_fit_node)(design, labels, label, ratio) for label in fitted
     )
@@ -238,7 +239,7 @@ def fit_l1(
         lam_max=lam_max,
         violation=violation,
         gap=gap,
-        feature_reason=np.where(design.varies[n_labels:], "ok", "constant-feature").astype(object),
+        feature_reason=judge_features(~design.varies[n_labels:], label_reason),
         label_reason=label_reason,
         label_names=data.label_names,
         notes=notes,
@@ -266,8 +267,7 @@ def _label_reasons(labels: BoolArray, weights: FloatArray, min_count: int) -> St
         raise exc.DataError(
             exc.NO_LABEL_VARIES.format(n_labels=labels.shape[1], n_rows=len(labels))
         )
-    rare = np.where(minority < min_count, "too-rare", "ok")
-    return np.where(minority == 0, "constant-label", rare).astype(object)
+    return judge_counts(minority, min_count)
 
 
 def _make_design(labels: BoolArray, features: Any, weights: FloatArray) -> Design:

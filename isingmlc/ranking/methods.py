@@ -17,11 +17,12 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option, check_size
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.nodewise import METHODS as NULLS
+from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
-from isingmlc.results.ranking import FeatureRanking, FeatureScores
+from isingmlc.results.ranking import FeatureRanking, FeatureScores, best_first
 
 if TYPE_CHECKING:
     from isingmlc.ranking.l1 import L1Fits
@@ -65,7 +66,7 @@ class RankingMethod:
         """
         ranking = self.rank(source, **options)
         if not ranking.scores.importance.any():
-            determined = (ranking.scores.label_reason == "determined-label").any()
+            determined = (ranking.scores.label_reason == Reason.DETERMINED_LABEL).any()
             hint = "; null='ridge' tests labels that others determine" if determined else ""
             message = exc.NOTHING_RANKED.format(method=ranking.method, hint=hint)
             exc.warn(message, exc.DataWarning)
@@ -113,17 +114,18 @@ def rank_by_score(results: IsingResults, *, min_count: int = 2) -> FeatureRankin
     return _from_edges("score", results, edges, contributions, tests=edges, min_count=min_count)
 
 
-def rank_by_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Add the statistics of the products of features and labels (Algorithm 2)."""
-    edges = results.score_test(interactions="individual", min_count=min_count)
-    assert edges.products is not None
-    products = np.nan_to_num(edges.products.statistic)
+    edges = results.score_test(products="individual", min_count=min_count)
+    statistic, of_products = edges.arrays.statistic, edges.arrays.product_statistic
+    assert of_products is not None
+    products = np.nan_to_num(of_products)
     # An edge whose feature is collinear may still have products that can be tested.
-    untested = np.isnan(edges.arrays.statistic) & np.isnan(edges.products.statistic).all(axis=2)
-    contributions = np.nan_to_num(edges.arrays.statistic) + products.sum(axis=2)
-    first, second = np.triu_indices(len(edges.labels), 1)
+    untested = np.isnan(statistic) & np.isnan(of_products).all(axis=2)
+    contributions = np.nan_to_num(statistic) + products.sum(axis=2)
+    first, second = np.triu_indices(len(edges.label_names), 1)
     return _from_edges(
-        "interaction",
+        "products",
         results,
         edges,
         np.where(untested, np.nan, contributions),
@@ -132,12 +134,11 @@ def rank_by_interaction(results: IsingResults, *, min_count: int = 2) -> Feature
     )
 
 
-def rank_by_joint_interaction(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+def rank_by_joint_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Sum the joint statistics of each feature with all its products."""
-    edges = results.score_test(interactions="joint", min_count=min_count)
-    return _from_edges(
-        "interaction-joint", results, edges, edges.arrays.statistic, min_count=min_count
-    )
+    edges = results.score_test(products="joint", min_count=min_count)
+    contributions = edges.arrays.statistic
+    return _from_edges("products-joint", results, edges, contributions, min_count=min_count)
 
 
 def _from_edges(
@@ -153,12 +154,12 @@ def _from_edges(
     """Make a ranking from tests of edges."""
     null: dict[str, object] = {"null": results.method}
     if results.method == "ridge":
-        null["alpha"] = results.settings.alpha
-    feature_reason, label_reason = _reasons(edges.arrays.reason, contributions)
+        null["penalty"] = results.settings.penalty
+    feature_reason, label_reason = split_reasons(edges.arrays.reason, ~np.isnan(contributions))
     return FeatureRanking(
         method,
-        edges.features,
-        edges.labels,
+        edges.feature_names,
+        edges.label_names,
         FeatureScores(
             np.nansum(contributions, axis=1),
             contributions,
@@ -170,19 +171,6 @@ def _from_edges(
         ),
         {**null, **settings},
     )
-
-
-def _reasons(reason: StrArray, contributions: FloatArray) -> tuple[StrArray, StrArray]:
-    """Say of each feature and of each label why it adds nothing, from the reasons of edges."""
-    used = ~np.isnan(contributions)
-    about_labels = ("constant-label", "determined-label", "too-rare")
-    label_reason = np.where(np.isin(reason[0], about_labels), reason[0], "ok").astype(object)
-    tested = np.flatnonzero(label_reason == "ok")
-    feature_reason = np.full(len(reason), "no-testable-label", dtype=object)
-    if len(tested):
-        feature_reason[:] = reason[:, tested[0]]
-    feature_reason[used.any(axis=1)] = "ok"
-    return feature_reason, label_reason
 
 
 # l1-penalised regressions on all features at once
@@ -197,7 +185,7 @@ def rank_by_l1(
     scores = FeatureScores(
         np.nansum(contributions, axis=1),
         contributions,
-        _without_labels(fits.feature_reason, fits.label_reason),
+        fits.feature_reason,
         fits.label_reason,
         notes=fits.notes,
     )
@@ -218,21 +206,23 @@ def rank_by_score_and_l1(
     screening = rank_by_score(results, min_count=min_count)
     kept = _kept(screening, keep, keep_pvalue)
     contributions = np.full(screening.scores.contributions.shape, np.nan)
-    usable = screening.scores.feature_reason == "ok"
+    usable = screening.scores.feature_reason == Reason.OK
     # The share of features behind it in the score's order is below 1, 1 plus coefficients is not.
     n_features = len(usable)
     importance = np.empty(n_features)
-    best_first = np.argsort(-screening.scores.importance, kind="stable")
-    importance[best_first] = np.arange(n_features - 1, -1, -1) / n_features
+    importance[best_first(screening.scores.importance)] = (
+        np.arange(n_features - 1, -1, -1) / n_features
+    )
     importance[~usable] = 0.0
-    reason = np.where(usable, "screened-out", screening.scores.feature_reason).astype(object)
+    reason = screening.scores.feature_reason.copy()
+    reason[usable] = Reason.SCREENED_OUT
     label_reason, fits = screening.scores.label_reason, None
     if len(kept):
         fits = _fit_l1(results.model, "score+l1", lam_ratio, kept, min_count, n_jobs)
         contributions[kept] = np.abs(fits.coefficients)
         importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
         label_reason = fits.label_reason
-        reason[kept] = _without_labels(fits.feature_reason, label_reason)
+        reason[kept] = fits.feature_reason
     note = (
         f"Score tests kept {len(kept)} of {n_features} features, which l1-penalised models ranked; "
         "the others follow in the order of their scores. The importance of a kept feature is 1 "
@@ -242,8 +232,8 @@ def rank_by_score_and_l1(
     settings = {"keep": keep} if keep_pvalue is None else {"keep_pvalue": keep_pvalue}
     return FeatureRanking(
         "score+l1",
-        screening.features,
-        screening.labels,
+        screening.feature_names,
+        screening.label_names,
         FeatureScores(
             importance,
             contributions,
@@ -269,27 +259,19 @@ def _fit_l1(
 
     if not model.intercept:
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what=f"method={method!r}"))
-    rows = model.rows(f"method={method!r}")
+    rows = model._rows(f"method={method!r}")
     return fit_l1(rows, lam_ratio, kept, min_count=min_count, n_jobs=n_jobs)
-
-
-def _without_labels(feature_reason: StrArray, label_reason: StrArray) -> StrArray:
-    """Say of features that nothing can be told of them where no label could be used."""
-    if (label_reason == "ok").any():
-        return feature_reason
-    return np.where(feature_reason == "ok", "no-testable-label", feature_reason).astype(object)
 
 
 def _kept(screening: FeatureRanking, keep: int | float, keep_pvalue: float | None) -> IntArray:
     """Find the positions of the features that a screening keeps, in the user's order."""
-    usable = screening.scores.feature_reason == "ok"
+    usable = screening.scores.feature_reason == Reason.OK
     if keep_pvalue is None:
         size = check_size("keep", keep, len(usable))
-        best_first = np.argsort(-screening.scores.importance, kind="stable")
-        chosen = np.isin(np.arange(len(usable)), best_first[:size])
+        chosen = np.isin(np.arange(len(usable)), best_first(screening.scores.importance)[:size])
     else:
         level = check_number("keep_pvalue", keep_pvalue, above=0, below=1)
-        chosen = (screening.adjusted_pvalue("fdr_bh", level) <= level).to_numpy()
+        chosen = (screening.adjusted_pvalues("fdr_bh", level) <= level).to_numpy()
     return np.flatnonzero(chosen & usable)
 
 
@@ -321,7 +303,7 @@ def by_filter(
 
     def rank(model: IsingModel, **options: Any) -> FeatureRanking:
         settings = {**defaults, **options}
-        scores = score(model.rows(f"method={name!r}"), *criterion, **settings)
+        scores = score(model._rows(f"method={name!r}"), *criterion, **settings)
         for how_not_what in ("n_jobs", "random_state"):
             settings.pop(how_not_what, None)
         labels = model.label_names if per_label else ("labelset",)
@@ -333,8 +315,8 @@ def by_filter(
 RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
     {
         "score": RankingMethod.of(rank_by_score),
-        "interaction": RankingMethod.of(rank_by_interaction),
-        "interaction-joint": RankingMethod.of(rank_by_joint_interaction),
+        "products": RankingMethod.of(rank_by_products),
+        "products-joint": RankingMethod.of(rank_by_joint_products),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
         "score+l1": RankingMethod.of(rank_by_score_and_l1),
         "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
@@ -376,7 +358,7 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
     unknown = [name for name in options if name not in found.defaults]
     if unknown:
         hint = (
-            " The null model is that of the fit: model.fit(method='ridge', alpha=…), or "
+            " The null model is that of the fit: model.fit(method='ridge', penalty=…), or "
             "isingmlc.rank_features(labels, features, null='ridge')."
             if found.needs_fit
             else ""
@@ -389,13 +371,13 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
 
 
 def check_request(
-    method: str, null: str, alpha: float | None, options: Mapping[str, object]
+    method: str, null: str, penalty: float | None, options: Mapping[str, object]
 ) -> RankingMethod:
     """Find a method and see that it has the options and the null model.
 
     Parameters
     ----------
-    method, null, alpha, options
+    method, null, penalty, options
         As `rank_features` takes them.
 
     Returns
@@ -410,10 +392,10 @@ def check_request(
     """
     found = find_method(method, options)
     check_option("null", null, NULLS)
-    if not found.needs_fit and (null != "mle" or alpha is not None):
+    if not found.needs_fit and (null != "mle" or penalty is not None):
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
-            f"null and alpha are for methods with label models ({exc.shorten(users)}), but method "
+            f"null and penalty are for methods with label models ({exc.shorten(users)}), but method "
             f"is {method!r}. Leave them out."
         )
     return found
@@ -431,7 +413,7 @@ class Ranker:
     --------
     >>> import isingmlc as im
     >>> ranker = Ranker(im.IsingModel(im.datasets.load_example()))
-    >>> ranker.rank("score").top(2), ranker.rank("interaction-joint").top(2)
+    >>> ranker.rank("score").top(2), ranker.rank("products-joint").top(2)
     (('age', 'bmi'), ('age', 'bmi'))
     """
 
@@ -440,13 +422,13 @@ class Ranker:
         self._fits: dict[tuple[str, float | None], IsingResults] = {}
 
     def rank(
-        self, method: str, *, null: str = "mle", alpha: float | None = None, **options: Any
+        self, method: str, *, null: str = "mle", penalty: float | None = None, **options: Any
     ) -> FeatureRanking:
         """Rank the features by one method.
 
         Parameters
         ----------
-        method, null, alpha, **options
+        method, null, penalty, **options
             As `rank_features` takes them.
 
         Returns
@@ -454,12 +436,12 @@ class Ranker:
         FeatureRanking
             The ranking.
         """
-        found = check_request(method, null, alpha, options)
+        found = check_request(method, null, penalty, options)
         if not found.needs_fit:
             return found.run(self.model, options)
-        if (null, alpha) not in self._fits:
-            self._fits[null, alpha] = self.model.fit(method=null, alpha=alpha)
-        return found.run(self._fits[null, alpha], options)
+        if (null, penalty) not in self._fits:
+            self._fits[null, penalty] = self.model.fit(method=null, penalty=penalty)
+        return found.run(self._fits[null, penalty], options)
 
 
 def rank_features(
@@ -468,7 +450,7 @@ def rank_features(
     method: str = "score",
     *,
     null: str = "mle",
-    alpha: float | None = None,
+    penalty: float | None = None,
     intercept: bool = True,
     freq_weights: Any = None,
     missing: str = "raise",
@@ -486,9 +468,9 @@ def rank_features(
         How importance is measured.
 
         - ``"score"``: the sum over labels of score statistics [1]_; has p-values.
-        - ``"interaction"``: the same, with the statistics of the products of the feature with
+        - ``"products"``: the same, with the statistics of the products of the feature with
           every other label added.
-        - ``"interaction-joint"``: the sum over labels of the joint statistics of the feature and
+        - ``"products-joint"``: the sum over labels of the joint statistics of the feature and
           its products.
         - ``"l1"``: the sum of absolute coefficients of l1-penalised regressions of each label on
           the other labels and all features. Columns that are copies of each other share one
@@ -499,14 +481,14 @@ def rank_features(
         - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
         - ``"oner"``: accuracy of Holte's one-feature rules.
     null : {"mle", "ridge", "firth"}
-        How the label models of ``score``, ``interaction``, ``interaction-joint`` and ``score+l1``
+        How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1``
         are fitted. Where labels nearly determine each other, ``"ridge"`` keeps them testable.
-    alpha : float, optional
-        The penalty of ``null="ridge"``; 1 where not given.
+    penalty : float, optional
+        The penalty of ``null="ridge"``; 1 if omitted.
     **options
         Options of the method:
 
-        - ``min_count`` (score, interaction, interaction-joint, l1, score+l1): labels with fewer
+        - ``min_count`` (score, products, products-joint, l1, score+l1): labels with fewer
           rows of one kind in play are not used. For ``lp-chi2`` and ``lp-ig`` rows whose labelset
           is rarer than this are left out.
         - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
@@ -552,7 +534,7 @@ def rank_features(
     ('age', 'bmi', 'female')
     """
     # A method or option that does not exist is said before the data are looked at.
-    check_request(method, null, alpha, options)
+    check_request(method, null, penalty, options)
     model = IsingModel(
         labels,
         features,
@@ -562,4 +544,4 @@ def rank_features(
         label_names=label_names,
         feature_names=feature_names,
     )
-    return Ranker(model).rank(method, null=null, alpha=alpha, **options)
+    return Ranker(model).rank(method, null=null, penalty=penalty, **options)

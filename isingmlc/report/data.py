@@ -21,6 +21,7 @@ from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import TEST_NAMES
 from isingmlc.plots.style import digits
+from isingmlc.results.ranking import best_first
 from isingmlc.summaries import attention
 
 if TYPE_CHECKING:
@@ -28,16 +29,6 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
 
-REASONS: Mapping[str, str] = {
-    "ok": "",
-    "constant-label": "the label is the same in every row",
-    "determined-label": "the other labels determine the label",
-    "too-rare": "too few rows of one kind carry information about the label",
-    "constant-feature": "the feature is the same in every row",
-    "collinear-feature": "nothing of the feature is left once the labels are known",
-    "separated-alternative": "the feature separates the label: its coefficient is infinite",
-    "no-testable-label": "no label can be tested",
-}
 # Pairs of labels kept for a feature where their number is left to us, and the number of products
 # (features × labels²) up to which they are computed unasked.
 _PAIRS = 10
@@ -233,7 +224,7 @@ class ReportData:
         """What made the report: settings of the fit, the tests and the page, and versions."""
         settings = dataclasses.asdict(self.results.settings)
         if self.results.method != "ridge":
-            del settings["alpha"]
+            del settings["penalty"]
         data = self.results.model.data
         groups = {
             "Fit": {
@@ -246,7 +237,7 @@ class ReportData:
             groups["Tests"] = {
                 "test": part.tests.test,
                 "null": part.tests.null,
-                "interactions": part.tests.interactions or "none",
+                "products": part.tests.products or "none",
                 "p-values": part.tests.distribution,
                 "importance": part.method,
                 "adjusted by": self.options.adjust or "not adjusted",
@@ -298,16 +289,16 @@ def gather(
         edges = results.score_test()
     if edges is None:
         return ReportData(results, options, None)
-    if edges.labels != results.label_names:
+    if edges.label_names != results.label_names:
         raise exc.DataError(
             f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
-            f"but are of {exc.shorten(edges.labels)}. Take them from the same results, e.g. with "
+            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. with "
             "results.score_test()."
         )
-    if ranking is not None and set(ranking.features) != set(edges.features):
+    if ranking is not None and set(ranking.feature_names) != set(edges.feature_names):
         raise exc.DataError(
-            f"ranking must be of the features that are tested, {exc.shorten(edges.features)}, but "
-            f"is of {exc.shorten(ranking.features)}. Take it from the same results, e.g. with "
+            f"ranking must be of the features that are tested, {exc.shorten(edges.feature_names)}, but "
+            f"is of {exc.shorten(ranking.feature_names)}. Take it from the same results, e.g. with "
             "results.rank_features()."
         )
     return ReportData(results, options, _gather_features(results, options, edges, ranking))
@@ -332,7 +323,7 @@ def _gather_features(
         "edges": int((cells["pvalue_adj"] <= options.alpha).sum()),
         "tested": int(tested.sum()),
     }
-    best = np.argsort(-table["importance"].to_numpy(), kind="stable")[: options.top]
+    best = best_first(table["importance"].to_numpy())[: options.top]
     pairs, without_pairs = _strong_pairs(results, edges, options)
     if pairs is not None:
         pairs = StrongPairs(pairs.first[best], pairs.second[best], pairs.statistic[best])
@@ -354,36 +345,34 @@ def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[An
     if "with" in frame:
         frame = frame[frame["with"] == ""]
     adjusted = frame["pvalue_adj"].to_numpy().reshape(edges.arrays.statistic.shape)
-    names = ("statistic", "df", "pvalue", "log10p", "sign", "reason")
-    return {
-        **{name: getattr(edges, name).to_numpy() for name in names},
-        "pvalue_adj": adjusted,
-    }
+    return {**edges.arrays.columns(), "pvalue_adj": adjusted}
 
 
 def _feature_table(
     edges: EdgeTests, ranking: FeatureRanking | None, cells: Mapping[str, npt.NDArray[Any]]
 ) -> pd.DataFrame:
     """Give one row a feature, in the order of the tests."""
-    names = list(edges.features)
+    names = list(edges.feature_names)
     depth = np.where(np.isnan(cells["log10p"]), np.inf, cells["log10p"])
     strongest = depth.argmin(axis=1)
     rows = np.arange(len(names))
     tested = np.isfinite(depth[rows, strongest])
     if ranking is None:
-        pvalue, reason = edges.feature_pvalue, cells["reason"][rows, strongest]
+        pvalue, reason = edges.arrays.feature_pvalue, cells["reason"][rows, strongest]
         importance = edges.importance.to_numpy()
     else:
-        pvalue, reason = ranking.pvalue, ranking.reason[names].to_numpy()
+        pvalues = ranking.pvalues
+        pvalue = None if pvalues is None else pvalues[names].to_numpy()
+        reason = ranking.reasons[names].to_numpy()
         importance = ranking.importance[names].to_numpy()
     # Where nothing was tested there is no p-value, not one of 1.
-    known = np.full(len(names), np.nan) if pvalue is None else pvalue[names].to_numpy()
+    known = np.full(len(names), np.nan) if pvalue is None else pvalue
     return pd.DataFrame(
         {
             "feature": pd.array(names, dtype=object),
             "importance": importance,
             "pvalue": np.where(tested, known, np.nan),
-            "strongest": np.where(tested, np.array(edges.labels, dtype=object)[strongest], ""),
+            "strongest": np.where(tested, np.array(edges.label_names, dtype=object)[strongest], ""),
             "sign": np.where(tested, cells["sign"][rows, strongest], 0.0),
             "reason": reason,
         }
@@ -401,7 +390,7 @@ def _strong_pairs(
     if n_labels < 2:
         return None, "There is only one label."
     place = {name: at for at, name in enumerate(results.feature_names)}
-    if not all(name in place for name in edges.features):
+    if not all(name in place for name in edges.feature_names):
         return None, "They are shown for single features, not for terms of a formula."
     products = len(place) * n_labels**2
     if options.pairs is None and products > _MAX_PRODUCTS:
@@ -409,9 +398,9 @@ def _strong_pairs(
             f"There are {products:,} products of features and labels to test, which takes a while "
             f"and much memory: ask for them with pairs={_PAIRS}."
         )
-    scores = results.rank_features(method="interaction").scores
+    scores = results.rank_features(method="products").scores
     assert scores.pairs is not None
-    values = scores.pairs[[place[name] for name in edges.features]]
+    values = scores.pairs[[place[name] for name in edges.feature_names]]
     best = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = np.triu_indices(n_labels, 1)
     return StrongPairs(first[best], second[best], np.take_along_axis(values, best, axis=1)), ""
@@ -425,7 +414,7 @@ def _strongest_edge(part: FeaturePart) -> str:
     row, column = np.unravel_index(np.nanargmin(depth), depth.shape)
     verb = {1.0: "raises", -1.0: "lowers", 0.0: "goes with"}[float(part.edges["sign"][row, column])]
     return (
-        f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.labels[column]} "
+        f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.label_names[column]} "
         f"(statistic {digits(part.edges['statistic'][row, column])}, "
         f"p = {say_power(depth[row, column])})."
     )

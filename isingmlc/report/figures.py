@@ -215,7 +215,7 @@ def heat_map(part: FeaturePart) -> figure:
     figure
         Source ``cells`` and the range of names ``heat-features`` are empty.
     """
-    labels = wrap_names(list(part.tests.labels), _NAME_LENGTH, 1)
+    labels = wrap_names(list(part.tests.label_names), _NAME_LENGTH, 1)
     rows = min(PAGE, len(part.table))
     longest = max(len(name) for name in labels)
     plot = figure(

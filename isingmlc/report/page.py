@@ -17,10 +17,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from isingmlc.base.storage import write_file
+from isingmlc.fitting.testable import Reason
 from isingmlc.plots.style import FAINT, INK, LOWERS, OPEN, RAISES, UNTESTED, wrap_names
 from isingmlc.plots.ties import choose_ties
 from isingmlc.report import figures, tables
-from isingmlc.report.data import REASONS, FeaturePart, ReportData, say_power
+from isingmlc.report.data import FeaturePart, ReportData, say_power
 
 _COLORS = {
     "raises": RAISES,
@@ -132,7 +133,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "page": figures.PAGE,
         "alpha": data.options.alpha,
         "colors": _COLORS,
-        "reasons": list(REASONS.items()),
+        "reasons": [(reason.value, reason.meaning) for reason in Reason],
         "diagnostics": _table(data),
     }
     if part is not None:

@@ -14,8 +14,9 @@ from bokeh.models.widgets.tables import (
     TableColumn,
 )
 
+from isingmlc.fitting.testable import Reason
 from isingmlc.plots.evidence import MARKS
-from isingmlc.report.data import REASONS, FeaturePart
+from isingmlc.report.data import FeaturePart
 from isingmlc.report.figures import MANY
 
 _STYLE = """
@@ -93,7 +94,7 @@ def feature_table(part: FeaturePart) -> DataTable:
         index_position=None,
         reorderable=False,
         row_height=28,
-        height=570 if len(part.tests.labels) > MANY else 430,
+        height=570 if len(part.tests.label_names) > MANY else 430,
         sizing_mode="stretch_width",
         margin=0,
         stylesheets=[InlineStyleSheet(css=_STYLE)],
@@ -112,9 +113,9 @@ def edge_source(part: FeaturePart) -> ColumnDataSource:
     Returns
     -------
     ColumnDataSource
-        The arrays; a reason is its place in `REASONS`.
+        The arrays; a reason is its place in `Reason`.
     """
-    codes = {reason: code for code, reason in enumerate(REASONS)}
+    codes = {reason: code for code, reason in enumerate(Reason)}
     cells = part.edges
     numbers = {
         name: cells[name].ravel() for name in ("statistic", "pvalue", "log10p", "pvalue_adj")

@@ -257,7 +257,7 @@ class EdgeTests(ReadOnly):
         """Give the table of one feature, or the tests of several."""
         if isinstance(features, str):
             (at,) = self._find([features])
-            cells = {name: values[at] for name, values in self._columns().items()}
+            cells = {name: values[at] for name, values in self.arrays.columns().items()}
             return pd.DataFrame(cells, self._labels)
         if isinstance(features, slice) or not isinstance(features, Iterable):
             raise KeyError("take features by name: edges['x1'] or edges[['x1', 'x2']].")
@@ -270,20 +270,6 @@ class EdgeTests(ReadOnly):
     def loc(self) -> _EdgeLookup:
         """One edge: ``edges.loc[feature, label]``."""
         return _EdgeLookup(self)
-
-    def _columns(self) -> dict[str, Any]:
-        """Give what tables of edges have, as arrays of features × labels."""
-        arrays = self.arrays
-        effects = {} if arrays.coef is None else {"coef": arrays.coef, "bse": arrays.bse}
-        return {
-            **effects,
-            "statistic": arrays.statistic,
-            "df": arrays.df,
-            "pvalue": arrays.pvalue,
-            "log10p": arrays.log10_pvalue,
-            "sign": arrays.sign,
-            "reason": arrays.reason,
-        }
 
     def _find(self, names: Sequence[str], known: str = "feature") -> list[int]:
         """Give positions of features or labels."""
@@ -381,7 +367,7 @@ class EdgeTests(ReadOnly):
         if adjust is not None:
             check_option("adjust", adjust, METHODS)
         check_option("within", within, (None, "label", "feature"))
-        columns = self._columns()
+        columns = self.arrays.columns()
         n_features, n_labels = self.arrays.statistic.shape
         shape: tuple[int, ...] = (n_features, n_labels)
         if self.arrays.product_statistic is not None:
@@ -536,7 +522,7 @@ class EdgeTests(ReadOnly):
         ===========================================================================
         Features:                      30    Edges tested:               180 of 180
         Labels:                         6    Distribution:               chi-square
-        Interactions:                none    Adjusted p-values:              fdr_bh
+        Products:                    none    Adjusted p-values:              fdr_bh
                                 The 2 strongest of 180 edges
         ===========================================================================
         feature label              sign  statistic         df     pvalue pvalue_adj

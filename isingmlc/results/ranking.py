@@ -198,7 +198,9 @@ class FeatureRanking:
         """What each pair of labels adds, features × pairs. None where pairs play no part."""
         if self.scores.pairs is None:
             return None
-        columns = pd.MultiIndex.from_tuples(combinations(self.label_names, 2), names=["label", "with"])
+        columns = pd.MultiIndex.from_tuples(
+            combinations(self.label_names, 2), names=["label", "with"]
+        )
         return pd.DataFrame(self.scores.pairs, self._index, columns)
 
     @table
@@ -482,7 +484,9 @@ class FeatureRanking:
         """
         from scipy.stats import kendalltau
 
-        if not isinstance(other, FeatureRanking) or set(other.feature_names) != set(self.feature_names):
+        if not isinstance(other, FeatureRanking) or set(other.feature_names) != set(
+            self.feature_names
+        ):
             raise exc.DataError(
                 "other must be a FeatureRanking of the same features, but "
                 + (

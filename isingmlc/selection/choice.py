@@ -361,10 +361,10 @@ def select_features(
         raise exc.DataError(
             exc.NO_LABEL_VARIES.format(n_labels=len(data.label_names), n_rows=data.n_rows)
         )
-    if ranking is not None and ranking.features != data.feature_names:
+    if ranking is not None and ranking.feature_names != data.feature_names:
         raise exc.DataError(
             "ranking must be of the features that are passed, in their order, but it has "
-            f"{len(ranking.features)} features ({exc.shorten(ranking.features)}) and there are "
+            f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and there are "
             f"{len(data.feature_names)} ({exc.shorten(data.feature_names)})."
         )
     sizes = _sizes(len(data.feature_names), max_features, grid)
@@ -582,11 +582,11 @@ def _compact(columns: Features) -> Any:
 
 def _why_none(ranking: FeatureRanking, alpha: float, adjust: str | None) -> str:
     """Say why p-values choose no feature."""
-    adjusted = ranking.adjusted_pvalue(adjust)
+    adjusted = ranking.adjusted_pvalues(adjust)
     if adjusted.isna().all():
         return (
             "no feature could be tested, so none has a p-value: "
-            f"{exc.shorten(ranking.label_reason.unique())} are the reasons of the labels. Try "
+            f"{exc.shorten(ranking.label_reasons.unique())} are the reasons of the labels. Try "
             "method=('score', {'null': 'ridge'}), which tests labels that others determine."
         )
     return (

@@ -296,3 +296,11 @@ def _checksum(features: Any) -> int:
         block = np.ascontiguousarray(features[rows])
         value = zlib.crc32(block, value)
     return value
+
+
+def feature_blocks(stats):
+    return stats.blocks()
+
+
+def in_memory(stats):
+    return stats.whole()

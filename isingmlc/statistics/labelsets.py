@@ -602,3 +602,31 @@ class LabelsetStatistics:
             term_products={term: arrays.pop(f"products{at}") for at, term in enumerate(terms)},
             **arrays,
         )
+
+
+def sum_rows(data, shift=None, max_memory=None):
+    return LabelsetStatistics.from_data(data, shift, max_memory)
+
+
+def take_apart(stats):
+    return stats.to_parts()
+
+
+def put_together(header, arrays):
+    return LabelsetStatistics.from_parts(header, arrays)
+
+
+def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetStatistics:
+    names = tuple(stats.feature_names[at] for at in positions.tolist())
+    from isingmlc.statistics.blocks import in_memory
+
+    stats = in_memory(stats)
+    return replace(
+        stats,
+        sums=stats.sums[:, positions],
+        squares=stats.squares[:, positions],
+        shift=stats.shift[positions],
+        feature_names=names,
+        term_columns={},
+        term_products={},
+    )
