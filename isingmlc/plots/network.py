@@ -174,8 +174,8 @@ def plot_network(
     tests = _tests(results, edges)
     if feature is None:
         raise exc.DataError(
-            f"feature must be named, e.g. plot_network({tests.feature_names[0]!r}). The labels alone "
-            "are drawn by plot_label_network()."
+            f"feature must be named, e.g. plot_network({tests.feature_names[0]!r}). The labels "
+            "alone are drawn by plot_label_network()."
         )
     spokes = _spokes(tests, [feature], options)
     ax = make_axes(ax, 7.0, 5.8)
@@ -251,8 +251,8 @@ def _tests(results: IsingResults, edges: EdgeTests | None) -> EdgeTests:
     if edges.label_names != results.label_names:
         raise exc.DataError(
             f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
-            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. with "
-            "results.score_test()."
+            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. "
+            "with results.score_test()."
         )
     return edges
 

@@ -210,9 +210,8 @@ def rank_by_score_and_l1(
     # The share of features behind it in the score's order is below 1, 1 plus coefficients is not.
     n_features = len(usable)
     importance = np.empty(n_features)
-    importance[best_first(screening.scores.importance)] = (
-        np.arange(n_features - 1, -1, -1) / n_features
-    )
+    order = best_first(screening.scores.importance)
+    importance[order] = np.arange(n_features - 1, -1, -1) / n_features
     importance[~usable] = 0.0
     reason = screening.scores.feature_reason.copy()
     reason[usable] = Reason.SCREENED_OUT
@@ -395,8 +394,8 @@ def check_request(
     if not found.needs_fit and (null != "mle" or penalty is not None):
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
-            f"null and penalty are for methods with label models ({exc.shorten(users)}), but method "
-            f"is {method!r}. Leave them out."
+            f"null and penalty are for methods with label models ({exc.shorten(users)}), but "
+            f"method is {method!r}. Leave them out."
         )
     return found
 

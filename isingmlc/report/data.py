@@ -292,13 +292,13 @@ def gather(
     if edges.label_names != results.label_names:
         raise exc.DataError(
             f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
-            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. with "
-            "results.score_test()."
+            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. "
+            "with results.score_test()."
         )
     if ranking is not None and set(ranking.feature_names) != set(edges.feature_names):
         raise exc.DataError(
-            f"ranking must be of the features that are tested, {exc.shorten(edges.feature_names)}, but "
-            f"is of {exc.shorten(ranking.feature_names)}. Take it from the same results, e.g. with "
+            f"ranking must be of the features that are tested, {exc.shorten(edges.feature_names)}, "
+            f"but is of {exc.shorten(ranking.feature_names)}. Take it from the same results, e.g. with "
             "results.rank_features()."
         )
     return ReportData(results, options, _gather_features(results, options, edges, ranking))

@@ -33,7 +33,7 @@ TIE = 1e-9
 
 
 def rank_levels(importance: FloatArray) -> IntArray:
-    """Number the levels of importance from the best on; what differs by rounding alone is tied.
+    """Give the levels of importance, from the best on; what differs by rounding alone is tied.
 
     Parameters
     ----------
@@ -490,8 +490,8 @@ class FeatureRanking:
             raise exc.DataError(
                 "other must be a FeatureRanking of the same features, but "
                 + (
-                    f"it has {len(other.feature_names)} features and this one {len(self.feature_names)}, not "
-                    "the same. Rank both on the same columns."
+                    f"it has {len(other.feature_names)} features and this one "
+                    f"{len(self.feature_names)}, not the same. Rank both on the same columns."
                     if isinstance(other, FeatureRanking)
                     else f"is of type {type(other).__name__}."
                 )

@@ -364,8 +364,8 @@ def select_features(
     if ranking is not None and ranking.feature_names != data.feature_names:
         raise exc.DataError(
             "ranking must be of the features that are passed, in their order, but it has "
-            f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and there are "
-            f"{len(data.feature_names)} ({exc.shorten(data.feature_names)})."
+            f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and there "
+            f"are {len(data.feature_names)} ({exc.shorten(data.feature_names)})."
         )
     sizes = _sizes(len(data.feature_names), max_features, grid)
     all_rows = np.arange(data.n_rows)
