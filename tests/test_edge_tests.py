@@ -19,10 +19,10 @@ def test_score_statistics_agree_with_r(name, intercept):
     labels, features = load_data(name)
     edges = im.IsingModel(labels, features, intercept=intercept).fit().score_test()
     reference = load(name, "edges").query("intercept == @intercept")
-    found = reference.apply(lambda row: edges.statistic.loc[row.feature, row.label], axis=1)
+    found = reference.apply(lambda row: edges.statistics.loc[row.feature, row.label], axis=1)
     # At two small statistics R is itself off, by 3e-8 and 1e-9: see the next test.
     np.testing.assert_allclose(found, reference["score"], rtol=1e-7, atol=3e-8)
-    found = reference.apply(lambda row: edges.pvalue.loc[row.feature, row.label], axis=1)
+    found = reference.apply(lambda row: edges.pvalues.loc[row.feature, row.label], axis=1)
     np.testing.assert_allclose(found, reference["score_p"], rtol=1e-6)
 
 
@@ -40,7 +40,7 @@ def test_where_r_is_off_forty_digits_agree_with_us(intercept, feature, label):
         y = [int(v) for v in labels[label]]
         x = [mpmath.mpf(repr(float(v))) for v in features[feature]]
         expected = _score_statistic(z, y, x)
-    assert edges.statistic.loc[feature, label] == pytest.approx(float(expected), rel=1e-12)
+    assert edges.statistics.loc[feature, label] == pytest.approx(float(expected), rel=1e-12)
 
 
 def _score_statistic(z, y, x):
@@ -76,7 +76,7 @@ def test_score_statistics_agree_with_r_under_separation():
     labels, features = load_data("separated")
     edges = im.IsingModel(labels, features).fit().score_test()
     reference = load("separated", "edges")
-    found = reference.apply(lambda row: edges.statistic.loc[row.feature, row.label], axis=1)
+    found = reference.apply(lambda row: edges.statistics.loc[row.feature, row.label], axis=1)
     np.testing.assert_allclose(found, reference["score"], rtol=1e-7)
 
 
@@ -94,22 +94,22 @@ def test_score_statistics_agree_with_statsmodels():
                 observed=False,
             )
             assert df == 1
-            assert edges.statistic.loc[feature, label] == pytest.approx(statistic.item(), rel=1e-8)
-            assert edges.pvalue.loc[feature, label] == pytest.approx(pvalue.item(), rel=1e-7)
+            assert edges.statistics.loc[feature, label] == pytest.approx(statistic.item(), rel=1e-8)
+            assert edges.pvalues.loc[feature, label] == pytest.approx(pvalue.item(), rel=1e-7)
 
 
 def test_sparse_features_give_the_tests_of_dense_ones():
     labels, features = load_data("plain")
     dense = im.IsingModel(labels, features).fit().score_test()
     thin = im.IsingModel(labels, sparse.csc_array(features)).fit().score_test()
-    np.testing.assert_allclose(thin.statistic, dense.statistic, rtol=1e-8)
+    np.testing.assert_allclose(thin.statistics, dense.statistics, rtol=1e-8)
 
 
 def test_statistics_do_not_depend_on_scale_or_origin_of_a_feature():
     labels, features = load_data("plain")
     plain = im.IsingModel(labels, features).fit().score_test()
     moved = im.IsingModel(labels, -3.7 * features + 11).fit().score_test()
-    np.testing.assert_allclose(moved.statistic, plain.statistic, rtol=1e-8)
+    np.testing.assert_allclose(moved.statistics, plain.statistics, rtol=1e-8)
 
 
 @pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
@@ -118,24 +118,24 @@ def test_edges_that_can_not_be_tested_say_why():
     labels = labels.assign(never=0, none=(labels.sum(axis=1) == 0).astype(int))
     features = features.assign(one=1.0, sum=labels[["y1", "y2"]].sum(axis=1))
     edges = im.IsingModel(labels, features).fit().score_test()
-    assert (edges.reason["never"] == "constant-label").all()
-    assert (edges.reason["none"] == "determined-label").all()
-    assert (edges.reason.loc["one", ["y1", "y4"]] == "constant-feature").all()
-    assert edges.reason.loc["sum", "y4"] == "collinear-feature"
-    assert edges.reason.loc["x1", "y1"] == "ok"
-    untested = edges.reason != "ok"
-    assert (edges.statistic.isna() == untested).all(axis=None)
-    assert (edges.pvalue.isna() == untested).all(axis=None)
+    assert (edges.reasons["never"] == "constant-label").all()
+    assert (edges.reasons["none"] == "determined-label").all()
+    assert (edges.reasons.loc["one", ["y1", "y4"]] == "constant-feature").all()
+    assert edges.reasons.loc["sum", "y4"] == "collinear-feature"
+    assert edges.reasons.loc["x1", "y1"] == "ok"
+    untested = edges.reasons != "ok"
+    assert (edges.statistics.isna() == untested).all(axis=None)
+    assert (edges.pvalues.isna() == untested).all(axis=None)
     assert edges.importance["one"] == 0
 
 
 def test_a_constant_feature_is_the_missing_intercept():
     labels, features = load_data("plain")
     model = im.IsingModel(labels, features.assign(one=1.0), intercept=False)
-    assert (model.fit().score_test().reason.loc["one"] == "ok").all()
+    assert (model.fit().score_test().reasons.loc["one"] == "ok").all()
     with pytest.warns(im.exceptions.DataWarning, match="'zero' are the same in every row"):
         model = im.IsingModel(labels, features.assign(zero=0.0), intercept=False)
-    assert (model.fit().score_test().reason.loc["zero"] == "constant-feature").all()
+    assert (model.fit().score_test().reasons.loc["zero"] == "constant-feature").all()
 
 
 def test_the_long_table_has_a_row_an_edge_and_finite_logarithms():
@@ -159,11 +159,11 @@ def test_the_ranking_adds_up_the_statistics():
     res = im.IsingModel(data.labels, data.features).fit()
     ranking = res.rank_features()
     edges = res.score_test()
-    np.testing.assert_allclose(ranking.importance, edges.statistic.sum(axis=1))
-    table = ranking.table()
+    np.testing.assert_allclose(ranking.importance, edges.statistics.sum(axis=1))
+    table = ranking.to_frame()
     assert list(table.index) == list(ranking.order)
     assert table["importance"].is_monotonic_decreasing
-    assert table.loc["age", "strongest"] == edges.statistic.loc["age"].idxmax()
+    assert table.loc["age", "strongest"] == edges.statistics.loc["age"].idxmax()
     assert ranking.top(3) == ranking.order[:3]
     with pytest.raises(im.exceptions.DataError, match="'score'"):
         res.rank_features(method="chi2")
@@ -183,7 +183,7 @@ def test_type_one_error_is_near_its_level():
     """Features that have nothing to do with the labels, 4 × 2000 edges."""
     labels, _ = load_data("plain")
     noise = np.random.default_rng(5).normal(size=(len(labels), 2000))
-    pvalues = im.IsingModel(labels, noise).fit().score_test().pvalue
+    pvalues = im.IsingModel(labels, noise).fit().score_test().pvalues
     for level in (0.05, 0.01):
         share = (pvalues < level).to_numpy().mean()
         # Edges of one feature are dependent: four labels count as one in the worst case.

@@ -323,7 +323,7 @@ def test_a_large_mean_costs_no_digits():
             score += mpmath.fdot(x, outcome)
             variance += share * (1 - share) * mpmath.fsum((xi - mean) ** 2 for xi in x)
         expected = float(score**2 / variance)
-    assert fitted.score_test().statistic.loc["x", "a"] == pytest.approx(expected, rel=1e-12)
+    assert fitted.score_test().statistics.loc["x", "a"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_constant_features_are_recognised():
@@ -338,8 +338,8 @@ def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
     stats = im.scan(files, labels=LABELS, features=FEATURES)
     scanned = im.IsingModel.from_statistics(stats).fit()
     loaded = im.IsingModel(frame[LABELS], frame[FEATURES]).fit()
-    for interactions in (None, "individual", "joint"):
-        found, expected = (fit.score_test(interactions) for fit in (scanned, loaded))
+    for products in (None, "individual", "joint"):
+        found, expected = (fit.score_test(products=products) for fit in (scanned, loaded))
         np.testing.assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
         np.testing.assert_allclose(found.pvalue, expected.pvalue, rtol=1e-9)
     assert list(scanned.rank_features().order) == list(loaded.rank_features().order)
@@ -365,7 +365,7 @@ def test_samples_are_the_rows_that_numpy_draws(files):
     other = im.scan(files, **options, random_state=4)[1]
     assert not sample.equals(other)
     res = im.IsingModel(sample[LABELS], sample[FEATURES]).fit(method="ridge")
-    assert res.wald_test().statistic.shape == (5, 3)
+    assert res.wald_test().statistics.shape == (5, 3)
 
 
 def test_samples_hold_no_more_than_all_rows_that_count(tmp_path):

@@ -280,7 +280,7 @@ def test_a_large_mean_costs_no_digits():
     with mpmath.workdps(50):
         expected = [_score_statistic(labels, feature, k) for k in range(2)]
     for fitted in (model.fit(), im.IsingModel.from_statistics(merged).fit()):
-        found = fitted.score_test().statistic.to_numpy()[0]
+        found = fitted.score_test().statistics.to_numpy()[0]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

@@ -65,34 +65,34 @@ def better(found, one, other):
 
 
 def test_features_that_move_thresholds_come_first():
-    found = areas(artificial(1, 1000), ("score", "interaction", "l1"), 5)
+    found = areas(artificial(1, 1000), ("score", "products", "l1"), 5)
     assert (found.mean() > 0.95).all()
 
 
 def test_features_that_move_an_interaction_are_found_where_filters_see_nothing():
-    found = areas(artificial(2, 1000), ("score", "interaction", *FILTERS), 12)
-    for method in ("score", "interaction"):
+    found = areas(artificial(2, 1000), ("score", "products", *FILTERS), 12)
+    for method in ("score", "products"):
         assert found[method].mean() > 0.7
         for other in FILTERS:
             assert better(found, method, other)
     # The filters lose what discretisation loses: acting on an interaction also moves the means,
     # and plain correlations see that as well as the network does.
     assert not better(found, "score", "correlation")
-    assert not better(found, "correlation", "interaction")
+    assert not better(found, "correlation", "products")
 
 
 @pytest.mark.parametrize("number", [3, 4])
 def test_no_method_is_better_than_interaction_on_labels_from_latent_features(number):
     """At 100 rows. With 60 the tests of products cost a little: score leads by 0.005 on set 4."""
-    found = areas(artificial(number, 100), ("interaction", "score", "l1", *FILTERS), 10)
-    assert found["interaction"].mean() > 0.95
+    found = areas(artificial(number, 100), ("products", "score", "l1", *FILTERS), 10)
+    assert found["products"].mean() > 0.95
     for other in ("score", "l1", *FILTERS):
-        assert not better(found, other, "interaction")
+        assert not better(found, other, "products")
 
 
 def test_only_interactions_find_features_that_leave_each_label_alone():
-    found = areas(interacting, ("score", "interaction", "interaction-joint", "br-ig", "l1"), 6)
-    for method in ("interaction", "interaction-joint"):
+    found = areas(interacting, ("score", "products", "products-joint", "br-ig", "l1"), 6)
+    for method in ("products", "products-joint"):
         assert found[method].mean() > 0.99
         for other in ("score", "br-ig", "l1", "correlation"):
             assert better(found, method, other)

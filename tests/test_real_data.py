@@ -84,4 +84,4 @@ def test_constant_and_rare_labels_of_enron_and_medical_are_named(data_dir):
     assert (medical.diagnostics["reason"] == "constant-label").any()
     assert (medical.diagnostics["reason"] == "determined-label").any()
     untestable = medical.diagnostics.index[medical.diagnostics["reason"] != "ok"]
-    assert medical.score_test().statistic[untestable].isna().all(axis=None)
+    assert medical.score_test().statistics[untestable].isna().all(axis=None)

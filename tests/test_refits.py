@@ -182,7 +182,7 @@ def test_complete_separation_leaves_the_null_deviance():
         down=np.where(labels["y1"] == 1, 3 - distance, 3 + distance),
     )[["x1", "up", "down"]]
     res, found = refit(labels, features)
-    assert list(found.reason[:, 0]) == ["ok", "separated-alternative", "separated-alternative"]
+    assert list(found.reasons[:, 0]) == ["ok", "separated-alternative", "separated-alternative"]
     assert found.lr[1:, 0] == pytest.approx(-2 * res.fits[0].llf, rel=1e-12)
     assert np.isnan(found.wald[1:, 0]).all()
     assert list(found.coef[1:, 0]) == [np.inf, -np.inf]
@@ -203,7 +203,7 @@ def test_quasi_separation_has_the_likelihood_of_the_rows_that_remain():
 
     gain = log_likelihood(12, 21 - 4) - log_likelihood(12, 21)
     assert found.lr[0, 0] == pytest.approx(2 * gain, rel=1e-12)
-    assert found.reason[0, 0] == "separated-alternative"
+    assert found.reasons[0, 0] == "separated-alternative"
     assert found.coef[0, 0] == np.inf
     # The coefficients of y2 and the feature alone: y1 is not at all certain where x is 0.
     assert np.isnan(found.wald[0, 0])
@@ -219,13 +219,13 @@ def test_one_label_is_separated_where_the_feature_does_not_overlap(rows):
         return
     res, found = refit(outcome[:, None].astype(int), x[:, None])
     if np.ptp(x) == 0:
-        assert found.reason[0, 0] == "collinear-feature"
+        assert found.reasons[0, 0] == "collinear-feature"
         assert np.isnan([found.lr[0, 0], found.wald[0, 0], found.df[0, 0]]).all()
         return
     low, high = x[~outcome], x[outcome]
     border = high.min() if low.max() <= high.min() else low.min()
     separated = low.max() <= high.min() or high.max() <= low.min()
-    assert (found.reason[0, 0] == "separated-alternative") == separated
+    assert (found.reasons[0, 0] == "separated-alternative") == separated
     if separated:
         ties = np.array([(low == border).sum(), (high == border).sum()])
         shares = ties[ties > 0] / max(ties.sum(), 1)
@@ -250,7 +250,7 @@ def test_limits_of_small_tables_are_exact(rows, intercept, joint):
     features = pd.DataFrame({"x": x})
     res, found = refit(labels, features, intercept=intercept, joint=joint)
     for k, label in enumerate(labels):
-        if found.reason[0, k] not in ("ok", "separated-alternative"):
+        if found.reasons[0, k] not in ("ok", "separated-alternative"):
             continue
         outcome = labels[label].to_numpy() == 1
         added = block(labels, label, features["x"]) if joint else features
@@ -261,7 +261,7 @@ def test_limits_of_small_tables_are_exact(rows, intercept, joint):
         in_play = res.fits[k].in_play[of_row]
         signed = np.where(outcome, 1.0, -1.0)[:, None] * regressors
         settled = settled_rows(signed[in_play]).any()
-        assert (found.reason[0, k] == "separated-alternative") == settled
+        assert (found.reasons[0, k] == "separated-alternative") == settled
 
 
 def test_products_with_labels_that_never_occur_in_play_add_no_degrees_of_freedom():
@@ -291,7 +291,7 @@ def test_degrees_of_freedom_are_the_rank_of_the_block():
     )
     _, plain = refit(labels, features)
     _, joint = refit(labels, features, joint=True)
-    assert list(plain.reason[:, 0]) == ["ok", "collinear-feature", "collinear-feature", "ok"]
+    assert list(plain.reasons[:, 0]) == ["ok", "collinear-feature", "collinear-feature", "ok"]
     assert np.isnan(plain.df[[1, 2], 0]).all()
     # Of y2·(1, y2, y3, y4) the last two are new, of (y2 + y3)·(1, y2, y3, y4) y2·y3 and
     # (y2 + y3)·y4.
@@ -311,17 +311,17 @@ def test_a_feature_that_is_constant_in_play_is_collinear():
     feature = pd.DataFrame({"x": 0.1 + 0.7 * labels["y4"] * np.arange(len(labels))})
     for joint in (False, True):
         _, found = refit(labels, feature, joint=joint)
-        assert found.reason[0, 2] == "collinear-feature"
+        assert found.reasons[0, 2] == "collinear-feature"
         assert np.isnan(found.lr[0, 2])
-        assert found.reason[0, 0] == "ok"
+        assert found.reasons[0, 0] == "ok"
 
 
 def test_labels_that_can_not_be_tested_keep_their_reason():
     labels, features = load_data("plain")
     labels = labels.assign(never=0, none=(labels.sum(axis=1) == 0).astype(int))
     _, found = refit(labels, features)
-    assert (found.reason[:, 4] == "constant-label").all()
-    assert (found.reason[:, 5] == "determined-label").all()
+    assert (found.reasons[:, 4] == "constant-label").all()
+    assert (found.reasons[:, 5] == "determined-label").all()
     for table in (found.lr, found.wald, found.df, found.coef, found.bse):
         assert np.isnan(table[:, 4:]).all()
         assert np.isfinite(table[:, :4]).all()
@@ -394,7 +394,7 @@ def test_ridge_leaves_a_separating_feature_its_limit():
     # All rows settle, so the penalised coefficients go to zero.
     null = res.fits[0].llf - 1.5 * np.sum(res.fits[0].coef[2:] ** 2)
     assert found.lr[0, 0] == pytest.approx(-2 * null, rel=1e-12)
-    assert found.reason[0, 0] == "separated-alternative"
+    assert found.reasons[0, 0] == "separated-alternative"
     assert found.coef[0, 0] == np.inf
     # With rows of both kinds where the feature is zero, these remain.
     kept = np.arange(len(labels)) % 3 > 0
@@ -405,7 +405,7 @@ def test_ridge_leaves_a_separating_feature_its_limit():
     value, _, _ = ridge_fit(design(rest, "y1").to_numpy(), rest["y1"].to_numpy(), penalty)
     # The constant can not follow the feature: zero lies inside its range.
     null = res.fits[0].llf - 1.5 * np.sum(res.fits[0].coef[2:] ** 2)
-    assert found.reason[0, 0] == "separated-alternative"
+    assert found.reasons[0, 0] == "separated-alternative"
     assert found.lr[0, 0] == pytest.approx(2 * (value - null), rel=1e-10)
 
 
@@ -420,7 +420,7 @@ def test_blocks_under_ridge_settle_rows_without_help_of_the_labels():
     rest = labels[x == 0]
     value, _, _ = ridge_fit(design(rest, "y1").to_numpy(), rest["y1"].to_numpy(), [0.0, 10.0])
     null = res.fits[0].llf - 5.0 * res.fits[0].coef[2] ** 2
-    assert found.reason[0, 0] == "separated-alternative"
+    assert found.reasons[0, 0] == "separated-alternative"
     assert found.lr[0, 0] == pytest.approx(2 * (value - null), rel=1e-9)
 
 
@@ -438,7 +438,7 @@ def test_outliers_leave_the_likelihood_exact(joint):
             regressors = design(labels, label).join(added).to_numpy()
             gain = supremum(regressors, labels[label].to_numpy() == 1) - res.fits[k].llf
             assert found.lr[0, k] == pytest.approx(2 * gain, abs=1e-6)
-            assert np.isfinite(found.wald[0, k]) == (found.reason[0, k] == "ok")
+            assert np.isfinite(found.wald[0, k]) == (found.reasons[0, k] == "ok")
 
 
 def test_score_wald_and_likelihood_ratio_agree_on_many_rows():
@@ -448,7 +448,7 @@ def test_score_wald_and_likelihood_ratio_agree_on_many_rows():
     features = rng.normal(size=(20_000, 12)) + 0.02 * labels[:, :1]
     for joint in (False, True):
         res, found = refit(labels, features, joint=joint)
-        score = res.score_test(interactions="joint" if joint else None).statistic.to_numpy()
+        score = res.score_test(products="joint" if joint else None).statistics.to_numpy()
         np.testing.assert_allclose(found.lr, score, rtol=0.03, atol=0.01)
         np.testing.assert_allclose(found.wald, score, rtol=0.03, atol=0.01)
 
@@ -464,7 +464,7 @@ def test_order_and_choice_of_features_do_not_matter(joint):
         for name in ("lr", "wald", "df", "coef", "bse"):
             expected = getattr(all_of_them, name)[order]
             np.testing.assert_allclose(getattr(other, name), expected, rtol=1e-9)
-        np.testing.assert_array_equal(other.reason, all_of_them.reason[order])
+        np.testing.assert_array_equal(other.reason, all_of_them.reasons[order])
     _, none = refit(labels, features, joint=joint, features=[])
     assert none.lr.shape == (0, 3)
 
@@ -541,7 +541,7 @@ def test_real_features_have_the_supremum_of_the_likelihood(data_dir, joint):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         res, found = refit(labels, features, joint=joint)
-    assert (found.reason[:, labels.columns.get_loc("Sunset")] == "determined-label").all()
+    assert (found.reasons[:, labels.columns.get_loc("Sunset")] == "determined-label").all()
     ordinary = np.argwhere(found.reason == "ok")
     separated = np.argwhere(found.reason == "separated-alternative")
     assert len(separated) > 20 if joint else not len(separated)
@@ -575,13 +575,13 @@ def test_effects_are_those_of_statsmodels():
     np.testing.assert_array_equal(table["coef"], edges["bmi"]["coef"])
     assert res.lr_test(names).estimates.coef.equals(edges.estimates.coef)
     assert "coef" in str(edges.summary())
-    score = res.score_test(interactions="individual").to_frame()
+    score = res.score_test(products="individual").to_frame()
     alone = score[score["with"] == ""].set_index(["feature", "label"])
     assert (alone.loc[[(name, "diabetes") for name in names], "sign"] == 1).all()
     assert (score.loc[score["with"] != "", "sign"] == 0).all()
     assert res.score_test().estimates is None
     assert "coef" not in res.score_test().to_frame()
-    assert res.lr_test(names, interactions="joint").estimates is None
+    assert res.lr_test(names, products="joint").estimates is None
 
 
 def test_effects_of_edges_that_can_not_be_fitted_say_so():
@@ -591,7 +591,7 @@ def test_effects_of_edges_that_can_not_be_fitted_say_so():
     with pytest.warns(im.exceptions.IsingWarning):
         edges = im.IsingModel(labels, features).fit().lr_test()
     assert edges.estimates.coef.loc["splits", "y1"] == np.inf
-    assert edges.reason.loc["splits", "y1"] == "separated-alternative"
+    assert edges.reasons.loc["splits", "y1"] == "separated-alternative"
     assert edges.estimates.coef.loc["same"].isna().all()
-    assert (edges.reason.loc["same"] == "constant-feature").all()
+    assert (edges.reasons.loc["same"] == "constant-feature").all()
     assert np.isfinite(edges.estimates.bse.loc["plain"]).all()

@@ -28,7 +28,7 @@ def example():
 def test_products_agree_with_r(name, intercept):
     labels, features = load_data(name)
     res = im.IsingModel(labels, features, intercept=intercept).fit()
-    frame = res.score_test(interactions="individual").to_frame()
+    frame = res.score_test(products="individual").to_frame()
     found = frame.set_index(["feature", "label", "with"])["statistic"]
     reference = load(name, "individual").query("intercept == @intercept")
     expected = reference.set_index(["feature", "label", "with"])["u"]
@@ -36,7 +36,7 @@ def test_products_agree_with_r(name, intercept):
     np.testing.assert_allclose(found[expected.index], expected, rtol=1e-7, atol=1e-7)
     plain = res.score_test()
     main = frame[frame["with"] == ""].set_index(["feature", "label"])["statistic"]
-    np.testing.assert_allclose(main, plain.statistic.to_numpy().ravel(), rtol=1e-12)
+    np.testing.assert_allclose(main, plain.statistics.to_numpy().ravel(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -44,7 +44,7 @@ def test_products_agree_with_r(name, intercept):
 def test_joint_statistics_agree_with_r(name, intercept):
     labels, features = load_data(name)
     res = im.IsingModel(labels, features, intercept=intercept).fit()
-    edges = res.score_test(interactions="joint")
+    edges = res.score_test(products="joint")
     for row in load(name, "joint").query("intercept == @intercept").itertuples():
         test = edges.loc[row.feature, row.label]
         assert test.statistic == pytest.approx(row.U, rel=1e-7)
@@ -99,11 +99,11 @@ def test_labelsets_give_the_statistics_of_rows(method):
     weights = np.random.default_rng(0).integers(1, 4, len(labels))
     res = im.IsingModel(labels, features, freq_weights=weights).fit(method=method)
     centre = np.average(features, axis=0, weights=weights)
-    plain, joint = res.score_test(), res.score_test(interactions="joint")
-    products = res.score_test(interactions="individual").products.statistic
+    plain, joint = res.score_test(), res.score_test(products="joint")
+    products = res.score_test(products="individual").arrays.product_statistic
     penalised = method != "mle"
     for j, k, s, v, d in row_statistics(res, lambda x, y, k: x[:, None], penalised):
-        assert plain.statistic.iloc[j, k] == pytest.approx(form(s, v, d)[0], rel=1e-9)
+        assert plain.statistics.iloc[j, k] == pytest.approx(form(s, v, d)[0], rel=1e-9)
 
     def block(x, y, k):
         return np.column_stack([np.ones(len(y)), np.delete(y, k, axis=1)]) * x[:, None]
@@ -111,7 +111,7 @@ def test_labelsets_give_the_statistics_of_rows(method):
     moved = im.IsingModel(labels, features - centre, freq_weights=weights).fit(method=method)
     for j, k, s, v, d in row_statistics(moved, block, penalised):
         value, rank = form(s, v, d)
-        assert joint.statistic.iloc[j, k] == pytest.approx(value, rel=1e-8)
+        assert joint.statistics.iloc[j, k] == pytest.approx(value, rel=1e-8)
         assert joint.df.iloc[j, k] == rank
         others = [other for other in range(4) if other != k]
         for at, other in enumerate(others, 1):
@@ -130,7 +130,7 @@ def test_labelsets_give_the_statistics_of_rows_on_real_data(data_dir, name):
     model = im.IsingModel(data.labels, data.features, feature_names=data.feature_names)
     res = model.fit()
     edges = res.score_test()
-    statistic, reason = edges.statistic.to_numpy(), edges.reason.to_numpy()
+    statistic, reason = edges.statistics.to_numpy(), edges.reasons.to_numpy()
     assert set(np.unique(reason[np.isnan(statistic)])) <= {
         "constant-label",
         "determined-label",
@@ -169,7 +169,7 @@ def test_the_columns_of_a_term_are_tested_together():
     formula = "hypertension + diabetes + arthritis ~ bmi + C(region) + bs(age, df=4)"
     model = im.IsingModel.from_formula(formula, frame)
     edges = model.fit().score_test(by="term")
-    assert set(edges.features) == {"bmi", "C(region)", "bs(age, df=4)"}
+    assert set(edges.feature_names) == {"bmi", "C(region)", "bs(age, df=4)"}
     assert edges.loc["C(region)", "diabetes"].df == 3
     assert edges.loc["bs(age, df=4)", "diabetes"].df == 4
     for label in ("hypertension", "arthritis"):
@@ -201,7 +201,7 @@ def test_terms_under_a_penalty_have_the_variance_of_their_residuals(method):
     columns = res.model.data.features
     for _, label, *parts in row_statistics(res, lambda x, y, k: columns, penalised=True):
         value, rank = form(*parts)
-        assert edges.statistic.iloc[0, label] == pytest.approx(value, rel=1e-8)
+        assert edges.statistics.iloc[0, label] == pytest.approx(value, rel=1e-8)
         assert edges.df.iloc[0, label] == rank == 3
 
 
@@ -222,7 +222,7 @@ def test_products_of_terms_add_up_and_are_saved(tmp_path):
     res.save(tmp_path / "fit.npz")
     again = im.IsingResults.load(tmp_path / "fit.npz")
     pd.testing.assert_frame_equal(
-        again.score_test(by="term").statistic, res.score_test(by="term").statistic
+        again.score_test(by="term").statistics, res.score_test(by="term").statistics
     )
 
 
@@ -244,7 +244,7 @@ def test_an_edge_unpacks_and_knows_its_null():
     edges = example().score_test()
     test = edges.loc["bmi", "diabetes"]
     statistic, pvalue = test
-    assert statistic == edges.statistic.loc["bmi", "diabetes"]
+    assert statistic == edges.statistics.loc["bmi", "diabetes"]
     assert pvalue == pytest.approx(stats.chi2.sf(statistic, 1))
     assert "no effect" in test.null
     with pytest.raises(AttributeError):
@@ -262,25 +262,28 @@ def test_an_edge_unpacks_and_knows_its_null():
         edges[["bmi", "bmi"]]
 
 
-@pytest.mark.parametrize("interactions", [None, "individual", "joint"])
-def test_some_features_keep_their_tests(interactions):
-    edges = example().score_test(interactions)
+@pytest.mark.parametrize("products", [None, "individual", "joint"])
+def test_some_features_keep_their_tests(products):
+    edges = example().score_test(products=products)
     some = edges[["smoker", "age"]]
-    assert some.features == ("smoker", "age")
-    pd.testing.assert_frame_equal(some.pvalue, edges.pvalue.loc[["smoker", "age"]])
+    assert some.feature_names == ("smoker", "age")
+    pd.testing.assert_frame_equal(some.pvalues, edges.pvalues.loc[["smoker", "age"]])
     pd.testing.assert_series_equal(some.importance, edges.importance[["smoker", "age"]])
-    if interactions is None:
-        pd.testing.assert_series_equal(some.feature_pvalue, edges.feature_pvalue[["smoker", "age"]])
+    if products is None:
+        pd.testing.assert_series_equal(
+            some.feature_pvalues(), edges.feature_pvalues()[["smoker", "age"]]
+        )
     else:
-        assert edges.feature_pvalue is None
+        with pytest.raises(im.exceptions.ModelError, match=f"products='{products}'"):
+            edges.feature_pvalues()
     table = edges["smoker"]
-    assert list(table.index) == list(edges.labels)
-    assert table.loc["asthma", "pvalue"] == edges.pvalue.loc["smoker", "asthma"]
+    assert list(table.index) == list(edges.label_names)
+    assert table.loc["asthma", "pvalue"] == edges.pvalues.loc["smoker", "asthma"]
 
 
 def test_what_a_user_does_with_a_frame_stays_with_the_user():
     edges = example().score_test()
-    for name in ("statistic", "df", "pvalue", "log10p", "sign", "reason"):
+    for name in ("statistics", "df", "pvalues", "log10_pvalues", "signs", "reasons"):
         before = getattr(edges, name).copy(deep=True)
         frame = getattr(edges, name)
         frame.iloc[0, 0] = before.iloc[-1, -1]
@@ -291,15 +294,15 @@ def test_what_a_user_does_with_a_frame_stays_with_the_user():
     importance.iloc[:] = 0.0
     assert edges.importance.min() > 0
     with pytest.raises(AttributeError):
-        edges.statistic = None
+        edges.statistics = None
 
 
 def test_features_that_were_changed_in_place_are_noticed():
     data = im.datasets.load_example()
     features = data.features.to_numpy(float)
     res = im.IsingModel(data.labels, features).fit()
-    before = res.lr_test(["x4"]).statistic
-    pd.testing.assert_frame_equal(res.lr_test(["x4"]).statistic, before)
+    before = res.lr_test(["x4"]).statistics
+    pd.testing.assert_frame_equal(res.lr_test(["x4"]).statistics, before)
     features[:, 3] = features[::-1, 3]
     for work in (
         lambda: res.lr_test(["x4"]),
@@ -319,26 +322,26 @@ def test_limits_of_separated_alternatives_are_listed_with_the_others():
     )
     res = im.IsingModel(data.labels, features).fit()
     edges = res.lr_test()
-    assert edges.reason.loc["same", "asthma"] == "separated-alternative"
-    assert np.isfinite(edges.statistic.loc["same", "asthma"])
+    assert edges.reasons.loc["same", "asthma"] == "separated-alternative"
+    assert np.isfinite(edges.statistics.loc["same", "asthma"])
     assert "12 of 12 edges testable" in repr(edges)
     assert "separated-alternative" in edges.note
     text = str(edges.summary(top=1))
     assert any("same" in line and "asthma" in line for line in text.splitlines())
     wald = res.wald_test()
-    assert np.isnan(wald.statistic.loc["same", "asthma"])
+    assert np.isnan(wald.statistics.loc["same", "asthma"])
     assert "1 edge was not tested: separated-alternative." in wald.summary().notes
 
 
 def test_signs_say_whether_a_feature_raises_a_label():
     res = example()
     edges = res.score_test()
-    assert edges.sign.loc["age", "hypertension"] == 1
-    coefficients = res.wald_test(["age", "bmi", "exercise_hours"]).sign
-    large = edges[["age", "bmi", "exercise_hours"]].pvalue < 0.01
+    assert edges.signs.loc["age", "hypertension"] == 1
+    coefficients = res.wald_test(["age", "bmi", "exercise_hours"]).signs
+    large = edges[["age", "bmi", "exercise_hours"]].pvalues < 0.01
     assert large.to_numpy().sum() >= 4
     np.testing.assert_array_equal(
-        edges.sign.loc[coefficients.index].to_numpy()[large], coefficients.to_numpy()[large]
+        edges.signs.loc[coefficients.index].to_numpy()[large], coefficients.to_numpy()[large]
     )
 
 
@@ -398,14 +401,14 @@ def test_a_penalty_makes_determined_labels_testable():
     labels = np.repeat(np.eye(4, dtype=int), 30, axis=0)
     features = np.random.default_rng(0).normal(size=(120, 3)) + 2 * labels[:, [0, 1, 2]]
     model = im.IsingModel(labels, features)
-    assert (model.fit().score_test().reason == "determined-label").all(axis=None)
+    assert (model.fit().score_test().reasons == "determined-label").all(axis=None)
     edges = model.fit(method="ridge").score_test()
-    assert (edges.reason == "ok").all(axis=None)
-    assert edges.pvalue.loc["x1", "y1"] < 0.01
-    assert edges.sign.loc["x1", "y1"] == 1
+    assert (edges.reasons == "ok").all(axis=None)
+    assert edges.pvalues.loc["x1", "y1"] < 0.01
+    assert edges.signs.loc["x1", "y1"] == 1
     # Firth's prior does not shrink the four coefficients of four labelsets: nothing is left.
     edges = model.fit(method="firth").score_test()
-    assert (edges.reason == "determined-label").all(axis=None)
+    assert (edges.reasons == "determined-label").all(axis=None)
 
 
 @pytest.mark.filterwarnings(OURS)
@@ -415,8 +418,8 @@ def test_a_feature_seen_only_where_the_labels_explain_all_is_collinear():
     labels = pd.DataFrame({"a": [0] * 40 + [1] * 20, "b": [0] * 30 + [1] * 10 + [0] * 20})
     x = np.where(labels["b"] == 1, np.random.default_rng(0).normal(size=60), 0.0)
     edges = im.IsingModel(labels, pd.DataFrame({"x": x})).fit(method="firth").score_test()
-    assert edges.reason.loc["x", "a"] == "collinear-feature"
-    assert np.isnan(edges.statistic.loc["x", "a"])
+    assert edges.reasons.loc["x", "a"] == "collinear-feature"
+    assert np.isnan(edges.statistics.loc["x", "a"])
 
 
 @pytest.mark.filterwarnings(OURS)
@@ -424,19 +427,19 @@ def test_labels_with_a_single_case_are_too_rare_unless_asked_for():
     labels, features = load_data("plain")
     labels = labels.assign(once=(np.arange(len(labels)) == 7).astype(int))
     res = im.IsingModel(labels, features).fit()
-    assert (res.score_test().reason["once"] == "too-rare").all()
+    assert (res.score_test().reasons["once"] == "too-rare").all()
     # Given the others the one case may be the only one in play, or not; asked for, it is tested.
-    assert (res.score_test(min_count=0).reason["once"] != "too-rare").all()
+    assert (res.score_test(min_count=0).reasons["once"] != "too-rare").all()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"interactions": "all"}, "None, 'individual', 'joint'"),
+        ({"products": "all"}, "None, 'individual', 'joint'"),
         ({"by": "column"}, "'feature', 'term'"),
         ({"pvalue": "exact"}, "'chi2', 'saddlepoint', 'permutation'"),
-        ({"interactions": "joint", "pvalue": "saddlepoint"}, "single features"),
-        ({"interactions": "joint", "by": "term"}, "by='term'"),
+        ({"products": "joint", "pvalue": "saddlepoint"}, "single features"),
+        ({"products": "joint", "by": "term"}, "by='term'"),
         ({"min_count": -1}, "min_count must be"),
         ({"pvalue": "permutation", "n_permutations": 0}, "n_permutations must be"),
     ],
@@ -470,20 +473,20 @@ def test_feature_pvalues_agree_with_permutations():
     res = example()
     edges = res.score_test()
     reference = res.score_test(pvalue="permutation", n_permutations=2000, random_state=0)
-    quiet = edges.feature_pvalue > 0.02
+    quiet = edges.feature_pvalues() > 0.02
     assert quiet.sum() > 15
-    error = np.sqrt(edges.feature_pvalue * (1 - edges.feature_pvalue) / 2000)
-    difference = (edges.feature_pvalue - reference.feature_pvalue)[quiet]
+    error = np.sqrt(edges.feature_pvalues() * (1 - edges.feature_pvalues()) / 2000)
+    difference = (edges.feature_pvalues() - reference.feature_pvalues())[quiet]
     # Monte-Carlo error and the chi-square approximation itself.
     assert (difference.abs() < 4 * error[quiet] + 0.01).all()
-    edge_error = np.sqrt(edges.pvalue * (1 - edges.pvalue) / 2000)
-    assert ((edges.pvalue - reference.pvalue).abs() < 4.5 * edge_error + 0.02).all(axis=None)
+    edge_error = np.sqrt(edges.pvalues * (1 - edges.pvalues) / 2000)
+    assert ((edges.pvalues - reference.pvalues).abs() < 4.5 * edge_error + 0.02).all(axis=None)
 
 
 def test_permutations_repeat_with_their_seed():
     res = example()
     one, two, three = (
-        res.score_test(pvalue="permutation", n_permutations=50, random_state=seed).pvalue
+        res.score_test(pvalue="permutation", n_permutations=50, random_state=seed).pvalues
         for seed in (1, 1, 2)
     )
     pd.testing.assert_frame_equal(one, two)
@@ -502,7 +505,7 @@ def test_feature_pvalues_are_uniform_for_dependent_labels_where_chi_square_is_no
     labels = np.hstack([first, first ^ (rng.random((1500, 3)) < 0.1)])
     features = rng.normal(size=(1500, 1500))
     edges = im.IsingModel(labels, features).fit().score_test()
-    ours = edges.feature_pvalue
+    ours = edges.feature_pvalues()
     naive = stats.chi2.sf(edges.importance, 6)
     assert stats.kstest(ours, "uniform").pvalue > 0.01
     assert stats.kstest(naive, "uniform").pvalue < 1e-4
@@ -526,7 +529,7 @@ def test_saddlepoint_pvalues_hold_for_rare_labels_where_chi_square_does_not():
     for _ in range(25):
         res = im.IsingModel(rare_labels(rng), rng.lognormal(size=(500, 400))).fit()
         for kind, found in exceed.items():
-            pvalue = res.score_test(pvalue=kind).pvalue.to_numpy()
+            pvalue = res.score_test(pvalue=kind).pvalues.to_numpy()
             found.append([np.nanmean(pvalue < level) for level in (0.05, 0.01, 0.001)])
     chi2, saddlepoint = (np.mean(values, axis=0) for values in exceed.values())
     # 25 × 400 × 4 edges, of which those of one feature are nearly independent here.
@@ -553,7 +556,7 @@ def test_type_one_error_under_separation(method):
         assert len(labels) == 300
         res = im.IsingModel(labels, rng.normal(size=(300, 200))).fit(method=method)
         assert method != "mle" or res.diagnostics["separated"].any()
-        pvalue = res.score_test().pvalue.to_numpy()
+        pvalue = res.score_test().pvalues.to_numpy()
         shares.append((pvalue < 0.05).mean(axis=0))
     share = np.mean(shares, axis=0)
     assert ((share > 0.03) & (share < 0.07)).all()
@@ -570,7 +573,7 @@ def test_type_one_error_of_nearly_exclusive_labels_under_a_ridge_penalty(second)
         more = rng.random(300) < second
         labels[more, rng.integers(0, 5, more.sum())] = 1
         res = im.IsingModel(labels, rng.normal(size=(300, 200))).fit(method="ridge")
-        shares.append((res.score_test().pvalue.to_numpy() < 0.05).mean(axis=0))
+        shares.append((res.score_test().pvalues.to_numpy() < 0.05).mean(axis=0))
     share = np.mean(shares, axis=0)
     assert ((share > 0.03) & (share < 0.07)).all()
 
@@ -583,7 +586,7 @@ def test_type_one_error_for_common_labels():
         common = rng.normal(size=(600, 1))
         labels = (common + rng.normal(size=(600, 4)) > 0).astype(int)
         res = im.IsingModel(labels, rng.normal(size=(600, 1000))).fit()
-        pvalues.append(res.score_test().pvalue.to_numpy())
+        pvalues.append(res.score_test().pvalues.to_numpy())
     pvalues = np.concatenate(pvalues)
     for level in (0.05, 0.01, 0.001):
         # Edges of one feature are dependent: count features, not edges.
@@ -601,7 +604,7 @@ def test_a_feature_helps_given_the_other_label():
     # y1 = I(y2 + x1 > 0): given y2 = 0, x1 decides; given y2 = 1 the label is certain.
     assert res.diagnostics.loc["y1", "rows"] == (data.labels["y2"] == 0).sum()
     rest = data.labels["y2"] == 0
-    assert res.score_test().statistic.loc["x1", "y1"] == pytest.approx(rest.sum())
+    assert res.score_test().statistics.loc["x1", "y1"] == pytest.approx(rest.sum())
 
 
 @pytest.mark.filterwarnings(OURS)
@@ -609,16 +612,16 @@ def test_xor_is_seen_by_interactions_only():
     data = im.datasets.make_xor_example(n=400, random_state=0)
     res = im.IsingModel(data.labels, data.features).fit()
     plain = res.score_test()
-    assert plain.statistic.max(axis=None) < 10
-    joint = res.score_test(interactions="joint")
-    assert joint.statistic.min(axis=None) > 100
+    assert plain.statistics.max(axis=None) < 10
+    joint = res.score_test(products="joint")
+    assert joint.statistics.min(axis=None) > 100
 
 
 def test_the_statistic_grows_with_the_coefficient_and_the_rows():
     def statistic(a, n):
         data = im.datasets.make_score_example(a=a, n=n, random_state=3)
         res = im.IsingModel(data.labels, data.features).fit()
-        return res.score_test().statistic.loc["x1", "y1"]
+        return res.score_test().statistics.loc["x1", "y1"]
 
     by_a = [statistic(a, 1000) for a in (0.0, 0.5, 1.0, 2.0)]
     by_n = [statistic(1.0, n) for n in (200, 800, 3200)]
@@ -671,14 +674,14 @@ def test_three_tests_of_one_feature_stand_side_by_side():
     res = example()
     table = res.compare_tests("bmi")
     assert list(table.index) == list(res.label_names)
-    assert table.loc["diabetes", "score"] == res.score_test().statistic.loc["bmi", "diabetes"]
+    assert table.loc["diabetes", "score"] == res.score_test().statistics.loc["bmi", "diabetes"]
     assert table.loc["diabetes", "lr"] == pytest.approx(table.loc["diabetes", "score"], rel=0.1)
     assert table.loc["diabetes", "wald"] == pytest.approx(table.loc["diabetes", "score"], rel=0.1)
-    joint = res.compare_tests("bmi", interactions="joint")
+    joint = res.compare_tests("bmi", products="joint")
     assert (joint["df"] == 6).all()
     with pytest.raises(im.exceptions.DataError, match="features must name features"):
         res.compare_tests("weight")
-    assert res.wald_test("bmi").features == ("bmi",)
+    assert res.wald_test("bmi").feature_names == ("bmi",)
     with pytest.raises(im.exceptions.DataError, match="more than once"):
         res.lr_test(["bmi", "bmi"])
     with pytest.raises(im.exceptions.DataError, match="features must be a list"):
@@ -716,18 +719,18 @@ def test_numerical_warnings_never_escape():
         model = im.IsingModel(labels.assign(never=0), features.assign(one=1.0))
         for method in ("mle", "ridge", "firth"):
             res = model.fit(method=method)
-            for interactions in (None, "individual", "joint"):
-                edges = res.score_test(interactions)
+            for products in (None, "individual", "joint"):
+                edges = res.score_test(products=products)
                 edges.to_frame()
                 edges.summary()
-            res.score_test().feature_pvalue.sum()
+            res.score_test().feature_pvalues().sum()
 
 
 def test_a_constant_feature_has_no_permutation_p_value():
     data = im.datasets.load_example()
     with pytest.warns(im.exceptions.DataWarning):
         res = im.IsingModel(data.labels, data.features[["age", "bmi"]].assign(same=1.0)).fit()
-    found = res.score_test(pvalue="permutation", n_permutations=9, random_state=0).feature_pvalue
+    found = res.score_test(pvalue="permutation", n_permutations=9, random_state=0).feature_pvalues()
     assert np.isnan(found["same"])
     assert found.drop("same").notna().all()
 
@@ -737,6 +740,6 @@ def test_diagnostics_know_of_labels_that_a_penalty_does_not_make_testable():
     labels = np.repeat(np.eye(3, dtype=int), [30, 20, 10], axis=0)
     features = np.random.default_rng(0).normal(size=(60, 2))
     res = im.IsingModel(labels, features).fit(method="firth")
-    assert (res.score_test().reason == "determined-label").all(axis=None)
+    assert (res.score_test().reasons == "determined-label").all(axis=None)
     assert res.diagnostics["determined"].all()
     assert "cannot be tested" in str(res.summary())

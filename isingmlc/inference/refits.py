@@ -37,7 +37,7 @@ from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import LargerModels, RowsInPlay, fit_larger_models
 from isingmlc.inference.pvalues import chi2_sf
-from isingmlc.inference.score_tests import note_on, score_test
+from isingmlc.inference.score_tests import note_on
 from isingmlc.statistics.sums import find_labelsets
 
 _LIMIT = "the larger models of edges with the reason 'separated-alternative' are limits"
@@ -254,12 +254,13 @@ def _fit_piece(source: _Source, fit: NodeFit, columns: IntArray) -> LargerModels
     return fit_larger_models(null, features, settings.max_iter)
 
 
-def compare_tests(fit: NetworkFit, feature: str, products: str | None = None) -> pd.DataFrame:
+def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
     """Put the tests of one feature side by side; see `IsingResults.compare_tests`."""
+    products = score.products
     check_option("products", products, (None, "joint"))
-    refits, names = refit_edges(fit, "compare_tests", feature, products, 2, 1)
+    refits, names = refit_edges(fit, "compare_tests", score.feature_names, products, 2, 1)
     tests = {
-        "score": score_test(fit, feature, products),
+        "score": score,
         "lr": _as_edges(fit, refits, "lr", names, products),
         "wald": _as_edges(fit, refits, "wald", names, products),
     }

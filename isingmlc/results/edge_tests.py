@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_option
+from isingmlc.base.arguments import check_names, check_option
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.edges import EdgeArrays
@@ -265,6 +265,33 @@ class EdgeTests(ReadOnly):
         if len(set(names)) < len(names):
             raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
         return EdgeTests(self.arrays.take(self._find(names)))
+
+    def take(self, features: str | Sequence[str]) -> EdgeTests:
+        """Give the tests of some features.
+
+        Parameters
+        ----------
+        features : str or sequence of str
+            Names of the features.
+
+        Returns
+        -------
+        EdgeTests
+            Their tests, in the order of the names.
+
+        Raises
+        ------
+        DataError
+            When there is no such feature, or one comes more than once.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> im.IsingModel(data.labels, data.features).fit().score_test().take(["bmi", "age"])
+        EdgeTests(score, 2 features × 6 labels, 12 of 12 edges testable)
+        """
+        return EdgeTests(self.arrays.take(check_names("features", features, self.feature_names)))
 
     @property
     def loc(self) -> _EdgeLookup:

@@ -408,7 +408,7 @@ class IsingResults(ReadOnly):
     def _fit(self) -> NetworkFit:
         """What tests need to know of the fit."""
         model = self.model
-        return NetworkFit(model.statistics, self.settings, self.fits, model.data, model.terms)
+        return NetworkFit(model.statistics, self.settings, self.fits, model.data, dict(model.terms))
 
     @cached_property
     def _default_edges(self) -> EdgeTests:
@@ -478,9 +478,9 @@ class IsingResults(ReadOnly):
         >>> joint.df.loc["deprivation_decile", "asthma"]
         np.float64(6.0)
         """
-        asked = products, by, min_count, pvalue
-        if features is None and asked == (None, "feature", 2, "chi2"):
-            return self._default_edges
+        if (products, by, min_count, pvalue) == (None, "feature", 2, "chi2"):
+            edges = self._default_edges
+            return edges if features is None else edges.take(features)
         return EdgeTests(
             score_test(
                 self._fit,
@@ -596,7 +596,7 @@ class IsingResults(ReadOnly):
         wald     46.2
         Name: diabetes, dtype: float64
         """
-        return compare_tests(self._fit, feature, products)
+        return compare_tests(self._fit, self.score_test(feature, products).arrays)
 
     def compare_lr_test(self, restricted: IsingResults) -> pd.DataFrame:
         """Compare this fit with a restricted one of the same rows, label by label.
