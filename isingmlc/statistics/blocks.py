@@ -9,7 +9,6 @@ of labels, for every feature, and files and tables that store columns read each 
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -19,7 +18,7 @@ from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import FloatArray, chunks
+from isingmlc.base.arrays import FloatArray, checksum, chunks
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import as_shift
@@ -223,7 +222,7 @@ def block_rows(data: ModelData, shift: FloatArray, width: int) -> BlockedStatist
     checksums, sums, squares = {}, [], []
     for part in chunks(len(data.feature_names), width=width):
         some = take_features(data, part)
-        checksums[part.start] = _checksum(some.features)
+        checksums[part.start] = checksum(some.features)
         block = LabelsetStatistics.from_data(some, shift[part])
         sums.append(block.column_sums)
         squares.append(block.column_squares)
@@ -247,7 +246,7 @@ class _RowReader:
 
     def __call__(self, part: slice, shift: FloatArray) -> LabelsetStatistics:
         some = take_features(self.data, part)
-        if _checksum(some.features) != self.checksums[part.start]:
+        if checksum(some.features) != self.checksums[part.start]:
             raise exc.ModelError(exc.ROWS_CHANGED.format(purpose="a test in blocks of features"))
         return LabelsetStatistics.from_data(some, shift)
 
@@ -282,17 +281,3 @@ def _side_by_side(blocks: list[Any]) -> Any:
     if any(sparse.issparse(block) for block in blocks):
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
     return np.concatenate(blocks, axis=1)
-
-
-def _checksum(features: Any) -> int:
-    """Tell whether values are still the same."""
-    value = 0
-    block: Any
-    if sparse.issparse(features):
-        for array in (features.data, features.indices, features.indptr):
-            value = zlib.crc32(array, value)
-        return value
-    for rows in chunks(features.shape[0], features.itemsize * features.shape[1]):
-        block = np.ascontiguousarray(features[rows])
-        value = zlib.crc32(block, value)
-    return value
