@@ -21,8 +21,8 @@ from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
-from isingmlc.statistics.blocks import take_features
-from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
+from isingmlc.statistics.blocks import feature_blocks, in_memory, take_features
+from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics, sum_rows
 
 
 class IsingModel:
@@ -248,7 +248,7 @@ class IsingModel:
     def _set_up(self, data: ModelData, intercept: bool) -> None:
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
-        stats = LabelsetStatistics.from_data(data, shift, MAX_MEMORY)
+        stats = sum_rows(data, shift, MAX_MEMORY)
         self._hold(stats, intercept, data.terms, data)
         self._warn_about_data()
 
@@ -528,8 +528,8 @@ class IsingModel:
         if self.data is None:
             raise exc.ModelError(exc.ROWS_NEEDED.format(purpose=purpose))
         # The model holds the user's own array, not a copy of it: see that it is still the same.
-        for part, block in stats.blocks():
-            now = LabelsetStatistics.from_data(take_features(self.data, part), block.shift)
+        for part, block in feature_blocks(stats):
+            now = sum_rows(take_features(self.data, part), block.shift)
             if (now.sums != block.sums).sum() or (now.squares != block.squares).sum():
                 raise exc.ModelError(exc.ROWS_CHANGED.format(purpose=purpose))
         return self.data
@@ -551,7 +551,7 @@ class IsingModel:
         (30, 6)
         """
         # Statistics that are computed in blocks hold the rows that they are computed from.
-        stats = self.statistics if self.data is None else self.statistics.whole()
+        stats = self.statistics if self.data is None else in_memory(self.statistics)
         return IsingModel.restore(stats, self.intercept, self.terms)
 
 

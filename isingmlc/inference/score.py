@@ -34,6 +34,7 @@ from scipy import sparse
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
 from isingmlc.fitting.nodewise import NodeFit, effective_residual
+from isingmlc.statistics.blocks import feature_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 # A column with less than this share of its variance left given the labels has none.
@@ -238,7 +239,7 @@ def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Sco
     """
     blocks = [
         plain_scores(nulls, block.patterns, block.sums, block.squares)
-        for _, block in stats.blocks()
+        for _, block in feature_blocks(stats)
     ]
     return Scores(
         np.concatenate([block.score for block in blocks], axis=1),
@@ -268,7 +269,7 @@ def product_scores(
     Scores
         Arrays of labels × features; the row of that label itself means nothing.
     """
-    for part, block in stats.blocks():
+    for part, block in feature_blocks(stats):
         for other, carried in enumerate(stats.patterns.T):
             # Labelsets without the label have products of zero.
             rows = np.flatnonzero(carried)

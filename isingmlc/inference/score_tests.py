@@ -31,6 +31,7 @@ from isingmlc.inference.score import (
     term_scores,
 )
 from isingmlc.results.edge_tests import EdgeTests
+from isingmlc.statistics.blocks import feature_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
 
@@ -260,7 +261,7 @@ def _joint(results: IsingResults, nulls: list[NullModel], reason: StrArray) -> E
     statistic, df = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
     with thread_pools().limit(limits=1, user_api="blas"):
-        for part, block in stats.blocks():
+        for part, block in feature_blocks(stats):
             for null in nulls:
                 at = part, null.label
                 value, rank = joint_scores(block, null)
@@ -340,7 +341,7 @@ def _by_saddlepoint(
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
     pvalue, log10p = plain.pvalue.to_numpy(copy=True), plain.log10p.to_numpy(copy=True)
     statistic = plain.statistic.to_numpy()
-    for columns, block in stats.blocks():
+    for columns, block in feature_blocks(stats):
         for null in nulls:
             place = np.full(len(stats.counts), -1)
             place[null.rows] = np.arange(len(null.rows))

@@ -24,7 +24,7 @@ from isingmlc.input.rows import prepare_labels
 from isingmlc.plot_methods import ResultPlots
 from isingmlc.report_methods import ReportMethods
 from isingmlc.results.nodes import NodeModels
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import put_together, take_apart
 
 if TYPE_CHECKING:
     import networkx
@@ -485,7 +485,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         ...     im.IsingResults.load(f"{folder}/fit.npz").llf == res.llf
         True
         """
-        names, statistics = self.model.statistics.to_parts()
+        names, statistics = take_apart(self.model.statistics)
         header: dict[str, Any] = {
             "settings": dataclasses.asdict(self.settings),
             "statistics": names,
@@ -538,7 +538,7 @@ class IsingResults(FeatureMethods, ResultPlots, ReportMethods):
         for name, array in arrays.items():
             group, _, field = name.partition("/")
             groups.setdefault(group, {})[field] = array
-        stats = LabelsetStatistics.from_parts(header["statistics"], groups.pop("statistics"))
+        stats = put_together(header["statistics"], groups.pop("statistics"))
         fits = tuple(
             NodeFit(**scalars, **groups[str(scalars["label"])]) for scalars in header["fits"]
         )
