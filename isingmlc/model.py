@@ -12,13 +12,14 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import BoolArray
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
 from isingmlc.fitting.sparse_networks import fit_paths
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.formula import read_formula
-from isingmlc.input.rows import ModelData, prepare, require_rows
+from isingmlc.input.rows import ModelData, constant_columns, prepare, require_rows
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 from isingmlc.statistics.blocks import in_memory
@@ -229,7 +230,7 @@ class IsingModel(ReadOnly):
     def _set_up(self, data: ModelData, intercept: bool) -> None:
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
-        stats = sum_rows(data, shift, MAX_MEMORY)
+        stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
         self._warn_about_data()
 
@@ -269,11 +270,17 @@ class IsingModel(ReadOnly):
         for template, concerned in (
             (exc.CONSTANT_LABELS, names[minority == 0]),
             (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
-            (exc.CONSTANT_FEATURES, features[find_constant(stats, self.intercept)]),
+            (exc.CONSTANT_FEATURES, features[self._constant_features()]),
         ):
             if len(concerned):
                 message = template.format(names=exc.shorten(concerned), rare=RARE)
                 exc.warn(message, exc.DataWarning)
+
+    def _constant_features(self) -> BoolArray:
+        """Mark the features that cannot be tested, from the rows where there are any."""
+        if self.data is None:
+            return find_constant(self.statistics, self.intercept)
+        return constant_columns(self.data.features, anywhere=self.intercept)
 
     @property
     def terms(self) -> Mapping[str, tuple[str, ...]]:

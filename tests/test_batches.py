@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.statistics.blocks import BlockedStatistics
+from isingmlc.statistics.blocks import SumsInBlocks, feature_blocks, in_memory
 
 LABELS = ["a", "b", "c"]
 FEATURES = ["x1", "x2"]
@@ -36,7 +36,7 @@ def count(batches, **options):
 
 
 def assert_same(stats, other, rtol=1e-12):
-    one, two = stats.recenter(0.0).whole(), other.recenter(0.0).whole()
+    one, two = in_memory(stats.recenter(0.0)), in_memory(other.recenter(0.0))
     assert (one.label_names, one.feature_names, one.n_rows) == (
         two.label_names,
         two.feature_names,
@@ -206,7 +206,7 @@ def many_labels(n=300, n_labels=30, n_features=23, seed=4):
 def in_blocks(labels, features, **options):
     with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
         stats = im.LabelsetStatistics.from_arrays(labels, features, max_memory=1e5, **options)
-    assert isinstance(stats, BlockedStatistics)
+    assert isinstance(stats.feature_sums, SumsInBlocks)
     return stats
 
 
@@ -218,7 +218,7 @@ def test_blocks_hold_the_numbers_of_the_whole(kind):
     whole = im.LabelsetStatistics.from_arrays(labels, kind(features), freq_weights=weights)
     assert len(whole.counts) > 290
     blocks = in_blocks(labels, kind(features), freq_weights=weights)
-    parts = [part for part, _ in blocks.blocks()]
+    parts = [part for part, _ in feature_blocks(blocks)]
     assert len(parts) > 3
     assert [part.stop for part in parts[:-1]] == [part.start for part in parts[1:]]
     assert_same(blocks, whole)
@@ -240,7 +240,7 @@ def test_tests_in_blocks_give_the_same_numbers(monkeypatch, method, options):
     monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
     with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
         model = im.IsingModel(data.labels, data.features)
-    assert isinstance(model.statistics, BlockedStatistics)
+    assert isinstance(model.statistics.feature_sums, SumsInBlocks)
     blocks = model.fit(method=method)
     expected, found = (fitted.score_test(**options) for fitted in (whole, blocks))
     for name in ("statistic", "pvalue", "df", "sign"):
@@ -287,10 +287,20 @@ def test_batches_that_can_be_read_again_are_read_in_blocks(n_jobs):
     batches = [(labels[rows], features[rows]) for rows in np.split(np.arange(300), 6)]
     with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
         stats = im.LabelsetStatistics.from_batches(batches, max_memory=5e4, n_jobs=n_jobs)
-    assert isinstance(stats, BlockedStatistics)
+    assert isinstance(stats.feature_sums, SumsInBlocks)
     assert_same(stats, im.LabelsetStatistics.from_arrays(labels, features))
     with pytest.raises(im.exceptions.DataError, match="can be read only once"):
         im.LabelsetStatistics.from_batches(iter(batches), max_memory=5e4)
+
+
+def test_batches_that_change_between_blocks_are_refused():
+    labels, features = many_labels()
+    batches = [(labels[rows], features[rows]) for rows in np.split(np.arange(300), 6)]
+    with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
+        stats = im.LabelsetStatistics.from_batches(batches, max_memory=5e4)
+    batches[2] = (~batches[2][0], batches[2][1])
+    with pytest.raises(im.exceptions.DataError, match="the same rows whenever they are read"):
+        im.IsingModel.from_statistics(stats).fit(method="ridge").score_test()
 
 
 def test_statistics_in_blocks_are_saved_whole(tmp_path):
@@ -298,7 +308,7 @@ def test_statistics_in_blocks_are_saved_whole(tmp_path):
     blocks = in_blocks(labels, features)
     blocks.save(tmp_path / "stats.npz")
     again = im.LabelsetStatistics.load(tmp_path / "stats.npz")
-    assert not isinstance(again, BlockedStatistics)
+    assert not isinstance(again.feature_sums, SumsInBlocks)
     np.testing.assert_array_equal(again.sums, blocks.sums)
     np.testing.assert_array_equal(again.squares, blocks.squares)
 

@@ -18,6 +18,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import unpack
 from isingmlc.exceptions import DataError, DataWarning, SeparationWarning
 from isingmlc.input.rows import prepare, prepare_labels
+from isingmlc.statistics.labelsets import sum_rows
 
 LABELS = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
 FEATURES = np.array([[0.5, -1.0], [1.5, 0.0], [2.5, 3.0], [0.0, 4.0]])
@@ -358,7 +359,7 @@ def test_wide_sparse_features_are_never_made_dense():
         wide = features.asformat(form)
         tracemalloc.start()
         data = prepare(labels, wide, freq_weights=rng.integers(0, 3, n_rows))
-        stats = im.LabelsetStatistics.from_data(data)
+        stats = sum_rows(data)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         # Dense it would be 8 GB.

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isingmlc as im
-from isingmlc.statistics.blocks import BlockedStatistics
+from isingmlc.statistics.blocks import SumsInBlocks
 
 ibis = pytest.importorskip("ibis", reason='pip install "isingmlc[engines]"')
 
@@ -433,8 +433,8 @@ def test_tables_are_read_in_blocks_where_labelsets_are_many(weights):
     expected = from_table(frame, **options)
     with pytest.warns(im.exceptions.DataWarning, match="computed in 5 blocks of features"):
         stats = from_table(frame, **options, max_memory=600)
-    assert isinstance(stats, BlockedStatistics)
-    assert_same(stats.whole(), expected)
+    assert isinstance(stats.feature_sums, SumsInBlocks)
+    assert_same(stats, expected)
     np.testing.assert_allclose(stats.column_sums, expected.column_sums, rtol=1e-9, atol=1e-6)
     for intercept in (True, False):
         found, wanted = (

@@ -28,7 +28,8 @@ from isingmlc.fitting.separation import (
     shortest_direction,
 )
 from isingmlc.input.rows import ModelData, require_rows
-from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
+from isingmlc.statistics.blocks import take_features
+from isingmlc.statistics.labelsets import LabelsetStatistics
 
 METHODS = ("mle", "ridge", "firth")
 

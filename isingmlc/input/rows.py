@@ -135,6 +135,45 @@ class ModelData:
         )
 
 
+def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
+    """Mark the columns that are the same in every row.
+
+    Parameters
+    ----------
+    features : ndarray, csr_array or None, shape (n, p)
+        The features.
+    anywhere : bool
+        Whether any constant counts, or zero alone.
+
+    Returns
+    -------
+    ndarray of bool, shape (p,)
+        The marks.
+
+    Examples
+    --------
+    >>> constant_columns(np.array([[1.0, 0.0, 2.0], [1.0, 0.0, 3.0]]), anywhere=True)
+    array([ True,  True, False])
+    """
+    if features is None:
+        return np.zeros(0, dtype=np.bool_)
+    n_rows, n_columns = features.shape
+    if sparse.issparse(features):
+        n_filled = np.bincount(features.indices[features.data != 0], minlength=n_columns)
+        constant = n_filled == 0
+        suspects = np.flatnonzero(n_filled == n_rows)
+        columns = features[:, suspects].toarray() if len(suspects) else np.empty((n_rows, 0))
+    else:
+        # A few rows tell nearly all columns that vary.
+        few = features[:: max(1, n_rows // 16)]
+        constant = np.zeros(n_columns, dtype=np.bool_)
+        suspects = np.flatnonzero((few == few[0]).all(axis=0))
+        columns = features[:, suspects]
+    same = (columns == columns[0]).all(axis=0)
+    constant[suspects] = same if anywhere else same & (columns[0] == 0)
+    return np.asarray(constant)
+
+
 def require_rows(purpose: str, data: ModelData | None, feature_names: tuple[str, ...]) -> ModelData:
     """Give the rows of the data, or say that they are needed.
 

@@ -9,169 +9,218 @@ of labels, for every feature, and files and tables that store columns read each 
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import FloatArray, chunks
-from isingmlc.input.rows import ModelData
-from isingmlc.statistics.labelsets import LabelsetStatistics
-from isingmlc.statistics.sums import as_shift
+from isingmlc.base.arrays import Features, FloatArray, IntArray, checksum, chunks
+from isingmlc.statistics.sums import FeatureSums, RowGroups, sum_within
 
-ReadBlock: TypeAlias = Callable[[slice, FloatArray], LabelsetStatistics]
-"""Gives the statistics of some features, around a shift."""
+if TYPE_CHECKING:
+    from isingmlc.statistics.labelsets import LabelsetStatistics
+
+ReadBlock: TypeAlias = Callable[[slice, FloatArray], FeatureSums]
+"""Gives the sums of some features, around a shift."""
 
 # A block is in memory about so many times while it is made: as rows, as sums, as what is sent.
 _COPIES = 4
 
 
-class BlockedStatistics(LabelsetStatistics):
-    """Labelset statistics that compute sums and squares when they are asked for.
+@dataclass(frozen=True, eq=False)
+class SumsInBlocks:
+    """Sums and squares that are computed when they are asked for, some features at a time.
 
-    `blocks` gives them for a few features at a time. Whatever needs all of them at once (`sums`
-    and `squares` themselves, adding, saving) builds them whole.
+    It offers what `FeatureSums` does. Whoever asks for all of them at once gets them anew each
+    time; `column_sums` and `column_squares` are known.
 
-    Parameters
+    Attributes
     ----------
-    labelsets : LabelsetStatistics
-        The statistics of the labels alone.
-    feature_names : tuple of str
-        Names of the features.
-    shift, column_sums, column_squares : ndarray, shape (p,)
-        The origin of the features, and their sums and squares over all rows around it.
+    read : callable
+        ``read(part, shift)`` gives the sums of a slice of the features.
     width : int
         How many features make a block.
-    read : callable
-        ``read(part, shift)`` gives the statistics of a slice of the features.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> import warnings
-    >>> data = im.datasets.load_example()
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     stats = im.LabelsetStatistics.from_arrays(data.labels, data.features, max_memory=2e4)
-    >>> [(part.start, part.stop) for part, _ in stats.blocks()][:3]
-    [(0, 5), (5, 10), (10, 15)]
+    shift, column_sums, column_squares : ndarray, shape (p,)
+        The origin of the features, and their sums and squares over all rows around it.
     """
 
-    _labelsets: LabelsetStatistics
-    _width: int
-    _read: ReadBlock
+    read: ReadBlock
+    width: int
+    shift: FloatArray
+    column_sums: FloatArray
+    column_squares: FloatArray
 
-    def __init__(
-        self,
-        labelsets: LabelsetStatistics,
-        feature_names: tuple[str, ...],
-        shift: FloatArray,
-        column_sums: FloatArray,
-        column_squares: FloatArray,
-        width: int,
-        read: ReadBlock,
-    ) -> None:
-        self.__dict__.update(
-            patterns=labelsets.patterns,
-            counts=labelsets.counts,
-            shift=shift,
-            label_names=labelsets.label_names,
-            feature_names=feature_names,
-            n_rows=labelsets.n_rows,
-            term_columns={},
-            term_products={},
-            nobs=labelsets.nobs,
-            column_sums=column_sums,
-            column_squares=column_squares,
-            _labelsets=labelsets,
-            _width=width,
-            _read=read,
-        )
-        shift.flags.writeable = False
+    def __post_init__(self) -> None:
+        self.shift.flags.writeable = False
 
     @property
     def sums(self) -> Any:
         """Sums of all features, computed anew at each access."""
-        return self.whole().sums
+        return self.in_memory().sums
 
     @property
     def squares(self) -> Any:
         """Squares of all features, computed anew at each access."""
-        return self.whole().squares
+        return self.in_memory().squares
 
-    def blocks(self) -> Iterator[tuple[slice, LabelsetStatistics]]:
+    def in_memory(self) -> FeatureSums:
+        """Compute the sums of all features.
+
+        Returns
+        -------
+        FeatureSums
+            The sums in memory.
+        """
+        read = [block for _, block in self.blocks()]
+        return FeatureSums(
+            _side_by_side([block.sums for block in read]),
+            _side_by_side([block.squares for block in read]),
+            self.shift,
+        )
+
+    def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
         """Go through the features, a block at a time.
 
         Yields
         ------
         slice
             Which features.
-        LabelsetStatistics
-            Their statistics.
+        FeatureSums
+            Their sums.
         """
-        parts = list(chunks(len(self.feature_names), width=self._width))
+        parts = list(chunks(len(self.shift), width=self.width))
         for part in tqdm(parts, "blocks of features", disable=None, leave=False):
-            yield part, self._read(part, self.shift[part])
+            yield part, self.read(part, self.shift[part])
 
-    def whole(self) -> LabelsetStatistics:
-        """Give the same statistics with all sums and squares in memory.
-
-        Returns
-        -------
-        LabelsetStatistics
-            The statistics.
-        """
-        read = [block for _, block in self.blocks()]
-        return replace(
-            self._labelsets,
-            sums=_side_by_side([block.sums for block in read]),
-            squares=_side_by_side([block.squares for block in read]),
-            shift=self.shift,
-            feature_names=self.feature_names,
-        )
-
-    def __add__(self, other: object) -> LabelsetStatistics:
-        return self.whole() + other
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Take the statistics apart for a file, with all sums and squares.
-
-        Returns
-        -------
-        header, arrays : dict
-            What `LabelsetStatistics.to_parts` gives.
-        """
-        return self.whole().to_parts()
-
-    def recenter(self, shift: Any) -> LabelsetStatistics:
-        """Give the same statistics for features measured from another origin.
+    def recenter(self, shift: FloatArray, counts: FloatArray) -> SumsInBlocks:
+        """Give the sums of features measured from another origin, in blocks too.
 
         Parameters
         ----------
-        shift : float or array_like, shape (p,)
-            The new origin of each feature.
+        shift : ndarray, shape (p,)
+            The new origin.
+        counts : ndarray, shape (L,)
+            The (weighted) number of rows in each labelset.
 
         Returns
         -------
-        LabelsetStatistics
-            The statistics around `shift`, in blocks too.
+        SumsInBlocks
+            The sums around `shift`.
         """
-        shift = as_shift(shift, len(self.feature_names))
-        moved = self.shift - shift
-        return BlockedStatistics(
-            self._labelsets,
-            self.feature_names,
-            shift,
-            self.column_sums + self.nobs * moved,
-            self.column_squares + 2.0 * self.column_sums * moved + self.nobs * moved**2,
-            self._width,
-            self._read,
+        moved, nobs = self.shift - shift, counts.sum()
+        return replace(
+            self,
+            shift=shift,
+            column_sums=self.column_sums + nobs * moved,
+            column_squares=self.column_squares + 2.0 * self.column_sums * moved + nobs * moved**2,
         )
+
+
+def feature_blocks(stats: LabelsetStatistics) -> Iterator[tuple[slice, LabelsetStatistics]]:
+    """Go through the features of statistics, as many at a time as `max_memory` allows.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Yields
+    ------
+    slice
+        Which features; all of them where their sums are in memory.
+    LabelsetStatistics
+        Their statistics.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> import warnings
+    >>> data = im.datasets.load_example()
+    >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)]
+    [(0, 30)]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     stats = im.LabelsetStatistics.from_arrays(data.labels, data.features, max_memory=2e4)
+    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)][:3]
+    [(0, 5), (5, 10), (10, 15)]
+    """
+    for part, sums in stats.feature_sums.blocks():
+        yield part, _with_sums(stats, sums, part)
+
+
+def in_memory(stats: LabelsetStatistics) -> LabelsetStatistics:
+    """Give the same statistics with all sums and squares in memory.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    LabelsetStatistics
+        The same object where they are in memory already.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+    >>> in_memory(stats) is stats
+    True
+    """
+    return _with_sums(stats, stats.feature_sums.in_memory(), slice(None))
+
+
+def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetStatistics:
+    """Give the statistics of some features, in memory.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    positions : ndarray of int
+        Which features.
+
+    Returns
+    -------
+    LabelsetStatistics
+        Those of these features, without formula terms.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5, 3.0], [2.0, 4.0]])
+    >>> take_features(stats, np.array([1])).feature_names
+    ('x2',)
+    """
+    places, sums, squares = [], [], []
+    for part, block in stats.feature_sums.blocks():
+        inside = np.flatnonzero((positions >= part.start) & (positions < part.stop))
+        places.append(inside)
+        sums.append(block.sums[:, positions[inside] - part.start])
+        squares.append(block.squares[:, positions[inside] - part.start])
+    order = np.argsort(np.concatenate(places))
+    return replace(
+        stats,
+        source=FeatureSums(
+            _side_by_side(sums)[:, order], _side_by_side(squares)[:, order], stats.shift[positions]
+        ),
+        feature_names=tuple(stats.feature_names[at] for at in positions.tolist()),
+        term_columns={},
+        term_products={},
+    )
+
+
+def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> LabelsetStatistics:
+    """Give the statistics of some features, whose sums are these."""
+    if sums is stats.source:
+        return stats
+    return replace(stats, source=sums, feature_names=stats.feature_names[part])
 
 
 def block_width(n_labelsets: int, n_features: int, size: float, max_memory: float) -> int:
@@ -189,7 +238,7 @@ def block_width(n_labelsets: int, n_features: int, size: float, max_memory: floa
     Returns
     -------
     int
-        Features a block, at least one.
+        Features per block, at least one.
     """
     width = max(1, int(n_features * max_memory / (_COPIES * size)))
     message = exc.IN_BLOCKS.format(
@@ -203,38 +252,40 @@ def block_width(n_labelsets: int, n_features: int, size: float, max_memory: floa
     return width
 
 
-def block_rows(data: ModelData, shift: FloatArray, width: int) -> BlockedStatistics:
-    """Make statistics in blocks of rows in memory.
+def block_rows(
+    features: Features, groups: RowGroups, shift: FloatArray, width: int
+) -> SumsInBlocks:
+    """Sum the features of rows in memory in blocks.
 
     Parameters
     ----------
-    data : ModelData
-        The rows.
+    features : ndarray or csr_array, shape (n, p)
+        The features.
+    groups : RowGroups
+        The labelset and the weight of each row.
     shift : ndarray, shape (p,)
         What to subtract from the features.
     width : int
-        Features a block.
+        Features per block.
 
     Returns
     -------
-    BlockedStatistics
-        The statistics. They hold the rows, and refuse to go on when these were changed in place.
+    SumsInBlocks
+        The sums. They hold the features, and refuse to go on when these were changed in place.
     """
-    checksums, sums, squares = {}, [], []
-    for part in chunks(len(data.feature_names), width=width):
-        some = take_features(data, part)
-        checksums[part.start] = _checksum(some.features)
-        block = LabelsetStatistics.from_data(some, shift[part])
-        sums.append(block.column_sums)
-        squares.append(block.column_squares)
-    return BlockedStatistics(
-        LabelsetStatistics.from_data(take_features(data, slice(0, 0))),
-        data.feature_names,
-        shift,
-        np.concatenate(sums),
-        np.concatenate(squares),
+    checksums, column_sums, column_squares = {}, [], []
+    for part in chunks(features.shape[1], width=width):
+        some = features[:, part]
+        checksums[part.start] = checksum(some)
+        block = sum_within(some, groups, shift[part])
+        column_sums.append(block.column_sums)
+        column_squares.append(block.column_squares)
+    return SumsInBlocks(
+        _RowReader(features, groups, checksums),
         width,
-        _RowReader(data, checksums),
+        shift,
+        np.concatenate(column_sums),
+        np.concatenate(column_squares),
     )
 
 
@@ -242,65 +293,18 @@ def block_rows(data: ModelData, shift: FloatArray, width: int) -> BlockedStatist
 class _RowReader:
     """Reads blocks of features of rows in memory."""
 
-    data: ModelData
+    features: Features
+    groups: RowGroups
     checksums: dict[int, int]
 
-    def __call__(self, part: slice, shift: FloatArray) -> LabelsetStatistics:
-        some = take_features(self.data, part)
-        if _checksum(some.features) != self.checksums[part.start]:
+    def __call__(self, part: slice, shift: FloatArray) -> FeatureSums:
+        some = self.features[:, part]
+        if checksum(some) != self.checksums[part.start]:
             raise exc.ModelError(exc.ROWS_CHANGED.format(purpose="a test in blocks of features"))
-        return LabelsetStatistics.from_data(some, shift)
-
-
-def take_features(data: ModelData, part: slice) -> ModelData:
-    """Give the same rows with some of the features.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    part : slice
-        Which features.
-
-    Returns
-    -------
-    ModelData
-        The rows with these features.
-    """
-    names, features = data.feature_names[part], data.features
-    if names == data.feature_names:
-        return data
-    return replace(
-        data,
-        features=None if features is None else features[:, part],
-        feature_names=names,
-        terms={name: (name,) for name in names},
-    )
+        return sum_within(some, self.groups, shift)
 
 
 def _side_by_side(blocks: list[Any]) -> Any:
     if any(sparse.issparse(block) for block in blocks):
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
     return np.concatenate(blocks, axis=1)
-
-
-def _checksum(features: Any) -> int:
-    """Tell whether values are still the same."""
-    value = 0
-    block: Any
-    if sparse.issparse(features):
-        for array in (features.data, features.indices, features.indptr):
-            value = zlib.crc32(array, value)
-        return value
-    for rows in chunks(features.shape[0], features.itemsize * features.shape[1]):
-        block = np.ascontiguousarray(features[rows])
-        value = zlib.crc32(block, value)
-    return value
-
-
-def feature_blocks(stats):
-    return stats.blocks()
-
-
-def in_memory(stats):
-    return stats.whole()

@@ -9,9 +9,9 @@ files and machines.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,19 +19,20 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, dense
 from isingmlc.base.storage import read_arrays, write_arrays
-from isingmlc.input.rows import ModelData, prepare
+from isingmlc.input.rows import ModelData, prepare, require_rows
+from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, in_memory
 from isingmlc.statistics.sums import (
+    FeatureSums,
+    RowGroups,
     as_shift,
     bytes_needed,
     choose_shift,
     find_labelsets,
-    indicator,
     recenter_products,
-    sum_dense,
     sum_products,
-    sum_sparse,
+    sum_within,
     wide_terms,
 )
 
@@ -60,6 +61,9 @@ class LabelsetStatistics:
     shift : ndarray, shape (p,)
         What was subtracted from each feature before summing. A feature with a large mean and a
         small variance would otherwise lose its digits. `recenter` changes it.
+    source : FeatureSums, SumsInBlocks or callable
+        Holds `sums`, `squares` and `shift`, or says where blocks of them are read from; or gives
+        one or the other when it is called, which is not before somebody asks.
     label_names, feature_names : tuple of str
         Names.
     n_rows : int
@@ -95,22 +99,16 @@ class LabelsetStatistics:
 
     patterns: BoolArray
     counts: FloatArray
-    sums: Any
-    squares: Any
-    shift: FloatArray
+    source: FeatureSums | SumsInBlocks | Callable[[], FeatureSums | SumsInBlocks]
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     n_rows: int
     term_columns: Mapping[str, IntArray] = field(default_factory=dict)
     term_products: Mapping[str, FloatArray] = field(default_factory=dict)
-    nobs: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nobs", float(self.counts.sum()))
-        for array in (self.patterns, self.counts, self.shift):
+        for array in (self.patterns, self.counts):
             array.flags.writeable = False
-        for array in (self.sums, self.squares):
-            (array.data if sparse.issparse(array) else array).flags.writeable = False
 
     def __repr__(self) -> str:
         return (
@@ -167,67 +165,7 @@ class LabelsetStatistics:
             label_names=label_names,
             feature_names=feature_names,
         )
-        return cls.from_data(data, max_memory=max_memory)
-
-    @classmethod
-    def from_data(
-        cls, data: ModelData, shift: FloatArray | None = None, max_memory: float | None = None
-    ) -> LabelsetStatistics:
-        """Compute the statistics of checked rows.
-
-        Parameters
-        ----------
-        data : ModelData
-            What the door let in.
-        shift : ndarray, shape (p,), optional
-            What to subtract from the features; chosen from the data where it is not given.
-        max_memory : float, optional
-            Bytes that sums and squares may take. Formula terms of several columns need them whole.
-
-        Returns
-        -------
-        LabelsetStatistics
-            The statistics.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> model = im.IsingModel(data.labels, data.features)
-        >>> im.LabelsetStatistics.from_data(model.rows("this example")).nobs
-        1500.0
-        """
-        patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
-        counts = np.bincount(codes, data.weights, minlength=len(patterns)).astype(np.float64)
-        features = np.empty((data.n_rows, 0)) if data.features is None else data.features
-        if shift is None:
-            shift = choose_shift(features)
-        term_columns = wide_terms(data.terms, data.feature_names)
-        size, limit = bytes_needed(features, len(patterns)), check_memory(max_memory)
-        if size > limit and not term_columns:
-            from isingmlc.statistics.blocks import block_rows, block_width
-
-            return block_rows(
-                data, shift, block_width(len(patterns), features.shape[1], size, limit)
-            )
-        sum_up = sum_sparse if sparse.issparse(features) else sum_dense
-        sums, squares = sum_up(features, codes, len(patterns), data.weights, shift)
-        pool = indicator(codes, len(patterns), data.weights) if term_columns else None
-        return cls(
-            patterns,
-            counts,
-            sums,
-            squares,
-            shift,
-            data.label_names,
-            data.feature_names,
-            data.n_rows,
-            term_columns,
-            {
-                term: sum_products(features, columns, pool, shift)
-                for term, columns in term_columns.items()
-            },
-        )
+        return sum_rows(data, max_memory=max_memory)
 
     @classmethod
     def from_batches(
@@ -378,62 +316,42 @@ class LabelsetStatistics:
         moved = self.shift - shift
         if not moved.any():
             return self
-        counts, step = self.counts[:, None], moved[None, :]
-        if sparse.issparse(self.sums):
-            counts, step = sparse.csr_array(counts), sparse.csr_array(step)
-            diagonal = sparse.diags_array(moved)
-            squares = self.squares + 2.0 * (self.sums @ diagonal) + counts @ step.power(2)
-            sums = self.sums + counts @ step
-        else:
-            squares = self.squares + 2.0 * self.sums * step + counts * step**2
-            sums = self.sums + counts * step
         products = {
             term: recenter_products(
                 self.term_products[term], dense(self.sums[:, at]), self.counts, moved[at]
             )
             for term, at in self.term_columns.items()
         }
-        return replace(self, sums=sums, squares=squares, shift=shift, term_products=products)
+        moved_sums = self.feature_sums.recenter(shift, self.counts)
+        return replace(self, source=moved_sums, term_products=products)
 
     def __add__(self, other: object) -> LabelsetStatistics:
         if not isinstance(other, LabelsetStatistics):
             return NotImplemented
         for kind in ("label_names", "feature_names", "term_columns"):
-            mine, theirs = tuple(getattr(self, kind)), tuple(getattr(other, kind))
-            if mine != theirs:
+            own, given = tuple(getattr(self, kind)), tuple(getattr(other, kind))
+            if own != given:
                 raise exc.DataError(
                     f"statistics can be added when their {kind} are the same, in the same order, "
-                    f"but one has {exc.shorten(mine)} and the other {exc.shorten(theirs)}."
+                    f"but one has {exc.shorten(own)} and the other {exc.shorten(given)}."
                 )
-        other = other.recenter(self.shift).whole()
-        both = np.packbits(np.concatenate([self.patterns, other.patterns]), axis=1)
+        mine, theirs = in_memory(self), in_memory(other.recenter(self.shift))
+        both = np.packbits(np.concatenate([mine.patterns, theirs.patterns]), axis=1)
         patterns, codes = find_labelsets(both, len(self.label_names))
-        pool = indicator(codes, len(patterns), None)
-
-        def pooled(mine: Any, theirs: Any) -> Any:
-            if sparse.issparse(mine) and sparse.issparse(theirs):
-                return sparse.csr_array(pool @ sparse.vstack([mine, theirs], format="csr"))
-            total = np.zeros((len(patterns), mine.shape[1]))
-            total[codes[: mine.shape[0]]] = dense(mine)
-            total[codes[mine.shape[0] :]] += dense(theirs)
-            return total
-
-        return LabelsetStatistics(
-            patterns,
-            pool @ np.concatenate([self.counts, other.counts]),
-            pooled(self.sums, other.sums),
-            pooled(self.squares, other.squares),
-            self.shift,
-            self.label_names,
-            self.feature_names,
-            self.n_rows + other.n_rows,
-            self.term_columns,
-            {
-                term: (
-                    pool
-                    @ np.concatenate([mine, other.term_products[term]]).reshape(pool.shape[1], -1)
-                ).reshape(-1, *mine.shape[1:])
-                for term, mine in self.term_products.items()
+        pool = RowGroups(codes, len(patterns)).pool()
+        sums, squares = (
+            _add_rows(getattr(mine, name), getattr(theirs, name), pool, codes)
+            for name in ("sums", "squares")
+        )
+        return replace(
+            mine,
+            patterns=patterns,
+            counts=pool @ np.concatenate([mine.counts, theirs.counts]),
+            source=FeatureSums(sums, squares, self.shift),
+            n_rows=mine.n_rows + theirs.n_rows,
+            term_products={
+                term: _add_rows(products, theirs.term_products[term], pool, codes)
+                for term, products in mine.term_products.items()
             },
         )
 
@@ -442,48 +360,39 @@ class LabelsetStatistics:
         return self if other == 0 else NotImplemented
 
     @cached_property
+    def feature_sums(self) -> FeatureSums | SumsInBlocks:
+        """What holds `sums`, `squares` and `shift`."""
+        return self.source() if callable(self.source) else self.source
+
+    @property
+    def sums(self) -> Any:
+        """Sums of ``x - shift`` within labelsets; built whole at each access where in blocks."""
+        return self.feature_sums.sums
+
+    @property
+    def squares(self) -> Any:
+        """Sums of ``(x - shift) ** 2`` within labelsets; built whole like `sums`."""
+        return self.feature_sums.squares
+
+    @property
+    def shift(self) -> FloatArray:
+        """What was subtracted from each feature before summing, shape (p,)."""
+        return self.feature_sums.shift
+
+    @property
     def column_sums(self) -> FloatArray:
         """Sums of ``x - shift`` over all rows, shape (p,)."""
-        return np.asarray(self.sums.sum(axis=0))
+        return self.feature_sums.column_sums
 
-    @cached_property
+    @property
     def column_squares(self) -> FloatArray:
         """Sums of ``(x - shift) ** 2`` over all rows, shape (p,)."""
-        return np.asarray(self.squares.sum(axis=0))
+        return self.feature_sums.column_squares
 
-    def blocks(self) -> Iterator[tuple[slice, LabelsetStatistics]]:
-        """Go through the features, as many at a time as `max_memory` allows.
-
-        Yields
-        ------
-        slice
-            Which features; all of them where their sums are in memory.
-        LabelsetStatistics
-            Their statistics.
-
-        Examples
-        --------
-        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-        >>> [columns for columns, block in stats.blocks()]
-        [slice(0, 1, None)]
-        """
-        yield slice(0, len(self.feature_names)), self
-
-    def whole(self) -> LabelsetStatistics:
-        """Give the same statistics with all sums and squares in memory.
-
-        Returns
-        -------
-        LabelsetStatistics
-            The statistics.
-
-        Examples
-        --------
-        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-        >>> stats.whole().sums.shape
-        (2, 1)
-        """
-        return self
+    @cached_property
+    def nobs(self) -> float:
+        """The (weighted) number of rows."""
+        return float(self.counts.sum())
 
     @cached_property
     def constant_features(self) -> BoolArray:
@@ -491,11 +400,6 @@ class LabelsetStatistics:
         sums, squares = self.column_sums, self.column_squares
         # Around a shift inside the data a feature that varies keeps nearly all of its squares.
         return np.asarray(squares - sums**2 / self.nobs <= 1e-13 * squares)
-
-    @cached_property
-    def regressors(self) -> Any:
-        """The constant and the labels as rows of a sparse matrix, shape (1 + K, L)."""
-        return sparse.csc_array(np.vstack([np.ones(len(self.counts)), self.patterns.T]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the statistics to one file (numpy's ``.npz``, no pickle).
@@ -514,7 +418,7 @@ class LabelsetStatistics:
         ...     im.LabelsetStatistics.load(f"{folder}/stats.npz")
         LabelsetStatistics(2 rows, 2 labels, 0 features, 2 labelsets)
         """
-        write_arrays(path, FILE_KIND, *self.to_parts())
+        write_arrays(path, FILE_KIND, *take_apart(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelsetStatistics:
@@ -540,93 +444,153 @@ class LabelsetStatistics:
         ...     print(LabelsetStatistics.load(Path(folder, "survey.npz")).nobs)
         2.0
         """
-        return cls.from_parts(*read_arrays(path, FILE_KIND))
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Take the statistics apart for a file.
-
-        Returns
-        -------
-        header : dict
-            Names and numbers that JSON can hold.
-        arrays : dict of str to ndarray or csr_array
-            The arrays.
-
-        Examples
-        --------
-        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-        >>> header, arrays = stats.to_parts()
-        >>> sorted(arrays)
-        ['counts', 'patterns', 'shift', 'squares', 'sums']
-        """
-        header = {
-            "label_names": self.label_names,
-            "feature_names": self.feature_names,
-            "n_rows": self.n_rows,
-            "terms": list(self.term_columns),
-        }
-        arrays = {
-            name: getattr(self, name) for name in ("patterns", "counts", "sums", "squares", "shift")
-        }
-        for at, term in enumerate(self.term_columns):
-            arrays[f"columns{at}"] = self.term_columns[term]
-            arrays[f"products{at}"] = self.term_products[term]
-        return header, arrays
-
-    @classmethod
-    def from_parts(cls, header: Mapping[str, Any], arrays: dict[str, Any]) -> LabelsetStatistics:
-        """Put the statistics together again.
-
-        Parameters
-        ----------
-        header, arrays : mapping
-            What `to_parts` gave.
-
-        Returns
-        -------
-        LabelsetStatistics
-            The statistics.
-
-        Examples
-        --------
-        >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-        >>> LabelsetStatistics.from_parts(*stats.to_parts()).nobs
-        2.0
-        """
-        terms = header["terms"]
-        return cls(
-            label_names=tuple(header["label_names"]),
-            feature_names=tuple(header["feature_names"]),
-            n_rows=header["n_rows"],
-            term_columns={term: arrays.pop(f"columns{at}") for at, term in enumerate(terms)},
-            term_products={term: arrays.pop(f"products{at}") for at, term in enumerate(terms)},
-            **arrays,
-        )
+        return put_together(*read_arrays(path, FILE_KIND))
 
 
-def sum_rows(data, shift=None, max_memory=None):
-    return LabelsetStatistics.from_data(data, shift, max_memory)
+def sum_rows(
+    data: ModelData,
+    shift: FloatArray | None = None,
+    max_memory: float | None = None,
+    *,
+    when_needed: bool = False,
+) -> LabelsetStatistics:
+    """Compute the statistics of checked rows.
 
+    Parameters
+    ----------
+    data : ModelData
+        What the door let in.
+    shift : ndarray, shape (p,), optional
+        What to subtract from the features; chosen from the data if omitted.
+    max_memory : float, optional
+        Bytes that sums and squares may take. Formula terms of several columns need them whole.
+    when_needed : bool
+        Whether the features are summed when somebody first asks for that.
 
-def take_apart(stats):
-    return stats.to_parts()
+    Returns
+    -------
+    LabelsetStatistics
+        The statistics.
 
-
-def put_together(header, arrays):
-    return LabelsetStatistics.from_parts(header, arrays)
-
-
-def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetStatistics:
-    names = tuple(stats.feature_names[at] for at in positions.tolist())
-    from isingmlc.statistics.blocks import in_memory
-
-    stats = in_memory(stats)
-    return replace(
-        stats,
-        sums=stats.sums[:, positions],
-        squares=stats.squares[:, positions],
-        shift=stats.shift[positions],
-        feature_names=names,
-        term_columns={},
-        term_products={},
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> sum_rows(prepare(data.labels, data.features)).nobs
+    1500.0
+    """
+    patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
+    groups = RowGroups(codes, len(patterns), data.weights)
+    term_columns = wide_terms(data.terms, data.feature_names)
+    if shift is None and term_columns:
+        shift = choose_shift(data.features)
+    summing = partial(_sum_features, data, groups, shift, np.inf if term_columns else max_memory)
+    return LabelsetStatistics(
+        patterns,
+        groups.counts,
+        summing if when_needed else summing(),
+        data.label_names,
+        data.feature_names,
+        data.n_rows,
+        term_columns,
+        {
+            term: sum_products(data.features, columns, groups, shift)
+            for term, columns in term_columns.items()
+            if shift is not None
+        },
     )
+
+
+def _sum_features(
+    data: ModelData, groups: RowGroups, shift: FloatArray | None, max_memory: float | None
+) -> FeatureSums | SumsInBlocks:
+    """Sum the features of rows within labelsets, in blocks where that takes too much memory."""
+    if data.features is None:
+        return FeatureSums.of_nothing(groups.n_groups)
+    features: Features = require_rows("a test", data, data.feature_names).features
+    if shift is None:
+        shift = choose_shift(features)
+    size, limit = bytes_needed(features, groups.n_groups), check_memory(max_memory)
+    if size <= limit:
+        return sum_within(features, groups, shift)
+    width = block_width(groups.n_groups, features.shape[1], size, limit)
+    return block_rows(features, groups, shift, width)
+
+
+def take_apart(stats: LabelsetStatistics) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Take statistics apart for a file, with all sums and squares.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    header : dict
+        Names and numbers that JSON can hold.
+    arrays : dict of str to ndarray or csr_array
+        The arrays.
+
+    Examples
+    --------
+    >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+    >>> header, arrays = take_apart(stats)
+    >>> sorted(arrays)
+    ['counts', 'patterns', 'shift', 'squares', 'sums']
+    """
+    stats = in_memory(stats)
+    header = {
+        "label_names": stats.label_names,
+        "feature_names": stats.feature_names,
+        "n_rows": stats.n_rows,
+        "terms": list(stats.term_columns),
+    }
+    names = ("patterns", "counts", "sums", "squares", "shift")
+    arrays = {name: getattr(stats, name) for name in names}
+    for at, term in enumerate(stats.term_columns):
+        arrays[f"columns{at}"] = stats.term_columns[term]
+        arrays[f"products{at}"] = stats.term_products[term]
+    return header, arrays
+
+
+def put_together(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> LabelsetStatistics:
+    """Put statistics together again.
+
+    Parameters
+    ----------
+    header, arrays : mapping
+        What `take_apart` gave.
+
+    Returns
+    -------
+    LabelsetStatistics
+        The statistics.
+
+    Examples
+    --------
+    >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+    >>> put_together(*take_apart(stats)).nobs
+    2.0
+    """
+    terms = header["terms"]
+    return LabelsetStatistics(
+        arrays["patterns"],
+        arrays["counts"],
+        FeatureSums(arrays["sums"], arrays["squares"], arrays["shift"]),
+        tuple(header["label_names"]),
+        tuple(header["feature_names"]),
+        header["n_rows"],
+        {term: arrays[f"columns{at}"] for at, term in enumerate(terms)},
+        {term: arrays[f"products{at}"] for at, term in enumerate(terms)},
+    )
+
+
+def _add_rows(mine: Any, theirs: Any, pool: Any, codes: IntArray) -> Any:
+    """Add up what two statistics have for the same labelsets."""
+    if sparse.issparse(mine) and sparse.issparse(theirs):
+        return sparse.csr_array(pool @ sparse.vstack([mine, theirs], format="csr"))
+    total = np.zeros((pool.shape[0], *mine.shape[1:]))
+    total[codes[: mine.shape[0]]] = dense(mine)
+    total[codes[mine.shape[0] :]] += dense(theirs)
+    return total

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,15 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, PackedBits, chunks, unpack
+from isingmlc.base.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    PackedBits,
+    chunks,
+    dense,
+    unpack,
+)
 
 # So many rows tell where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
@@ -111,10 +121,11 @@ def choose_shift(features: Any) -> FloatArray:
     return shift
 
 
-def indicator(codes: IntArray, n_groups: int, weights: FloatArray | None) -> Any:
-    """Make the matrix whose product with rows sums them within groups.
+@dataclass(frozen=True)
+class RowGroups:
+    """Rows in groups.
 
-    Parameters
+    Attributes
     ----------
     codes : ndarray of int, shape (n,)
         The group of each row.
@@ -122,86 +133,193 @@ def indicator(codes: IntArray, n_groups: int, weights: FloatArray | None) -> Any
         How many groups there are.
     weights : ndarray or None, shape (n,)
         How often each row counts.
-
-    Returns
-    -------
-    csc_array, shape (n_groups, n)
-        The weights, each in the row of its group.
     """
-    values = np.ones(len(codes)) if weights is None else weights
-    return sparse.csc_array(
-        (values, codes, np.arange(len(codes) + 1)), shape=(n_groups, len(codes))
-    )
+
+    codes: IntArray
+    n_groups: int
+    weights: FloatArray | None = None
+
+    @property
+    def counts(self) -> FloatArray:
+        """The (weighted) number of rows in each group."""
+        counted = np.bincount(self.codes, self.weights, minlength=self.n_groups)
+        return counted.astype(np.float64)
+
+    def pool(self, rows: slice = slice(None)) -> Any:
+        """Make the matrix whose product with rows sums them within groups.
+
+        Parameters
+        ----------
+        rows : slice
+            Which rows; all of them if omitted.
+
+        Returns
+        -------
+        csc_array, shape (n_groups, rows)
+            The weights, each in the row of its group.
+        """
+        codes = self.codes[rows]
+        values = np.ones(len(codes)) if self.weights is None else self.weights[rows]
+        places = np.arange(len(codes) + 1)
+        return sparse.csc_array((values, codes, places), shape=(self.n_groups, len(codes)))
 
 
-def sum_dense(
-    features: Any, codes: IntArray, n_groups: int, weights: FloatArray | None, shift: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Sum dense features, shifted, within groups of rows.
+@dataclass(frozen=True, eq=False)
+class FeatureSums:
+    """Sums and squares of features within groups of rows, in memory.
+
+    Attributes
+    ----------
+    sums, squares : ndarray or csr_array, shape (n_groups, p)
+        Sums of ``x - shift`` and of ``(x - shift) ** 2``.
+    shift : ndarray, shape (p,)
+        What was subtracted from each feature.
+    """
+
+    sums: Any
+    squares: Any
+    shift: FloatArray
+
+    def __post_init__(self) -> None:
+        for array in (self.sums, self.squares, self.shift):
+            _stored(array).flags.writeable = False
+
+    @classmethod
+    def of_nothing(cls, n_groups: int) -> FeatureSums:
+        """Make the sums of no features.
+
+        Parameters
+        ----------
+        n_groups : int
+            How many groups there are.
+
+        Returns
+        -------
+        FeatureSums
+            Arrays without columns.
+        """
+        return cls(np.empty((n_groups, 0)), np.empty((n_groups, 0)), np.empty(0))
+
+    @cached_property
+    def column_sums(self) -> FloatArray:
+        """Sums over all groups, shape (p,)."""
+        return np.asarray(self.sums.sum(axis=0))
+
+    @cached_property
+    def column_squares(self) -> FloatArray:
+        """Squares over all groups, shape (p,)."""
+        return np.asarray(self.squares.sum(axis=0))
+
+    @property
+    def n_bytes(self) -> int:
+        """What sums and squares take."""
+        return int(_stored(self.sums).nbytes + _stored(self.squares).nbytes)
+
+    def in_memory(self) -> FeatureSums:
+        """Give the sums in memory: these.
+
+        Returns
+        -------
+        FeatureSums
+            The same object.
+        """
+        return self
+
+    def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
+        """Go through the features: one block, as all are in memory.
+
+        Yields
+        ------
+        slice
+            All features.
+        FeatureSums
+            The same object.
+        """
+        yield slice(0, len(self.shift)), self
+
+    def recenter(self, shift: FloatArray, counts: FloatArray) -> FeatureSums:
+        """Give the sums of features measured from another origin.
+
+        Parameters
+        ----------
+        shift : ndarray, shape (p,)
+            The new origin.
+        counts : ndarray, shape (n_groups,)
+            The (weighted) number of rows in each group.
+
+        Returns
+        -------
+        FeatureSums
+            The sums around `shift`.
+        """
+        moved = self.shift - shift
+        rows, step = counts[:, None], moved[None, :]
+        if sparse.issparse(self.sums):
+            rows, step = sparse.csr_array(rows), sparse.csr_array(step)
+            diagonal = sparse.diags_array(moved)
+            squares = self.squares + 2.0 * (self.sums @ diagonal) + rows @ step.power(2)
+            return FeatureSums(self.sums + rows @ step, squares, shift)
+        squares = self.squares + 2.0 * self.sums * step + rows * step**2
+        return FeatureSums(self.sums + rows * step, squares, shift)
+
+
+def _stored(array: Any) -> Any:
+    """Give the array that holds the numbers of a matrix, sparse or not."""
+    return array.data if sparse.issparse(array) else array
+
+
+def sum_within(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
+    """Sum features within groups of rows.
 
     Parameters
     ----------
-    features : ndarray, shape (n, p)
+    features : ndarray or csr_array, shape (n, p)
         The features.
-    codes : ndarray of int, shape (n,)
-        The group of each row.
-    n_groups : int
-        How many groups there are.
-    weights : ndarray or None, shape (n,)
-        How often each row counts.
+    groups : RowGroups
+        The group and the weight of each row.
     shift : ndarray, shape (p,)
         What is subtracted from the features.
 
     Returns
     -------
-    sums, squares : ndarray, shape (n_groups, p)
-        Sums and sums of squares.
+    FeatureSums
+        The sums; sparse if the features are.
+
+    Examples
+    --------
+    >>> groups = RowGroups(np.array([0, 1, 0]), 2)
+    >>> sum_within(np.array([[1.0], [2.0], [5.0]]), groups, np.zeros(1)).sums
+    array([[6.],
+           [2.]])
     """
+    sum_up = _sum_sparse if sparse.issparse(features) else _sum_dense
+    return sum_up(features, groups, shift)
+
+
+def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     n_rows, n_features = features.shape
-    sums = np.zeros((n_groups, n_features))
-    squares = np.zeros((n_groups, n_features))
+    sums = np.zeros((groups.n_groups, n_features))
+    squares = np.zeros((groups.n_groups, n_features))
     # With many more rows in a block than there are groups, adding to these costs little.
-    blocks = list(chunks(n_rows, 8 * n_features, least=4 * n_groups))
+    blocks = list(chunks(n_rows, 8 * n_features, least=4 * groups.n_groups))
     buffer = np.empty((blocks[0].stop, n_features))
     for block in blocks:
-        pool = indicator(codes[block], n_groups, None if weights is None else weights[block])
+        pool = groups.pool(block)
         values = np.subtract(features[block], shift, out=buffer[: pool.shape[1]])
         sums += pool @ values
         np.square(values, out=values)
         squares += pool @ values
-    return sums, squares
+    return FeatureSums(sums, squares, shift)
 
 
-def sum_sparse(
-    features: Any, codes: IntArray, n_groups: int, weights: FloatArray | None, shift: FloatArray
-) -> tuple[Any, Any]:
-    """Sum sparse features, shifted, within groups of rows.
-
-    Parameters
-    ----------
-    features : csr_array, shape (n, p)
-        The features.
-    codes : ndarray of int, shape (n,)
-        The group of each row.
-    n_groups : int
-        How many groups there are.
-    weights : ndarray or None, shape (n,)
-        How often each row counts.
-    shift : ndarray, shape (p,)
-        What is subtracted from the features.
-
-    Returns
-    -------
-    sums, squares : csr_array, shape (n_groups, p)
-        Sums and sums of squares.
-    """
+def _sum_sparse(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     values = features.astype(np.float64)
     if shift.any():
         values.data = values.data - shift[values.indices]
-    pool = indicator(codes, n_groups, weights)
+    pool = groups.pool()
     sums = sparse.csr_array(pool @ values)
     values.data = np.square(values.data)
-    return sums, sparse.csr_array(pool @ values)
+    return FeatureSums(sums, sparse.csr_array(pool @ values), shift)
 
 
 def bytes_needed(features: Any, n_groups: int) -> int:
@@ -254,12 +372,9 @@ def wide_terms(
 
 
 def sum_products(
-    features: Any,
-    columns: IntArray,
-    pool: Any,
-    shift: FloatArray,
+    features: Any, columns: IntArray, groups: RowGroups, shift: FloatArray
 ) -> FloatArray:
-    """Sum the cross-products of some columns within labelsets.
+    """Sum the cross-products of some columns within groups of rows.
 
     Parameters
     ----------
@@ -267,23 +382,22 @@ def sum_products(
         The features.
     columns : ndarray of int, shape (d,)
         The columns of one term.
-    pool : csc_array, shape (L, n)
-        Sums rows within labelsets.
+    groups : RowGroups
+        The group and the weight of each row.
     shift : ndarray, shape (p,)
         What is subtracted from the features.
 
     Returns
     -------
-    ndarray, shape (L, d, d)
+    ndarray, shape (n_groups, d, d)
         The sums.
     """
     n_rows, size = features.shape[0], len(columns)
-    total = np.zeros((pool.shape[0], size * size))
+    total = np.zeros((groups.n_groups, size * size))
     for block in chunks(n_rows, 8 * size * size):
-        part = features[block][:, columns]
-        values = (part.toarray() if sparse.issparse(part) else part) - shift[columns]
+        values = dense(features[block][:, columns]) - shift[columns]
         crossed = (values[:, :, None] * values[:, None, :]).reshape(len(values), -1)
-        total += pool[:, block] @ crossed
+        total += groups.pool(block) @ crossed
     return total.reshape(-1, size, size)
 
 

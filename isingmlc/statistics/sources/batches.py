@@ -20,9 +20,10 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_memory, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.input.rows import ModelData, prepare
-from isingmlc.statistics.blocks import BlockedStatistics, block_width, take_features
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.blocks import SumsInBlocks, block_width
+from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
 from isingmlc.statistics.sources.checkpoints import Checkpoint
+from isingmlc.statistics.sums import FeatureSums
 
 # A batch and its number, counted from 1.
 _Numbered = tuple[int, Any]
@@ -116,8 +117,7 @@ class _Total:
     @property
     def size(self) -> int:
         """Bytes of sums and squares."""
-        arrays = () if self.stats is None else (self.stats.sums, self.stats.squares)
-        return sum((array.data if sparse.issparse(array) else array).nbytes for array in arrays)
+        return 0 if self.stats is None else self.stats.feature_sums.in_memory().n_bytes
 
 
 def sum_batches(
@@ -283,8 +283,8 @@ def _summarise(
     if data is None:
         return _Part(None, n_dropped, fingerprint)
     if features is not None:
-        data = take_features(data, features)
-    return _Part(LabelsetStatistics.from_data(data, shift), n_dropped, fingerprint)
+        data = data.take_features(features)
+    return _Part(sum_rows(data, shift), n_dropped, fingerprint)
 
 
 def _block_batches(
@@ -317,8 +317,9 @@ def _block_batches(
     _warn_of_dropped(n_dropped, labelsets.n_rows)
     n_labelsets = len(labelsets.counts)
     width = block_width(n_labelsets, len(names), 16 * n_labelsets * len(names), max_memory)
-    read = _BatchReader(batches, columns, n_jobs)
-    return BlockedStatistics(labelsets, names, shift, sums, squares, width, read)
+    read = _BatchReader(batches, columns, n_jobs, labelsets)
+    blocks = SumsInBlocks(read, width, shift, sums, squares)
+    return replace(labelsets, source=blocks, feature_names=names)
 
 
 @dataclass(frozen=True)
@@ -328,19 +329,28 @@ class _BatchReader:
     batches: Iterable[Any]
     columns: BatchColumns
     n_jobs: int
+    labelsets: LabelsetStatistics
 
-    def __call__(self, part: slice, shift: FloatArray) -> LabelsetStatistics:
+    def __call__(self, part: slice, shift: FloatArray) -> FeatureSums:
         total = _Total()
         numbered = enumerate(self.batches, start=1)
         for summary in _summarise_all(numbered, self.columns, shift, self.n_jobs, part):
             total.add(summary)
-        assert total.stats is not None
-        return total.stats
+        stats = total.stats
+        if stats is None or not _same_labelsets(stats, self.labelsets):
+            raise exc.DataError(
+                "batches must give the same rows whenever they are read, but other labels than at "
+                "first came now. Give batches that do not change, or raise max_memory."
+            )
+        return stats.feature_sums.in_memory()
+
+
+def _same_labelsets(one: LabelsetStatistics, other: LabelsetStatistics) -> bool:
+    return np.array_equal(one.patterns, other.patterns) and np.array_equal(one.counts, other.counts)
 
 
 def _labels_alone(stats: LabelsetStatistics) -> LabelsetStatistics:
-    none = np.empty((len(stats.counts), 0))
-    return replace(stats, sums=none, squares=none, shift=np.empty(0), feature_names=())
+    return replace(stats, source=FeatureSums.of_nothing(len(stats.counts)), feature_names=())
 
 
 def _warn_of_dropped(n_dropped: int, n_kept: int) -> None:

@@ -12,7 +12,12 @@ from typing import Any
 
 from isingmlc import exceptions as exc
 from isingmlc.base.storage import read_arrays, write_arrays
-from isingmlc.statistics.labelsets import FILE_KIND, LabelsetStatistics
+from isingmlc.statistics.labelsets import (
+    FILE_KIND,
+    LabelsetStatistics,
+    put_together,
+    take_apart,
+)
 
 # How often a checkpoint is written while work goes on.
 _SECONDS = 60.0
@@ -68,7 +73,7 @@ class Checkpoint:
                     f"{saved['settings'].get(setting)!r}, but {setting}={value!r} is given. Call "
                     "with the same settings, or remove the file to begin anew."
                 )
-        return LabelsetStatistics.from_parts(header, arrays), saved["progress"]
+        return put_together(header, arrays), saved["progress"]
 
     def save(
         self, stats: LabelsetStatistics | None, progress: Mapping[str, Any], *, now: bool = False
@@ -87,7 +92,7 @@ class Checkpoint:
         due = now or time.monotonic() - self._written > _SECONDS
         if self.path is None or stats is None or not due:
             return
-        header, arrays = stats.to_parts()
+        header, arrays = take_apart(stats)
         saved = {"settings": self.settings, "progress": progress}
         write_arrays(self.path, FILE_KIND, {**header, "checkpoint": saved}, arrays)
         self._written = time.monotonic()

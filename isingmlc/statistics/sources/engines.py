@@ -22,7 +22,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.input.rows import LARGEST
-from isingmlc.statistics.blocks import BlockedStatistics, block_width
+from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sources.checkpoints import Checkpoint
 from isingmlc.statistics.sources.queries import (
@@ -37,7 +37,7 @@ from isingmlc.statistics.sources.queries import (
     run,
 )
 from isingmlc.statistics.sources.table_checks import TableColumns, check_columns, usable_rows
-from isingmlc.statistics.sums import choose_shift, find_labelsets
+from isingmlc.statistics.sums import FeatureSums, choose_shift, find_labelsets
 
 # Labels that one whole number holds: seven bytes, so that none runs into the sign.
 _LABELS_A_WORD = 56
@@ -89,13 +89,10 @@ class TableSource:
         patterns, order = self._sort(answer)
         n_rows = answer["n"].to_numpy()[order]
         counts = n_rows if weights is None else answer["weight"].to_numpy()[order]
-        none = np.empty((len(patterns), 0))
         return LabelsetStatistics(
             patterns,
             counts.astype(np.float64),
-            none,
-            none,
-            np.empty(0),
+            FeatureSums.of_nothing(len(patterns)),
             self.columns.labels,
             (),
             int(n_rows.sum()),
@@ -122,7 +119,7 @@ class TableSource:
 
     def sum_within(
         self, features: Sequence[str], shift: FloatArray, labelsets: LabelsetStatistics
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> FeatureSums:
         """Sum some features within labelsets.
 
         Parameters
@@ -136,8 +133,8 @@ class TableSource:
 
         Returns
         -------
-        sums, squares : ndarray, shape (L, len(features))
-            In the order of the labelsets.
+        FeatureSums
+            Their sums, in the order of the labelsets.
         """
         metrics = {"n": self.rows.count(), **self._sums(features, shift)}
         answer = run(self.rows.group_by(**self._keys()).aggregate(**metrics))
@@ -151,7 +148,7 @@ class TableSource:
             )
         sums, squares = (matrix(answer, prefix, len(features))[order] for prefix in ("s", "q"))
         self._check_finite(features, squares)
-        return sums, squares
+        return FeatureSums(sums, squares, shift)
 
     def sum_columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sum all features over all rows.
@@ -262,9 +259,8 @@ def read_table(
     if size <= limit:
         return _sum_features(source, labelsets, Checkpoint(checkpoint, vars(columns))), source
     width = block_width(n_labelsets, n_features, size, limit)
-    read = _BlockReader(source, labelsets)
-    totals = source.sum_columns()
-    return BlockedStatistics(labelsets, columns.features, *totals, width, read), source
+    blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
+    return replace(labelsets, source=blocks, feature_names=columns.features), source
 
 
 def _sum_features(
@@ -278,9 +274,7 @@ def _sum_features(
     def first(n_done: int) -> LabelsetStatistics:
         return replace(
             labelsets,
-            sums=sums[:, :n_done],
-            squares=squares[:, :n_done],
-            shift=shift[:n_done],
+            source=FeatureSums(sums[:, :n_done], squares[:, :n_done], shift[:n_done]),
             feature_names=features[:n_done],
         )
 
@@ -294,8 +288,8 @@ def _sum_features(
     try:
         for part in tqdm(parts, "queries", disable=None):
             shift[part] = source.find_shift(features[part])
-            summed = source.sum_within(features[part], shift[part], labelsets)
-            sums[:, part], squares[:, part] = summed
+            block = source.sum_within(features[part], shift[part], labelsets)
+            sums[:, part], squares[:, part] = block.sums, block.squares
             done = part.stop
             keeper.save(first(done), {})
     except BaseException:
@@ -328,13 +322,14 @@ class _BlockReader:
     source: TableSource
     labelsets: LabelsetStatistics
 
-    def __call__(self, part: slice, shift: FloatArray) -> LabelsetStatistics:
+    def __call__(self, part: slice, shift: FloatArray) -> FeatureSums:
         names = self.source.columns.features[part]
         answers = [
             self.source.sum_within(names[piece], shift[piece], self.labelsets)
             for piece in chunks(len(names), width=COLUMNS_AT_ONCE)
         ]
-        sums, squares = (np.concatenate(arrays, axis=1) for arrays in zip(*answers, strict=True))
-        return replace(
-            self.labelsets, sums=sums, squares=squares, shift=shift.copy(), feature_names=names
+        return FeatureSums(
+            np.concatenate([answer.sums for answer in answers], axis=1),
+            np.concatenate([answer.squares for answer in answers], axis=1),
+            shift,
         )
