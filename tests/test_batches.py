@@ -231,22 +231,22 @@ def test_blocks_hold_the_numbers_of_the_whole(kind):
 @pytest.mark.parametrize("method", ["mle", "ridge"])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"interactions": "individual"}, {"interactions": "joint"}, {"pvalue": "saddlepoint"}],
+    [{}, {"products": "individual"}, {"products": "joint"}, {"pvalue": "saddlepoint"}],
     ids=str,
 )
 def test_tests_in_blocks_give_the_same_numbers(monkeypatch, method, options):
     data = im.datasets.load_example()
     whole = im.IsingModel(data.labels, data.features).fit(method=method)
     monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
+    model = im.IsingModel(data.labels, data.features)
     with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
-        model = im.IsingModel(data.labels, data.features)
-    assert isinstance(model.statistics.feature_sums, SumsInBlocks)
+        assert isinstance(model.statistics.feature_sums, SumsInBlocks)
     blocks = model.fit(method=method)
     expected, found = (fitted.score_test(**options) for fitted in (whole, blocks))
-    for name in ("statistic", "pvalue", "df", "sign"):
+    for name in ("statistics", "pvalues", "df", "signs"):
         one, two = getattr(expected, name), getattr(found, name)
         np.testing.assert_allclose(two, one, rtol=1e-10, atol=1e-14)
-    pd.testing.assert_frame_equal(found.reason, expected.reason)
+    pd.testing.assert_frame_equal(found.reasons, expected.reasons)
     np.testing.assert_allclose(found.importance, expected.importance, rtol=1e-10)
 
 
@@ -269,16 +269,17 @@ def test_rows_changed_in_place_are_refused_in_blocks_too(monkeypatch):
     data = im.datasets.load_example()
     features = data.features.to_numpy(dtype=float, copy=True)
     monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
+    res = im.IsingModel(data.labels, features).fit()
     with pytest.warns(im.exceptions.DataWarning):
-        res = im.IsingModel(data.labels, features).fit()
+        expected = res.score_test().statistics
     rest = res.remove_data()
-    expected = res.score_test().statistic
     features[7, 3] += 1
-    for test in (res.score_test, res.wald_test):
+    for test in (lambda: res.score_test(products="joint"), res.wald_test):
         with pytest.raises(im.exceptions.ModelError, match="changed in place"):
             test()
-    # What holds no rows does not mind.
-    np.testing.assert_allclose(rest.score_test().statistic, expected, rtol=1e-12)
+    # What was tested before and what holds no rows do not mind.
+    np.testing.assert_array_equal(res.score_test().statistics, expected)
+    np.testing.assert_allclose(rest.score_test().statistics, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -623,7 +623,7 @@ def test_fit_keeps_the_features_that_are_named_for_tests(call, data, survey, tmp
     path = tmp_path / "network.npz"
     arguments = ("fit", survey, "--labels", LABELS, "--save", path)
     assert call(*arguments, "--features", "age,bmi")[0] == 0
-    found = im.IsingResults.load(path).score_test().statistic
+    found = im.IsingResults.load(path).score_test().statistics
     expected = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit().score_test()
     np.testing.assert_allclose(found, expected.statistic)
     assert call(*arguments)[0] == 0

@@ -340,8 +340,8 @@ def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
     loaded = im.IsingModel(frame[LABELS], frame[FEATURES]).fit()
     for products in (None, "individual", "joint"):
         found, expected = (fit.score_test(products=products) for fit in (scanned, loaded))
-        np.testing.assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
-        np.testing.assert_allclose(found.pvalue, expected.pvalue, rtol=1e-9)
+        np.testing.assert_allclose(found.statistics, expected.statistics, rtol=1e-9)
+        np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-9)
     assert list(scanned.rank_features().order) == list(loaded.rank_features().order)
     for method in (scanned.wald_test, scanned.lr_test):
         with pytest.raises(im.exceptions.ModelError, match="or from a sample of them"):
@@ -441,7 +441,7 @@ def test_tables_are_read_in_blocks_where_labelsets_are_many(weights):
             im.IsingModel.from_statistics(given_stats, intercept=intercept).fit().score_test()
             for given_stats in (stats, expected)
         )
-        np.testing.assert_allclose(found.statistic, wanted.statistic, rtol=1e-8)
+        np.testing.assert_allclose(found.statistics, wanted.statistics, rtol=1e-8)
 
 
 def test_an_interrupted_query_goes_on_from_its_checkpoint(tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ def test_a_formula_gives_the_same_model_as_arrays(frame):
     by_formula = model_of("a + b + c ~ x1 + x2", frame).fit()
     by_arrays = im.IsingModel(frame[["a", "b", "c"]], frame[["x1", "x2"]]).fit()
     assert_frame_equal(by_formula.params, by_arrays.params)
-    assert_frame_equal(by_formula.score_test().statistic, by_arrays.score_test().statistic)
+    assert_frame_equal(by_formula.score_test().statistics, by_arrays.score_test().statistics)
 
 
 @pytest.mark.parametrize(

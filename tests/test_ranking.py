@@ -240,9 +240,9 @@ def test_bad_arguments_are_named(data, ranking):
         im.rank_features(labels, features, lam=3)
     with pytest.raises(DataError, match="null must be one of"):
         im.rank_features(labels, features, null="lasso")
-    with pytest.raises(DataError, match="alpha is the penalty"):
-        im.rank_features(labels, features, alpha=2.0)
-    with pytest.raises(DataError, match="null and alpha are for methods with label models"):
+    with pytest.raises(DataError, match="penalty is that of"):
+        im.rank_features(labels, features, penalty=2.0)
+    with pytest.raises(DataError, match="null and penalty are for methods with label models"):
         im.rank_features(labels, features, method="l1", null="ridge")
     with pytest.raises(ModelError, match="no features"):
         im.rank_features(labels)
@@ -251,7 +251,7 @@ def test_bad_arguments_are_named(data, ranking):
     with pytest.raises(DataError, match="nothing to tell apart"):
         ranking.roc([])
     with pytest.raises(DataError, match="nothing to tell apart"):
-        ranking.roc(ranking.features)
+        ranking.roc(ranking.feature_names)
     for alpha in (0, 1, -0.1, "0.05", None):
         with pytest.raises(DataError, match="alpha must be"):
             ranking.select(alpha=alpha)

@@ -449,8 +449,13 @@ class FeatureRanking:
                 f"{len(hit)}: there is nothing to tell apart."
             )
         levels = rank_levels(self.scores.importance)
-        share = np.bincount(levels, hit) / np.bincount(levels)
-        true = np.cumsum(share[np.sort(levels)])
+        # Straight lines between the ends of ties.
+        ends = np.cumsum(np.bincount(levels))
+        true = np.interp(
+            np.arange(1, len(hit) + 1),
+            np.append(0, ends),
+            np.append(0, np.cumsum(np.bincount(levels, hit))),
+        )
         false = np.arange(1, len(hit) + 1) - true
         return RankingRoc(self.method, false / (~hit).sum(), true / hit.sum())
 

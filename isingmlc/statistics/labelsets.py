@@ -484,7 +484,8 @@ def sum_rows(
     term_columns = wide_terms(data.terms, data.feature_names)
     if shift is None and term_columns:
         shift = choose_shift(data.features)
-    summing = partial(_sum_features, data, groups, shift, np.inf if term_columns else max_memory)
+    limit = np.inf if term_columns else check_memory(max_memory)
+    summing = partial(_sum_features, data, groups, shift, limit)
     return LabelsetStatistics(
         patterns,
         groups.counts,
@@ -502,7 +503,7 @@ def sum_rows(
 
 
 def _sum_features(
-    data: ModelData, groups: RowGroups, shift: FloatArray | None, max_memory: float | None
+    data: ModelData, groups: RowGroups, shift: FloatArray | None, max_memory: float
 ) -> FeatureSums | SumsInBlocks:
     """Sum the features of rows within labelsets, in blocks where that takes too much memory."""
     if data.features is None:
@@ -510,10 +511,10 @@ def _sum_features(
     features: Features = require_rows("a test", data, data.feature_names).features
     if shift is None:
         shift = choose_shift(features)
-    size, limit = bytes_needed(features, groups.n_groups), check_memory(max_memory)
-    if size <= limit:
+    size = bytes_needed(features, groups.n_groups)
+    if size <= max_memory:
         return sum_within(features, groups, shift)
-    width = block_width(groups.n_groups, features.shape[1], size, limit)
+    width = block_width(groups.n_groups, features.shape[1], size, max_memory)
     return block_rows(features, groups, shift, width)
 
 
