@@ -236,7 +236,7 @@ def test_the_mean_of_the_highest_rates_is_the_area(hits):
 @pytest.mark.filterwarnings("ignore:method .* finds nothing:isingmlc.exceptions.DataWarning")
 def test_filters_do_not_find_what_they_can_not_see():
     # No cut is worth its description in any feature, so ties would give an area of 1 unshuffled.
-    data = im.datasets.make_artdata(2, n=200, random_state=0)
+    data = im.datasets.make_artdata(2, n_samples=200, random_state=0)
     unshuffled = im.rank_features(data, method="br-chi2").roc(data.relevant).auc
     found = rank_simulations(which=2, n=200, n_simulations=6, seed=0)
     assert unshuffled > 0.9
