@@ -26,6 +26,7 @@ from isingmlc.experiments.curves import METHODS
 from isingmlc.experiments.index_page import keep_section, write_index
 from isingmlc.experiments.paper import FRIEDMAN_PVALUES, MEASURES
 from isingmlc.experiments.workshop import Unit, Workshop
+from isingmlc.results.ranking import RankingRoc
 
 AWKWARD = "<script>alert('$x_1$')</script>"
 
@@ -229,7 +230,7 @@ def test_simulated_splits_have_half_of_the_rows_and_differ():
 def test_the_mean_of_the_highest_rates_is_the_area(hits):
     order = np.array(hits)
     fpr, tpr = np.cumsum(~order) / 5, np.cumsum(order) / 3
-    auc = im.ranking.RankingRoc("score", fpr, tpr).auc
+    auc = RankingRoc("score", fpr, tpr).auc
     assert highest_rates(fpr, tpr)[:-1].mean() == pytest.approx(auc)
 
 
