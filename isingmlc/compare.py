@@ -125,7 +125,7 @@ class CompareResult:
 
     @property
     def statistic(self) -> float:
-        """Friedman's chi-square, corrected for ties; 0 where all methods tie."""
+        """Friedman's chi-square, corrected for ties; 0 if all methods tie."""
         spread, between = self._sums_of_squares
         return 0.0 if self.all_tied else self.df * between / spread
 
@@ -141,7 +141,7 @@ class CompareResult:
 
     @property
     def concordance(self) -> float:
-        """Kendall's W: 0 where ranks differ at random, 1 where all data sets rank alike."""
+        """Kendall's W: 0 if ranks differ at random, 1 if all data sets rank alike."""
         return self.statistic / (len(self.datasets) * self.df)
 
     @cached_property
@@ -224,7 +224,7 @@ class CompareResult:
         Kendall's W:                 0.341    P-value, F test:                 2.71e-05
         ...
         """
-        return _summarize(self)
+        return _summarise(self)
 
     def plot_critical_difference(
         self, alpha: float = 0.05, ax: Axes | None = None, test: str = "nemenyi"
@@ -290,7 +290,7 @@ def friedman(table: pd.DataFrame, higher_is_better: bool = True) -> CompareResul
     .. math:: \chi^2 = (K - 1) \frac{\sum_j \left(\sum_i (r_{ij} - (K + 1) / 2)\right)^2}
               {\sum_{ij} (r_{ij} - (K + 1) / 2)^2}.
 
-    Values count as equal only where they are the same number: round them first where they should
+    Values count as equal only if they are the same number: round them first if they should
     tie. Several runs on one data set are not several data sets: average them first.
 
     References
@@ -524,7 +524,7 @@ def _conover(result: CompareResult, adjust: str | None) -> pd.DataFrame:
 
 
 def _rank_error(n_methods: int, n_datasets: int) -> float:
-    """Give the standard error of a difference of average ranks by √2, where methods are alike."""
+    """Give the standard error of a difference of average ranks divided by √2, under the null."""
     return float(np.sqrt(n_methods * (n_methods + 1) / (12 * n_datasets)))
 
 
@@ -537,7 +537,7 @@ def _pairs(result: CompareResult, pvalues: FloatArray) -> pd.DataFrame:
     return pd.DataFrame(table, names, names)
 
 
-def _summarize(result: CompareResult) -> IsingSummary:
+def _summarise(result: CompareResult) -> IsingSummary:
     """Write down head, methods by rank, p-values of pairs and notes."""
     frame = result.to_frame().reset_index()
     digits = {"rank": "{:.3f}", "mean": "{:#.4g}", "median": "{:#.4g}", "wins": "{:d}"}

@@ -75,7 +75,7 @@ def jaccard_score(
 ) -> float:
     """Give how much true and predicted label sets overlap, on average over rows.
 
-    The overlap of a row is the number of labels in both sets by the number in either.
+    The overlap of a row is the number of labels in both sets divided by the number in either.
 
     Parameters
     ----------

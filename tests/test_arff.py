@@ -386,7 +386,7 @@ PEEK = '<!DOCTYPE l [<!ENTITY a SYSTEM "{}">]><labels><label name="beach"/>&a;</
         ),
         (
             '<?xml version="1.0" encoding="runes"?><labels/>',
-            r"can not be read as XML|the XML is broken",
+            r"cannot be read as XML|the XML is broken",
         ),
         (
             b'<labels><label name="\xff"/></labels>',

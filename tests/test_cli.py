@@ -356,7 +356,7 @@ BROKEN = {
     "header only": ("a,b,x\n", "a,b", "must have at least one row"),
     "no features": ("a,b\n0,1\n1,0\n1,1\n0,0\n", "a,b", "has no features"),
     "constant labels": ("a,b,x\n0,0,2\n" + 9 * "0,0,3\n", "a,b", "no label varies"),
-    "ragged": ("a,b,x\n0,1,2\n1,0,3,4,5\n", "a,b", "it can not be read as csv"),
+    "ragged": ("a,b,x\n0,1,2\n1,0,3,4,5\n", "a,b", "it cannot be read as csv"),
 }
 
 
@@ -378,8 +378,8 @@ def test_broken_tables_are_one_line_and_exit_code_two(
 def test_files_that_are_something_else_are_said_to_be(call, tmp_path, folder):
     noise = bytes(range(256)) * 4
     for name, message in {
-        "noise.csv": "it can not be read as csv",
-        "noise.parquet": "it can not be read as parquet",
+        "noise.csv": "it cannot be read as csv",
+        "noise.parquet": "it cannot be read as parquet",
         "noise.arff": "byte 0x80 is not valid utf-8",
         "noise.xlsx": "the kind of file is not known by its ending",
     }.items():
@@ -503,7 +503,7 @@ def test_characters_that_a_terminal_lacks_are_no_error(data, survey):
     assert b"depression ? asthma" in stream.buffer.getvalue()
 
 
-def test_a_file_that_can_not_be_written_is_an_error(call, survey, tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_written_is_an_error(call, survey, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

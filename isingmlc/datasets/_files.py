@@ -1,4 +1,4 @@
-"""Opening files: what is wrong with one is said with its name and, where there is one, its line."""
+"""Opening files: what is wrong with one is said with its name and, if there is one, its line."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     Raises
     ------
     FileError
-        When the file can not be read, or not as text in that encoding.
+        When the file cannot be read, or not as text in that encoding.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise file_error(path, f"the file can not be read ({error.strerror}).") from error
+        raise file_error(path, f"the file cannot be read ({error.strerror}).") from error
     try:
         text = content.decode(encoding)
     except LookupError as error:

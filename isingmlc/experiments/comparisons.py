@@ -157,7 +157,7 @@ def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns measure, method, with, a column a comparison, and the p-value that the paper
+        Columns measure, method, with, one column per comparison, and the p-value that the paper
         prints.
     """
     rows = []
@@ -176,7 +176,7 @@ def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw_critical_differences(here: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw average ranks of all methods here, a picture a measure.
+    """Draw average ranks of all methods here, one picture per measure.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def draw_curves(
     x: str,
     y: str,
 ) -> Entries:
-    """Draw one curve a column.
+    """Draw one curve per column.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def _as_steps(method: str, rates: FloatArray) -> RankingRoc:
 
 
 def _summarise(areas: pd.DataFrame) -> pd.DataFrame:
-    """Give mean areas and their standard errors, a row a data set and a column a method."""
+    """Give mean areas and their standard errors, one row per data set and one column per method."""
     by_case = areas.pivot_table("auc", ["dataset", "n", "simulation"], "method")[list(METHODS)]
     grouped = by_case.groupby(["dataset", "n"])
     both = pd.concat({"AUC": grouped.mean(), "standard error": grouped.sem()}, names=["value"])
