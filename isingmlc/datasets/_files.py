@@ -87,10 +87,7 @@ def existing_file(given: str | PathLike[str]) -> Path:
     DataError
         When `given` is no path.
     """
-    try:
-        path = Path(fspath(given)).expanduser()
-    except TypeError as error:
-        raise exc.DataError(f"the path of a file is wanted, but {given!r} is given.") from error
+    path = as_path("path", given)
     if path.is_dir():
         raise file_error(path, "this is a folder. Give the path of a file in it.")
     if not path.exists():

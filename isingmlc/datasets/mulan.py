@@ -97,7 +97,7 @@ def read_mulan(
     """
     if labels is not None and xml is not None:
         raise exc.DataError("labels and xml both say which attributes are labels. Pass one.")
-    table = read_arff(arff, encoding)
+    table = read_arff(as_path("arff", arff), encoding)
     attributes = [attribute.name for attribute in table.attributes]
     if xml is None and labels is None:
         beside = table.path.with_suffix(".xml")
@@ -113,16 +113,17 @@ def read_mulan(
         names = _meka_labels(table)
         source = "MEKA's -C in the @relation line"
     else:
-        names = read_label_list(xml)
-        source = Path(xml).name
+        listed = as_path("xml", xml)
+        names = read_label_list(listed)
+        source = listed.name
         known = set(attributes)
         lacking = [name for name in names if name not in known]
         if lacking:
             raise file_error(
-                Path(xml),
+                listed,
                 f"label(s) {exc.shorten(lacking)} are not among the attributes of "
                 f"{table.path.name}.",
-                line_with(Path(xml), escape(lacking[0])),
+                line_with(listed, escape(lacking[0])),
             )
     description = f"Read from {table.path.name}; the labels are those of {source}."
     return _build(table, names, table.path.stem, description)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.datasets._base import Dataset
-from isingmlc.datasets._files import as_path, existing_file, file_error
+from isingmlc.datasets._files import existing_file, file_error
 from isingmlc.input.rows import prepare
 
 Selection = str | int | Sequence[str | int]
@@ -133,7 +133,7 @@ def read_frame(path: str | PathLike[str] | IO[Any], **options: Any) -> tuple[Pat
     if hasattr(path, "read"):
         path, frame = _read_stream(path, options)
     else:
-        path = existing_file(as_path("path", path))
+        path = existing_file(path)
         frame = _read_frame(path, path, _kind(path), options)
     frame.columns = frame.columns.map(str)
     return path, frame

@@ -94,8 +94,8 @@ def compare_ranks(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def run_friedman(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
@@ -151,8 +151,8 @@ def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
@@ -180,8 +180,8 @@ def draw_critical_differences(here: Mapping[str, pd.DataFrame]) -> Figure:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
