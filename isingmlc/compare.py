@@ -15,14 +15,13 @@ from isingmlc import exceptions as exc
 from isingmlc.base import readonly
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
 from isingmlc.inference.pvalues import METHODS, chi2_sf
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.input.tables import is_numeric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from isingmlc.base.printing import IsingSummary
 
 __all__ = [
     "CompareResult",
@@ -34,6 +33,11 @@ __all__ = [
 ]
 
 POSTHOC_TESTS = ("nemenyi", "conover")
+
+# Up to so many methods a summary has a table of all pairs.
+MAX_PAIRS = 10
+# Demšar's rule of thumb: with fewer the chi-square distribution is a rough approximation.
+FEW_DATASETS, FEW_METHODS = 10, 5
 
 UNANIMOUS = (
     "every data set ranks the methods alike: nothing varies that differences of ranks could be "
@@ -82,6 +86,13 @@ class CompareResult:
         towards_best = self.scores if self.higher_is_better else -self.scores
         return np.asarray(stats.rankdata(towards_best, axis=1))
 
+    @cached_property
+    def _differences(self) -> FloatArray:
+        """Differences of the rank sums of all pairs of methods, without their signs."""
+        sums = self._ranks.sum(axis=0)
+        first, second = np.triu_indices(len(sums), 1)
+        return np.asarray(np.abs(sums[first] - sums[second]))
+
     @readonly.table
     def ranks(self) -> pd.Series:
         """Average rank of each method; the best of K methods on a data set has rank K there."""
@@ -114,7 +125,7 @@ class CompareResult:
 
     @property
     def statistic(self) -> float:
-        """Friedman's chi-square, corrected for ties; 0 where all methods tie."""
+        """Friedman's chi-square, corrected for ties; 0 if all methods tie."""
         spread, between = self._sums_of_squares
         return 0.0 if self.all_tied else self.df * between / spread
 
@@ -130,7 +141,7 @@ class CompareResult:
 
     @property
     def concordance(self) -> float:
-        """Kendall's W: 0 where ranks differ at random, 1 where all data sets rank alike."""
+        """Kendall's W: 0 if ranks differ at random, 1 if all data sets rank alike."""
         return self.statistic / (len(self.datasets) * self.df)
 
     @cached_property
@@ -161,8 +172,8 @@ class CompareResult:
 
     # What a person reads and sees
 
-    def table(self) -> pd.DataFrame:
-        """Give one row a method, best first.
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per method, best first.
 
         Returns
         -------
@@ -174,7 +185,7 @@ class CompareResult:
         --------
         >>> import isingmlc as im
         >>> result = im.compare.friedman(im.experiments.load_paper_table("subset"))
-        >>> result.table().head(2)
+        >>> result.to_frame().head(2)
                          rank      mean  median  wins
         method
         l1           5.576923  0.300923   0.179    10
@@ -213,9 +224,7 @@ class CompareResult:
         Kendall's W:                 0.341    P-value, F test:                 2.71e-05
         ...
         """
-        from isingmlc.compare_summary import summarize_comparison
-
-        return summarize_comparison(self)
+        return _summarise(self)
 
     def plot_critical_difference(
         self, alpha: float = 0.05, ax: Axes | None = None, test: str = "nemenyi"
@@ -227,14 +236,20 @@ class CompareResult:
         alpha : float
             Level of the test of pairs.
         ax : Axes, optional
-            Where to draw; a new figure where not given.
+            Where to draw; a new figure if omitted.
         test : {"nemenyi", "conover"}
-            Which test of pairs.
+            Which test of pairs. Nemenyi's has one critical difference, which is drawn too;
+            Conover's p-values are adjusted by Holm's method.
 
         Returns
         -------
         Axes
-            The picture.
+            The picture: ranks from left to right, the best method rightmost.
+
+        Raises
+        ------
+        DataError
+            When an option is none of those there are.
 
         Examples
         --------
@@ -275,7 +290,7 @@ def friedman(table: pd.DataFrame, higher_is_better: bool = True) -> CompareResul
     .. math:: \chi^2 = (K - 1) \frac{\sum_j \left(\sum_i (r_{ij} - (K + 1) / 2)\right)^2}
               {\sum_{ij} (r_{ij} - (K + 1) / 2)^2}.
 
-    Values count as equal only where they are the same number: round them first where they should
+    Values count as equal only if they are the same number: round them first if they should
     tie. Several runs on one data set are not several data sets: average them first.
 
     References
@@ -308,8 +323,8 @@ def posthoc_conover(table: pd.DataFrame, adjust: str | None = "holm") -> pd.Data
 
     Parameters
     ----------
-    table : DataFrame, data sets × methods
-        What each method achieved on each data set.
+    table
+        As `friedman` takes it.
     adjust : str or None
         How p-values are adjusted for the number of pairs, any method of statsmodels'
         ``multipletests``; None leaves them as they are.
@@ -318,11 +333,6 @@ def posthoc_conover(table: pd.DataFrame, adjust: str | None = "holm") -> pd.Data
     -------
     DataFrame, methods × methods
         p-values, symmetric, 1 on the diagonal.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than two methods or data sets, or a value is missing or no number.
 
     Warns
     -----
@@ -362,18 +372,13 @@ def posthoc_nemenyi(table: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : DataFrame, data sets × methods
-        What each method achieved on each data set.
+    table
+        As `friedman` takes it.
 
     Returns
     -------
     DataFrame, methods × methods
         p-values, symmetric, 1 on the diagonal; they already account for the number of pairs.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than two methods or data sets, or a value is missing or no number.
 
     References
     ----------
@@ -388,10 +393,10 @@ def posthoc_nemenyi(table: pd.DataFrame) -> pd.DataFrame:
     >>> posthoc_nemenyi(table).loc["a", "c"].round(3)
     np.float64(0.056)
     """
-    from scikit_posthocs import posthoc_nemenyi_friedman
-
     result = friedman(table)
-    return _pairs(result, posthoc_nemenyi_friedman(result.scores).to_numpy())
+    n_methods, n_datasets = len(result.methods), len(result.datasets)
+    distances = result._differences / n_datasets / _rank_error(n_methods, n_datasets)
+    return _pairs(result, stats.studentized_range.sf(distances, n_methods, np.inf))
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
@@ -424,10 +429,11 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     >>> round(critical_difference(4, 14), 2)
     1.25
     """
-    k, n = check_count("n_methods", n_methods, 2), check_count("n_datasets", n_datasets, 2)
+    n_methods = check_count("n_methods", n_methods, 2)
+    n_datasets = check_count("n_datasets", n_datasets, 2)
     alpha = check_number("alpha", alpha, above=0, below=1)
-    quantile = stats.studentized_range.isf(alpha, k, np.inf) / np.sqrt(2)
-    return float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
+    quantile = stats.studentized_range.isf(alpha, n_methods, np.inf)
+    return float(quantile * _rank_error(n_methods, n_datasets))
 
 
 def plot_critical_difference(
@@ -441,32 +447,15 @@ def plot_critical_difference(
 
     Parameters
     ----------
-    table : DataFrame, data sets × methods
-        What each method achieved on each data set.
-    alpha : float
-        Level of the test of pairs.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    test : {"nemenyi", "conover"}
-        Which test of pairs. Nemenyi's has one critical difference, which is drawn too; Conover's
-        p-values are adjusted by Holm's method.
-    higher_is_better : bool
-        False for losses and times.
+    table, higher_is_better
+        As `friedman` takes them.
+    alpha, ax, test
+        As :meth:`CompareResult.plot_critical_difference` takes them.
 
     Returns
     -------
     Axes
-        The picture: ranks from left to right, the best method rightmost.
-
-    Raises
-    ------
-    DataError
-        When the table can not be compared, or an option is none of those there are.
-
-    References
-    ----------
-    .. [1] Demšar, J. (2006). Statistical comparisons of classifiers over multiple data sets.
-       Journal of Machine Learning Research 7, 1–30.
+        The picture.
 
     Examples
     --------
@@ -483,8 +472,9 @@ def _check_table(table: Any) -> tuple[tuple[str, ...], tuple[str, ...], FloatArr
     """Give methods, data sets and scores of a table, or raise our error."""
     if not isinstance(table, pd.DataFrame):
         raise exc.DataError(
-            "table must be a DataFrame with a row a data set and a column a method, but is of type "
-            f"{type(table).__name__}. Make one with pandas.DataFrame(values, datasets, methods)."
+            "table must be a DataFrame with one row per data set and one column per method, but is "
+            f"of type {type(table).__name__}. Make one with pandas.DataFrame(values, datasets, "
+            "methods)."
         )
     if min(table.shape) < 2:
         raise exc.DataError(
@@ -520,22 +510,90 @@ def _check_table(table: Any) -> tuple[tuple[str, ...], tuple[str, ...], FloatArr
 
 
 def _conover(result: CompareResult, adjust: str | None) -> pd.DataFrame:
-    sums = result._ranks.sum(axis=0)
     if result.all_tied or result.unanimous:
         # t is 0/0 or infinite.
         if result.unanimous:
             exc.warn(UNANIMOUS, exc.DataWarning)
-        return _pairs(result, (sums[:, None] == sums).astype(np.float64))
-    from scikit_posthocs import posthoc_conover_friedman
+        return _pairs(result, (result._differences == 0).astype(np.float64))
+    spread, between = result._sums_of_squares
+    n_datasets = len(result.datasets)
+    df = result.df * (n_datasets - 1)
+    error = np.sqrt(2 * (n_datasets * spread - between) / df)
+    pvalues = 2 * stats.t.sf(result._differences / error, df)
+    return _pairs(result, pvalues if adjust is None else adjust_pvalues(pvalues, adjust))
 
-    pvalues = posthoc_conover_friedman(result.scores).to_numpy(copy=True)
-    if adjust is not None:
-        upper = np.triu_indices(len(sums), 1)
-        pvalues[upper] = adjust_pvalues(pvalues[upper], adjust)
-        pvalues.T[upper] = pvalues[upper]
-    return _pairs(result, pvalues)
+
+def _rank_error(n_methods: int, n_datasets: int) -> float:
+    """Give the standard error of a difference of average ranks divided by √2, under the null."""
+    return float(np.sqrt(n_methods * (n_methods + 1) / (12 * n_datasets)))
 
 
 def _pairs(result: CompareResult, pvalues: FloatArray) -> pd.DataFrame:
+    """Make the symmetric table of what belongs to each pair of methods."""
+    table = np.eye(len(result.methods))
+    upper = np.triu_indices_from(table, 1)
+    table[upper] = table.T[upper] = pvalues
     names = pd.Index(result.methods, name="method")
-    return pd.DataFrame(pvalues, names, names)
+    return pd.DataFrame(table, names, names)
+
+
+def _summarise(result: CompareResult) -> IsingSummary:
+    """Write down head, methods by rank, p-values of pairs and notes."""
+    frame = result.to_frame().reset_index()
+    digits = {"rank": "{:.3f}", "mean": "{:#.4g}", "median": "{:#.4g}", "wins": "{:d}"}
+    methods = list_rows(frame, ["method"], digits, "Methods by average rank")
+    tables = [methods]
+    if len(result.methods) <= MAX_PAIRS:
+        tables.append(_pair_table(result, list(frame["method"])))
+    left = [
+        ("Methods:", f"{len(result.methods)}"),
+        ("Data sets:", f"{len(result.datasets)}"),
+        ("Better:", "higher" if result.higher_is_better else "lower"),
+        ("Kendall's W:", f"{result.concordance:.3f}"),
+    ]
+    right = [
+        ("Chi-square:", f"{result.statistic:.3f}"),
+        ("Degrees of freedom:", f"{result.df}"),
+        ("P-value:", f"{result.pvalue:.3g}"),
+        ("P-value, F test:", f"{result.iman_davenport[1]:.3g}"),
+    ]
+    head = two_columns("Friedman Test", left, right, max(table.width for table in tables))
+    return IsingSummary([head, *tables], _notes(result))
+
+
+def _pair_table(result: CompareResult, order: list[str]) -> Table:
+    """Tabulate p-values of pairs below the diagonal, methods numbered by rank."""
+    pvalues = result.posthoc.loc[order, order].to_numpy()
+    names = [f"{number} {name}" for number, name in enumerate(order, 1)]
+    rows = [
+        [name, *(f"{p:.3g}" for p in pvalues[at, :at]), *[""] * (len(order) - 1 - at)]
+        for at, name in enumerate(names)
+    ]
+    width = max(len(shorten_name(name)) for name in names)
+    return Table(
+        rows,
+        [" " * width, *(str(number) for number in range(1, len(order)))],
+        "p-values of pairs (Conover, adjusted by holm)",
+        "l" + "r" * (len(order) - 1),
+        [width] + [COLUMN] * (len(order) - 1),
+    )
+
+
+def _notes(result: CompareResult) -> list[str]:
+    n_methods, n_datasets = len(result.methods), len(result.datasets)
+    notes = [
+        f"Null: {result.null}.",
+        f"The best method on a data set has rank {n_methods} there; equal ones share ranks.",
+    ]
+    if result.all_tied:
+        notes.append("All methods are equal on every data set: there is nothing to compare.")
+    elif result.unanimous:
+        notes.append(f"{UNANIMOUS[0].upper()}{UNANIMOUS[1:]}")
+    if result.pvalue > 0.05:
+        notes.append("Friedman's test is not significant at 0.05: do not read much into the pairs.")
+    if n_datasets <= FEW_DATASETS or n_methods <= FEW_METHODS:
+        notes.append(
+            f"With up to {FEW_DATASETS} data sets or {FEW_METHODS} methods the chi-square "
+            "distribution is a rough approximation; see also the F test of Iman and Davenport."
+        )
+    return notes

@@ -39,7 +39,7 @@ class IsingError(Exception):
 
 
 class DataError(IsingError, ValueError):
-    """What was handed in can not be used as it is.
+    """What was handed in cannot be used as it is.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class NoRowsError(DataError):
 
 
 class FileError(DataError):
-    """A file can not be read: it is absent, damaged, or not of the expected kind.
+    """A file cannot be read: it is absent, damaged, or not of the expected kind.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class FileError(DataError):
 
 
 class ModelError(IsingError, ValueError):
-    """A model can not be fitted or evaluated as asked.
+    """A model cannot be fitted or evaluated as asked.
 
     Examples
     --------
@@ -249,12 +249,12 @@ CODE_FEATURES = (
 )
 DUPLICATE_NAMES = "{argument} has the name(s) {names} more than once. Rename the columns."
 SHARED_NAMES = (
-    "{names} named as label and as feature: a label can not explain itself. "
+    "{names} named as label and as feature: a label cannot explain itself. "
     "Take the column(s) out of the features, or rename them."
 )
-BAD_NAMES = "{argument} must be a list with one name a column ({wanted}), but {problem}."
+BAD_NAMES = "{argument} must be a list with one name per column ({wanted}), but {problem}."
 BAD_WEIGHTS = (
-    "freq_weights must hold one number a row, finite and not negative, but {problem}. "
+    "freq_weights must hold one number per row, finite and not negative, but {problem}. "
     "They count how many observations a row stands for; 0 leaves a row out."
 )
 NO_LABEL_VARIES = (
@@ -266,7 +266,7 @@ BAD_COUNT = "{argument} must be a whole number of at least {minimum}, but is {gi
 
 CONSTANT_LABELS = (
     "label(s) {names} are the same in every row: they stay in the tables with the reason "
-    "'constant-label' and can not be tested."
+    "'constant-label' and cannot be tested."
 )
 RARE_LABELS = (
     "label(s) {names} have fewer than {rare} rows of one kind: large-sample p-values of their "
@@ -274,7 +274,7 @@ RARE_LABELS = (
 )
 CONSTANT_FEATURES = (
     "feature(s) {names} are the same in every row: they stay in the tables with the reason "
-    "'constant-feature' and can not be tested."
+    "'constant-feature' and cannot be tested."
 )
 ROWS_DROPPED = "{n_dropped} of {n_rows} rows have missing values and were dropped."
 SEPARATED = (

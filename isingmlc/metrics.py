@@ -18,14 +18,14 @@ from isingmlc.input.tables import as_array, as_table, check_same_rows, column_na
 __all__ = ["evaluate", "hamming_score", "jaccard_score", "subset_accuracy"]
 
 
-def subset_accuracy(labels: Any, predicted: Any, sample_weight: Any = None) -> float:
+def subset_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Give the share of rows whose label set is predicted exactly.
 
     Parameters
     ----------
-    labels : array_like, DataFrame or sparse, shape (n, K)
+    y_true : array_like, DataFrame or sparse, shape (n, K)
         The true 0/1 labels.
-    predicted : array_like, DataFrame or sparse, shape (n, K)
+    y_pred : array_like, DataFrame or sparse, shape (n, K)
         The predicted 0/1 labels. Columns of two frames are matched by name, whatever their order;
         otherwise by position.
     sample_weight : array_like, shape (n,), optional
@@ -46,99 +46,77 @@ def subset_accuracy(labels: Any, predicted: Any, sample_weight: Any = None) -> f
     >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [0, 1]])
     0.5
     """
-    return _subset(*_check(labels, predicted, sample_weight))
+    return _subset(*_check(y_true, y_pred, sample_weight))
 
 
-def hamming_score(labels: Any, predicted: Any, sample_weight: Any = None) -> float:
+def hamming_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Give the share of single labels that are predicted correctly.
 
     Parameters
     ----------
-    labels, predicted : array_like, DataFrame or sparse, shape (n, K)
-        True and predicted 0/1 labels; see `subset_accuracy`.
-    sample_weight : array_like, shape (n,), optional
-        How much each row counts.
+    y_true, y_pred, sample_weight
+        As `subset_accuracy` takes them.
 
     Returns
     -------
     float
         Between 0 and 1: one minus the Hamming loss.
 
-    Raises
-    ------
-    DataError
-        When the two do not describe the same rows and labels, or are not coded 0/1.
-
     Examples
     --------
     >>> hamming_score([[1, 0], [1, 1]], [[1, 0], [0, 1]])
     0.75
     """
-    return _hamming(*_check(labels, predicted, sample_weight))
+    return _hamming(*_check(y_true, y_pred, sample_weight))
 
 
 def jaccard_score(
-    labels: Any, predicted: Any, empty: float = 0.0, sample_weight: Any = None
+    y_true: Any, y_pred: Any, *, zero_division: float = 0.0, sample_weight: Any = None
 ) -> float:
     """Give how much true and predicted label sets overlap, on average over rows.
 
-    The overlap of a row is the number of labels in both sets by the number in either.
+    The overlap of a row is the number of labels in both sets divided by the number in either.
 
     Parameters
     ----------
-    labels, predicted : array_like, DataFrame or sparse, shape (n, K)
-        True and predicted 0/1 labels; see `subset_accuracy`.
-    empty : {0.0, 1.0}
+    y_true, y_pred, sample_weight
+        As `subset_accuracy` takes them.
+    zero_division : {0.0, 1.0}
         The overlap of two empty sets, which is 0/0. With 0, as in the paper's tables, rows
         without labels gain nothing from being predicted so, and the measure may fall below
         subset accuracy.
-    sample_weight : array_like, shape (n,), optional
-        How much each row counts.
 
     Returns
     -------
     float
         Between 0 and 1.
 
-    Raises
-    ------
-    DataError
-        When the two do not describe the same rows and labels, or are not coded 0/1, or `empty`
-        is neither 0 nor 1.
-
     Examples
     --------
-    >>> jaccard_score([[1, 0], [1, 1], [0, 0]], [[1, 0], [0, 1], [0, 0]])
+    >>> truth, guess = [[1, 0], [1, 1], [0, 0]], [[1, 0], [0, 1], [0, 0]]
+    >>> jaccard_score(truth, guess)
     0.5
-    >>> round(jaccard_score([[1, 0], [1, 1], [0, 0]], [[1, 0], [0, 1], [0, 0]], empty=1), 3)
+    >>> round(jaccard_score(truth, guess, zero_division=1), 3)
     0.833
     """
-    return _jaccard(*_check(labels, predicted, sample_weight), _check_empty(empty))
+    overlap = _check_zero_division(zero_division)
+    return _jaccard(*_check(y_true, y_pred, sample_weight), overlap)
 
 
 def evaluate(
-    labels: Any, predicted: Any, empty: float = 0.0, sample_weight: Any = None
+    y_true: Any, y_pred: Any, *, zero_division: float = 0.0, sample_weight: Any = None
 ) -> pd.Series:
     """Give all measures at once.
 
     Parameters
     ----------
-    labels, predicted : array_like, DataFrame or sparse, shape (n, K)
-        True and predicted 0/1 labels; see `subset_accuracy`.
-    empty : {0.0, 1.0}
-        The Jaccard measure of two empty sets; see `jaccard_score`.
-    sample_weight : array_like, shape (n,), optional
-        How much each row counts.
+    y_true, y_pred, zero_division, sample_weight
+        As `jaccard_score` takes them.
 
     Returns
     -------
     Series
         ``subset``, ``hamming`` and ``jaccard``.
-
-    Raises
-    ------
-    DataError
-        When the two do not describe the same rows and labels, or are not coded 0/1.
 
     Examples
     --------
@@ -148,8 +126,8 @@ def evaluate(
     jaccard    0.75
     Name: score, dtype: float64
     """
-    overlap = _check_empty(empty)
-    pair = _check(labels, predicted, sample_weight)
+    overlap = _check_zero_division(zero_division)
+    pair = _check(y_true, y_pred, sample_weight)
     scores = {
         "subset": _subset(*pair),
         "hamming": _hamming(*pair),
@@ -176,54 +154,56 @@ def _hamming(truth: BoolArray, guess: BoolArray, weights: FloatArray | None) -> 
     return 1.0 - float(hamming_loss(truth, guess, sample_weight=weights))
 
 
-def _jaccard(truth: BoolArray, guess: BoolArray, weights: FloatArray | None, empty: float) -> float:
+def _jaccard(
+    truth: BoolArray, guess: BoolArray, weights: FloatArray | None, overlap: float
+) -> float:
     from sklearn.metrics import jaccard_score
 
     # A label that no set has changes nothing; without it a single label were no set to sklearn.
     truth, guess = (np.pad(sets, ((0, 0), (0, 1))) for sets in (truth, guess))
     score = jaccard_score(
-        truth, guess, average="samples", sample_weight=weights, zero_division=empty
+        truth, guess, average="samples", sample_weight=weights, zero_division=overlap
     )
     return float(score)
 
 
-def _check_empty(empty: Any) -> float:
-    number = check_number("empty", empty)
-    check_option("empty", number, (0.0, 1.0))
+def _check_zero_division(given: Any) -> float:
+    number = check_number("zero_division", given)
+    check_option("zero_division", number, (0.0, 1.0))
     return number
 
 
 def _check(
-    labels: Any, predicted: Any, sample_weight: Any
+    y_true: Any, y_pred: Any, sample_weight: Any
 ) -> tuple[BoolArray, BoolArray, FloatArray | None]:
     """Bring true and predicted labels to two matrices with the same rows and columns."""
-    ours = as_table(labels, "labels")
-    theirs = _match_columns(ours, as_table(predicted, "predicted"))
-    check_same_rows("labels", ours, "predicted", theirs)
-    weights = None if sample_weight is None else _check_weights(sample_weight, ours)
-    return _as_sets(ours, "labels"), _as_sets(theirs, "predicted"), weights
+    truth = as_table(y_true, "y_true")
+    guess = _match_columns(truth, as_table(y_pred, "y_pred"))
+    check_same_rows("y_true", truth, "y_pred", guess)
+    weights = None if sample_weight is None else _check_weights(sample_weight, truth)
+    return _as_sets(truth, "y_true"), _as_sets(guess, "y_pred"), weights
 
 
-def _match_columns(ours: Any, theirs: Any) -> Any:
-    """Put predicted columns into the order of the labels, by name where both have names."""
-    known, found = column_names(ours, "labels", None), column_names(theirs, "predicted", None)
-    if _has_names(ours) and _has_names(theirs) and known != found:
+def _match_columns(truth: Any, guess: Any) -> Any:
+    """Put predicted columns into the order of the true ones, by name if both have names."""
+    known, found = column_names(truth, "y_true", None), column_names(guess, "y_pred", None)
+    if _has_names(truth) and _has_names(guess) and known != found:
         if set(known) != set(found):
             lacking = [name for name in known if name not in found]
             other = [name for name in found if name not in known]
             problems = [f"lacks {exc.shorten(lacking)}"] if lacking else []
             problems += [f"has {exc.shorten(other)} besides"] if other else []
             raise exc.DataError(
-                f"predicted must have the columns of labels, but {' and '.join(problems)}. Take "
-                "the columns that both have, or rename them."
+                f"y_pred must have the columns of y_true, but {' and '.join(problems)}. Take the "
+                "columns that both have, or rename them."
             )
-        return theirs.set_axis(list(found), axis=1)[list(known)]
+        return guess.set_axis(list(found), axis=1)[list(known)]
     if len(known) != len(found):
         raise exc.DataError(
-            f"predicted must have the {len(known)} column(s) of labels, but has {len(found)}. "
+            f"y_pred must have the {len(known)} column(s) of y_true, but has {len(found)}. "
             "Predict all of the labels."
         )
-    return theirs
+    return guess
 
 
 def _has_names(table: Any) -> bool:
@@ -258,9 +238,9 @@ def _check_weights(given: Any, rows: Any) -> FloatArray:
     cells = given if isinstance(given, pd.Series) else as_array(given, "sample_weight")
     if cells.ndim != 1:
         raise exc.DataError(
-            f"sample_weight must hold one number a row, but its shape is {cells.shape}."
+            f"sample_weight must hold one number per row, but its shape is {cells.shape}."
         )
-    check_same_rows("labels", rows, "sample_weight", cells)
+    check_same_rows("y_true", rows, "sample_weight", cells)
     try:
         weights = np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):

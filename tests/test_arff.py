@@ -359,7 +359,7 @@ def test_absent_empty_and_unreadable_paths_are_errors_of_ours(tmp_path, argument
     ]:
         with pytest.raises(FileError, match=message):
             datasets.read_mulan(**{**given, argument: tmp_path / name})
-    with pytest.raises(DataError, match="the path of a file is wanted, but 3 is given"):
+    with pytest.raises(DataError, match=f"{argument} must be a str or a path, but is of type int"):
         datasets.read_mulan(**{**given, argument: 3})
 
 
@@ -386,7 +386,7 @@ PEEK = '<!DOCTYPE l [<!ENTITY a SYSTEM "{}">]><labels><label name="beach"/>&a;</
         ),
         (
             '<?xml version="1.0" encoding="runes"?><labels/>',
-            r"can not be read as XML|the XML is broken",
+            r"cannot be read as XML|the XML is broken",
         ),
         (
             b'<labels><label name="\xff"/></labels>',

@@ -34,14 +34,16 @@ def test_artdata_have_the_paper_s_sizes_unless_told_otherwise(which, n, n_labels
     assert all(dtype == np.int64 for dtype in data.labels.dtypes)
     assert data.name == f"ArtData{which}"
     assert "simulated" in data.DESCR
-    small = datasets.make_artdata(which, n=7, p=10, random_state=0)
+    small = datasets.make_artdata(which, n_samples=7, n_features=10, random_state=0)
     assert small.labels.shape == (7, n_labels)
     assert small.features.shape == (7, 10)
 
 
 @pytest.mark.parametrize("which", [1, 2, 4])
 def test_the_first_ten_features_are_relevant_in_artdata_1_2_and_4(which):
-    assert datasets.make_artdata(which, n=5).relevant == tuple(f"x{j}" for j in range(1, 11))
+    assert datasets.make_artdata(which, n_samples=5).relevant == tuple(
+        f"x{j}" for j in range(1, 11)
+    )
 
 
 def test_the_seventh_feature_is_not_relevant_in_artdata_3():
@@ -53,14 +55,14 @@ def test_the_seventh_feature_is_not_relevant_in_artdata_3():
     "make",
     [
         *(
-            lambda seed, which=which: datasets.make_artdata(which, n=20, random_state=seed)
+            lambda seed, which=which: datasets.make_artdata(which, n_samples=20, random_state=seed)
             for which in (1, 2, 3, 4)
         ),
-        lambda seed: datasets.make_artdata(4, n=20, noise="independent", random_state=seed),
-        lambda seed: datasets.make_score_example(n=20, random_state=seed),
-        lambda seed: datasets.make_or_example(n=20, random_state=seed),
-        lambda seed: datasets.make_xor_example(n=20, random_state=seed),
-        lambda seed: datasets.make_timing_data(n=20, random_state=seed),
+        lambda seed: datasets.make_artdata(4, n_samples=20, noise="independent", random_state=seed),
+        lambda seed: datasets.make_score_example(n_samples=20, random_state=seed),
+        lambda seed: datasets.make_or_example(n_samples=20, random_state=seed),
+        lambda seed: datasets.make_xor_example(n_samples=20, random_state=seed),
+        lambda seed: datasets.make_timing_data(n_samples=20, random_state=seed),
     ],
 )
 def test_a_seed_decides_the_data(make):
@@ -72,7 +74,7 @@ def test_a_seed_decides_the_data(make):
 
 @pytest.mark.parametrize(("which", "effect"), [(1, 0.2), (2, 0.0)])
 def test_regressions_on_artdata_1_and_2_recover_the_planted_parameters(which, effect):
-    data = datasets.make_artdata(which, n=20_000, p=12, random_state=1)
+    data = datasets.make_artdata(which, n_samples=20_000, n_features=12, random_state=1)
     others = data.labels.drop(columns="y1")
     moved = data.features.mul(data.labels["y2"], axis=0).add_suffix(" y2")
     design = sm.add_constant(pd.concat([others, data.features, moved], axis=1))
@@ -85,7 +87,7 @@ def test_regressions_on_artdata_1_and_2_recover_the_planted_parameters(which, ef
 
 
 def test_only_the_interaction_of_the_first_two_labels_depends_on_features():
-    data = datasets.make_artdata(2, n=20_000, p=10, random_state=2)
+    data = datasets.make_artdata(2, n_samples=20_000, n_features=10, random_state=2)
     total = data.features.sum(axis=1)
     for label, partner, planted in (("y1", "y2", 0.2), ("y1", "y3", 0.0), ("y3", "y4", 0.0)):
         others = data.labels.drop(columns=label)
@@ -96,7 +98,7 @@ def test_only_the_interaction_of_the_first_two_labels_depends_on_features():
 
 
 def test_artdata_3_follow_their_rules():
-    data = datasets.make_artdata(3, n=2000, random_state=3)
+    data = datasets.make_artdata(3, n_samples=2000, random_state=3)
     x, y = data.features, data.labels.astype(bool)
     free = x.drop(columns=["x6", "x7", "x8", "x9", "x10"])
     assert free.min(axis=None) >= 0
@@ -114,7 +116,7 @@ def test_artdata_3_follow_their_rules():
 
 
 def test_artdata_4_have_one_noise_a_row_by_default():
-    data = datasets.make_artdata(4, n=2000, random_state=4)
+    data = datasets.make_artdata(4, n_samples=2000, random_state=4)
     x, y = data.features, data.labels.astype(bool)
     noise = x["x6"] - x["x1"]
     for copy, source in (("x7", "x2"), ("x8", "x3"), ("x9", "x4"), ("x10", "x5")):
@@ -128,7 +130,7 @@ def test_artdata_4_have_one_noise_a_row_by_default():
 
 
 def test_artdata_4_may_have_noise_of_its_own_in_every_place():
-    data = datasets.make_artdata(4, n=4000, noise="independent", random_state=5)
+    data = datasets.make_artdata(4, n_samples=4000, noise="independent", random_state=5)
     x, y = data.features, data.labels.astype(bool)
     noises = x[["x6", "x7", "x8", "x9", "x10"]].to_numpy() - x.iloc[:, :5].to_numpy()
     correlations = np.corrcoef(noises.T)[np.triu_indices(5, 1)]
@@ -144,17 +146,17 @@ def test_artdata_4_may_have_noise_of_its_own_in_every_place():
 def test_the_score_example_grows_with_the_effect():
     statistics = []
     for effect in (0.0, 0.5, 1.0):
-        data = datasets.make_score_example(effect, n=1000, random_state=6)
+        data = datasets.make_score_example(effect, n_samples=1000, random_state=6)
         statistics.append(
             score_statistic(data.labels["y1"], data.labels.drop(columns="y1"), data.features["x1"])
         )
     assert statistics[0] < 11 < statistics[1] < statistics[2]
-    assert datasets.make_score_example(0.0, n=5).relevant == ()
-    assert datasets.make_score_example(-1, n=5).relevant == ("x1",)
+    assert datasets.make_score_example(0.0, n_samples=5).relevant == ()
+    assert datasets.make_score_example(-1, n_samples=5).relevant == ("x1",)
 
 
 def test_the_score_example_has_the_planted_log_odds():
-    data = datasets.make_score_example(0.7, n=20_000, random_state=7)
+    data = datasets.make_score_example(0.7, n_samples=20_000, random_state=7)
     design = sm.add_constant(pd.concat([data.labels.drop(columns="y1"), data.features], axis=1))
     fit = sm.GLM(data.labels["y1"], design, family=sm.families.Binomial()).fit()
     expected = np.array([0.0, *[0.1] * 9, 0.7])
@@ -182,7 +184,7 @@ def test_the_xor_example_shows_in_the_interaction_alone():
 
 
 def test_timing_data_are_coins_and_gaussian_noise():
-    data = datasets.make_timing_data(5000, p=3, K=4, random_state=10)
+    data = datasets.make_timing_data(5000, n_features=3, n_labels=4, random_state=10)
     assert data.labels.shape == (5000, 4)
     assert data.features.shape == (5000, 3)
     assert data.relevant == ()
@@ -199,22 +201,37 @@ def test_timing_data_are_coins_and_gaussian_noise():
     [
         (lambda: datasets.make_artdata(5), "which must be one of 1, 2, 3, 4, but is 5"),
         (lambda: datasets.make_artdata("1"), "which must be one of 1, 2, 3, 4, but is '1'"),
-        (lambda: datasets.make_artdata(1, n=0), "n must be a whole number of at least 1"),
-        (lambda: datasets.make_artdata(1, n=10.5), "n must be a whole number of at least 1"),
         (
-            lambda: datasets.make_artdata(1, p=9),
-            "p must be a whole number of at least 10, but is 9",
+            lambda: datasets.make_artdata(1, n_samples=0),
+            "n_samples must be a whole number of at least 1",
+        ),
+        (
+            lambda: datasets.make_artdata(1, n_samples=10.5),
+            "n_samples must be a whole number of at least 1",
+        ),
+        (
+            lambda: datasets.make_artdata(1, n_features=9),
+            "n_features must be a whole number of at least 10, but is 9",
         ),
         (lambda: datasets.make_artdata(4, noise="no"), "noise must be one of 'shared'"),
         (lambda: datasets.make_artdata(1, random_state=-1), "random_state must be"),
         (lambda: datasets.make_score_example(np.inf), "a must be a finite number, but is inf"),
         (lambda: datasets.make_score_example("1"), "a must be a finite number, but is '1'"),
-        (lambda: datasets.make_score_example(n=0), "n must be a whole number of at least 1"),
-        (lambda: datasets.make_or_example(0), "n must be a whole number of at least 1"),
-        (lambda: datasets.make_xor_example(-3), "n must be a whole number of at least 1"),
-        (lambda: datasets.make_timing_data(0), "n must be a whole number of at least 1"),
-        (lambda: datasets.make_timing_data(p=0), "p must be a whole number of at least 1"),
-        (lambda: datasets.make_timing_data(K=0), "K must be a whole number of at least 1"),
+        (
+            lambda: datasets.make_score_example(n_samples=0),
+            "n_samples must be a whole number of at least 1",
+        ),
+        (lambda: datasets.make_or_example(0), "n_samples must be a whole number of at least 1"),
+        (lambda: datasets.make_xor_example(-3), "n_samples must be a whole number of at least 1"),
+        (lambda: datasets.make_timing_data(0), "n_samples must be a whole number of at least 1"),
+        (
+            lambda: datasets.make_timing_data(n_features=0),
+            "n_features must be a whole number of at least 1",
+        ),
+        (
+            lambda: datasets.make_timing_data(n_labels=0),
+            "n_labels must be a whole number of at least 1",
+        ),
     ],
 )
 def test_unusable_arguments_are_refused_by_name(make, message):

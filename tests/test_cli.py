@@ -132,8 +132,10 @@ def test_describe_as_a_program_reads_arff_with_its_list_of_labels(folder):
 
 
 def test_simulate_and_rank_as_programs_can_be_piped():
-    made = succeed("simulate", "artdata2", "--rows", "300", "--features", "12", "--seed", "3")
-    expected = im.datasets.make_artdata(2, n=300, p=12, random_state=3)
+    made = succeed(
+        "simulate", "artdata2", "--n-samples", "300", "--n-features", "12", "--seed", "3"
+    )
+    expected = im.datasets.make_artdata(2, n_samples=300, n_features=12, random_state=3)
     drawn = pd.read_csv(io.StringIO(made.stdout))
     pd.testing.assert_frame_equal(
         drawn, expected.labels.join(expected.features), check_exact=False, rtol=1e-12
@@ -267,9 +269,10 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("select", "a.csv", "--jobs", "0"), "must be a whole number other than 0"),
         (("select", "a.csv", "--table", "predictions"), "needs other rows"),
         (("simulate", "xor-example", "--noise", "shared"), "--noise has no meaning for xor-ex"),
+        (("simulate", "or-example", "--n-labels", "2"), "whose options are --n-samples, --seed."),
         (("simulate", "network"), "draws from --fit FILE or from --interactions FILE"),
         (("simulate", "artdata1", "--format", "arff"), "ARFF is two files"),
-        (("simulate", "artdata1", "--features", "3"), "p must be a whole number of at least 10"),
+        (("simulate", "artdata1", "--n-features", "3"), "n_features must be a whole number"),
         (("completion", "cmd"), "invalid choice: 'cmd'"),
     ],
 )
@@ -353,7 +356,7 @@ BROKEN = {
     "header only": ("a,b,x\n", "a,b", "must have at least one row"),
     "no features": ("a,b\n0,1\n1,0\n1,1\n0,0\n", "a,b", "has no features"),
     "constant labels": ("a,b,x\n0,0,2\n" + 9 * "0,0,3\n", "a,b", "no label varies"),
-    "ragged": ("a,b,x\n0,1,2\n1,0,3,4,5\n", "a,b", "it can not be read as csv"),
+    "ragged": ("a,b,x\n0,1,2\n1,0,3,4,5\n", "a,b", "it cannot be read as csv"),
 }
 
 
@@ -375,8 +378,8 @@ def test_broken_tables_are_one_line_and_exit_code_two(
 def test_files_that_are_something_else_are_said_to_be(call, tmp_path, folder):
     noise = bytes(range(256)) * 4
     for name, message in {
-        "noise.csv": "it can not be read as csv",
-        "noise.parquet": "it can not be read as parquet",
+        "noise.csv": "it cannot be read as csv",
+        "noise.parquet": "it cannot be read as parquet",
         "noise.arff": "byte 0x80 is not valid utf-8",
         "noise.xlsx": "the kind of file is not known by its ending",
     }.items():
@@ -500,7 +503,7 @@ def test_characters_that_a_terminal_lacks_are_no_error(data, survey):
     assert b"depression ? asthma" in stream.buffer.getvalue()
 
 
-def test_a_file_that_can_not_be_written_is_an_error(call, survey, tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_written_is_an_error(call, survey, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -663,7 +666,7 @@ def test_a_fit_that_was_kept_can_be_drawn_from(call, survey, tmp_path):
     path = tmp_path / "network.npz"
     code, _, err = call("fit", survey, "--labels", LABELS, "--save", path)
     assert (code, err) == (0, f"isingmlc fit: wrote {path}\n")
-    _, out, _ = call("simulate", "network", "--fit", path, "--rows", "50", "--seed", "1")
+    _, out, _ = call("simulate", "network", "--fit", path, "--n-samples", "50", "--seed", "1")
     expected = im.simulate.from_results(im.IsingResults.load(path), 50, random_state=1)
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), expected, check_dtype=False)
 
@@ -679,7 +682,7 @@ def test_parameters_that_were_written_can_be_drawn_from(call, survey, tmp_path):
     assert drawn.columns.tolist() == CONDITIONS
     # Three standard errors around the survey's own share.
     assert abs(drawn["hypertension"].mean() - 0.339) < 3 * np.sqrt(0.339 * 0.661 / 1000)
-    half = pd.read_csv(io.StringIO(call(*network, "--rows", "20", "--seed", "1")[1]))
+    half = pd.read_csv(io.StringIO(call(*network, "--n-samples", "20", "--seed", "1")[1]))
     assert half["asthma"].mean() > drawn["asthma"].mean()
     (tmp_path / "words.csv").write_text("label,a\na,high\n", encoding="utf-8")
     code, _, err = call("simulate", "network", "--interactions", tmp_path / "words.csv")
@@ -690,18 +693,18 @@ def test_parameters_that_were_written_can_be_drawn_from(call, survey, tmp_path):
 
 @pytest.mark.parametrize("what", ["score-example", "or-example", "xor-example", "timing-data"])
 def test_simulate_makes_every_example(call, what):
-    code, out, err = call("simulate", what, "--rows", "5", "--seed", "0")
+    code, out, err = call("simulate", what, "--n-samples", "5", "--seed", "0")
     assert (code, err) == (0, "")
     assert len(out.splitlines()) == 6
 
 
 def test_simulate_writes_arff_and_its_list_of_labels(call, tmp_path):
-    arguments = ("--rows", "20", "--noise", "independent", "--seed", "2")
+    arguments = ("--n-samples", "20", "--noise", "independent", "--seed", "2")
     code, _, err = call("simulate", "artdata4", *arguments, "--out", tmp_path / "art.arff")
     paths = [tmp_path / "art.arff", tmp_path / "art.xml"]
     assert (code, err) == (0, f"isingmlc simulate: wrote {paths[0]} and {paths[1]}\n")
     again = im.datasets.read_mulan(*paths)
-    expected = im.datasets.make_artdata(4, n=20, noise="independent", random_state=2)
+    expected = im.datasets.make_artdata(4, n_samples=20, noise="independent", random_state=2)
     pd.testing.assert_frame_equal(again.labels, expected.labels)
     pd.testing.assert_frame_equal(again.features, expected.features)
 

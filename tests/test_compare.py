@@ -2,12 +2,15 @@
 
 import html
 import itertools
+import subprocess
+import sys
 import warnings
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+import scikit_posthocs
 import statsmodels.formula.api as smf
 from golden import load
 from hypothesis import given, settings
@@ -135,6 +138,20 @@ def test_conover_s_test_is_the_t_test_in_the_analysis_of_ranks():
         assert pvalues.loc["method 0", method] == pytest.approx(expected, rel=1e-9)
 
 
+@many
+@given(tables)
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.DataWarning")
+def test_p_values_of_pairs_are_those_of_scikit_posthocs(table):
+    expected = scikit_posthocs.posthoc_nemenyi_friedman(table)
+    np.testing.assert_allclose(compare.posthoc_nemenyi(table), expected, rtol=0, atol=1e-12)
+    result = compare.friedman(table)
+    # Where nothing varies beside the methods it divides zero by zero.
+    if not (result.all_tied or result.unanimous):
+        expected = scikit_posthocs.posthoc_conover_friedman(table)
+        found = compare.posthoc_conover(table, adjust=None)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
 def test_the_f_test_is_iman_and_davenport_s():
     result = compare.friedman(simulated(14, 4, seed=5, effect=0.5))
     chi2 = result.statistic
@@ -169,14 +186,14 @@ def test_the_best_method_has_the_highest_rank():
     assert compare.friedman(table).ranks.to_dict() == {"bad": 1, "good": 3, "mid": 2}
     losses = compare.friedman(1 - table, higher_is_better=False)
     assert losses.ranks.to_dict() == {"bad": 1, "good": 3, "mid": 2}
-    assert losses.table().index.tolist() == ["good", "mid", "bad"]
+    assert losses.to_frame().index.tolist() == ["good", "mid", "bad"]
 
 
 def test_equal_values_share_the_mean_of_their_ranks():
     table = pd.DataFrame([[0.5, 0.5, 0.1, 0.9], [0.2, 0.2, 0.2, 0.2]], columns=list("abcd"))
     result = compare.friedman(table)
     np.testing.assert_allclose(result.ranks, [2.5, 2.5, 1.75, 3.25])
-    assert result.table()["wins"].to_dict() == {"d": 2, "a": 1, "b": 1, "c": 1}
+    assert result.to_frame()["wins"].to_dict() == {"d": 2, "a": 1, "b": 1, "c": 1}
 
 
 @many
@@ -247,7 +264,7 @@ def test_conover_s_p_values_are_zero_with_a_warning_where_all_data_sets_agree():
     assert "ranks the methods alike" in " ".join(str(result.summary()).split())
 
 
-# What can not be compared
+# What cannot be compared
 
 
 @pytest.mark.parametrize(
@@ -267,7 +284,7 @@ def test_conover_s_p_values_are_zero_with_a_warning_where_all_data_sets_agree():
         (simulated(3, 2).set_axis(["x", "y", "x"]), ("data set(s) 'x' more than once", "Average")),
     ],
 )
-def test_a_table_that_can_not_be_compared_is_refused(table, words):
+def test_a_table_that_cannot_be_compared_is_refused(table, words):
     for use in (compare.friedman, compare.posthoc_conover, compare.posthoc_nemenyi):
         with pytest.raises(DataError) as caught:
             use(table)
@@ -337,7 +354,7 @@ def test_small_tables_are_warned_of_in_the_summary():
     assert "rough approximation" not in str(compare.friedman(simulated(11, 6)).summary())
 
 
-def test_a_result_can_not_be_changed():
+def test_a_result_cannot_be_changed():
     table = simulated(5, 3)
     result = compare.friedman(table)
     with pytest.raises(AttributeError):
@@ -352,6 +369,19 @@ def test_a_result_can_not_be_changed():
     pd.testing.assert_series_equal(result.ranks, before)
     assert result.scores.max() < 99
     assert repr(result).startswith("CompareResult(3 methods on 5 data sets, chi2(2) =")
+
+
+def test_comparing_imports_nothing_that_draws():
+    code = (
+        "import sys, pandas as pd; from isingmlc import compare; "
+        "table = pd.DataFrame([[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]], columns=list('abc')); "
+        "str(compare.friedman(table).summary()); compare.posthoc_nemenyi(table); "
+        "print({'scikit_posthocs', 'seaborn', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, encoding="utf-8"
+    )
+    assert done.stdout.strip() == "set()"
 
 
 # The diagram

@@ -492,7 +492,7 @@ REFUSED = {
         LABELS,
         FEATURES,
         {"feature_names": ["u"]},
-        ["feature_names must be a list with one name a column (2), but has 1"],
+        ["feature_names must be a list with one name per column (2), but has 1"],
     ),
     "names as one text": (
         LABELS,
@@ -612,7 +612,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_can_not_be_used_is_refused_with_a_reason_and_a_way_out(case):
+def test_what_cannot_be_used_is_refused_with_a_reason_and_a_way_out(case):
     labels, features, options, pieces = REFUSED[case]
     with pytest.raises(DataError) as caught:
         im.IsingModel(labels, features, **options)
@@ -642,10 +642,10 @@ def test_what_can_not_be_used_is_refused_with_a_reason_and_a_way_out(case):
         (sparse.csr_array([[1, 2, 3, 4]]), "they have shape ()"),
     ],
 )
-def test_weights_that_can_not_be_counts_are_refused(weights, problem):
+def test_weights_that_cannot_be_counts_are_refused(weights, problem):
     with pytest.raises(DataError) as caught:
         prepare(LABELS, FEATURES, freq_weights=weights)
-    assert str(caught.value).startswith("freq_weights must hold one number a row")
+    assert str(caught.value).startswith("freq_weights must hold one number per row")
     assert problem in str(caught.value)
 
 

@@ -26,6 +26,7 @@ from isingmlc.experiments.curves import METHODS
 from isingmlc.experiments.index_page import keep_section, write_index
 from isingmlc.experiments.paper import FRIEDMAN_PVALUES, MEASURES
 from isingmlc.experiments.workshop import Unit, Workshop
+from isingmlc.results.ranking import RankingRoc
 
 AWKWARD = "<script>alert('$x_1$')</script>"
 
@@ -132,9 +133,9 @@ def test_warnings_are_kept_with_results_and_shown_on_the_page(tmp_path, mulan):
 
 def test_an_error_in_a_unit_is_raised_as_it_is(tmp_path):
     def fail():
-        raise DataError("this can not be computed")
+        raise DataError("this cannot be computed")
 
-    with pytest.raises(DataError, match="this can not be computed"):
+    with pytest.raises(DataError, match="this cannot be computed"):
         Workshop.open(tmp_path).compute("failures", fail, [Unit("a", {})])
 
 
@@ -229,14 +230,14 @@ def test_simulated_splits_have_half_of_the_rows_and_differ():
 def test_the_mean_of_the_highest_rates_is_the_area(hits):
     order = np.array(hits)
     fpr, tpr = np.cumsum(~order) / 5, np.cumsum(order) / 3
-    auc = im.ranking.RankingRoc("score", fpr, tpr).auc
+    auc = RankingRoc("score", fpr, tpr).auc
     assert highest_rates(fpr, tpr)[:-1].mean() == pytest.approx(auc)
 
 
 @pytest.mark.filterwarnings("ignore:method .* finds nothing:isingmlc.exceptions.DataWarning")
-def test_filters_do_not_find_what_they_can_not_see():
+def test_filters_do_not_find_what_they_cannot_see():
     # No cut is worth its description in any feature, so ties would give an area of 1 unshuffled.
-    data = im.datasets.make_artdata(2, n=200, random_state=0)
+    data = im.datasets.make_artdata(2, n_samples=200, random_state=0)
     unshuffled = im.rank_features(data, method="br-chi2").roc(data.relevant).auc
     found = rank_simulations(which=2, n=200, n_simulations=6, seed=0)
     assert unshuffled > 0.9
@@ -504,14 +505,14 @@ def test_quick_runs_are_marked(tmp_path):
         ({"out": 7}, "out must be a str or a path, but is of type int"),
     ],
 )
-def test_what_can_not_be_run_is_said_before_it_is(tmp_path, arguments, message):
+def test_what_cannot_be_run_is_said_before_it_is(tmp_path, arguments, message):
     with pytest.raises(DataError, match=message):
         reproduce(**{"parts": "all", "out": tmp_path, **arguments})
 
 
-def test_a_folder_that_can_not_be_written_is_named(tmp_path):
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(FileError, match=r"file.out: the output folder can not be written"):
+    with pytest.raises(FileError, match=r"file.out: the output folder cannot be written"):
         reproduce("all", tmp_path / "file" / "out")
 
 
@@ -520,10 +521,10 @@ def test_a_data_folder_that_is_not_there_is_named(tmp_path):
         reproduce("table1", tmp_path / "out", tmp_path / "nothing")
 
 
-def test_a_file_that_can_not_be_written_is_named(tmp_path):
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
     workshop = Workshop.open(tmp_path)
     (tmp_path / "table.csv").mkdir()
-    with pytest.raises(FileError, match=r"table.csv: the file can not be written"):
+    with pytest.raises(FileError, match=r"table.csv: the file cannot be written"):
         workshop.write_table("table", pd.DataFrame({"a": [1]}))
     assert {path.name for path in tmp_path.iterdir()} == {"table.csv", "work"}
 

@@ -148,7 +148,7 @@ def test_an_answer_of_not_found_says_where_to_put_the_file(server, tmp_path):
         datasets.fetch_mulan("flags", cache_dir=tmp_path, base_url=address)
     file = tmp_path / "flags" / "flags-train.arff"
     assert str(caught.value) == (
-        f"{file}: it can not be downloaded from {address}flags-train.arff (the server answers 404 "
+        f"{file}: it cannot be downloaded from {address}flags-train.arff (the server answers 404 "
         "File not found). To do it by hand, take it from "
         f"https://mulan.sourceforge.net/datasets-mlc.html, put it into {file.parent} with the "
         "others of the set, and use load_mulan."
@@ -160,15 +160,15 @@ def test_being_offline_says_where_to_put_the_file(tmp_path):
         unused.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(
-            FileError, match=r"can not be downloaded from .* \(ConnectionError\)\. To"
+            FileError, match=r"cannot be downloaded from .* \(ConnectionError\)\. To"
         ):
             datasets.fetch_mulan("scene", cache_dir=tmp_path, base_url=address)
 
 
-def test_a_folder_that_can_not_be_made_is_an_error_of_ours(server, tmp_path):
+def test_a_folder_that_cannot_be_made_is_an_error_of_ours(server, tmp_path):
     _, address, _ = server
     (tmp_path / "file").touch()
-    with pytest.raises(FileError, match=r"flags-train\.arff: it can not be downloaded"):
+    with pytest.raises(FileError, match=r"flags-train\.arff: it cannot be downloaded"):
         datasets.fetch_mulan("flags", cache_dir=tmp_path / "file", base_url=address)
 
 
@@ -186,7 +186,7 @@ def test_wrong_arguments_are_refused_before_anything_is_asked_for(server, tmp_pa
             datasets.fetch_mulan(**arguments, cache_dir=tmp_path, base_url=address)
     assert not asked
     with pytest.raises(
-        FileError, match=r"can not be downloaded from gopher://x/.* \(InvalidSchema\)"
+        FileError, match=r"cannot be downloaded from gopher://x/.* \(InvalidSchema\)"
     ):
         datasets.fetch_mulan("flags", cache_dir=tmp_path, base_url="gopher://x")
 
@@ -195,7 +195,7 @@ def test_every_file_of_the_registry_has_a_fixed_address_and_arff_files_a_checksu
     for name, published in PUBLISHED.items():
         for file, remote in published.files.items():
             assert file.startswith(name)
-            # A commit in the address: what is there can not change.
+            # A commit in the address: what is there cannot change.
             assert re.match(r"https://.*/[0-9a-f]{40}/", remote.address)
             if file.endswith(".arff"):
                 assert re.fullmatch("[0-9a-f]{64}", remote.sha256)

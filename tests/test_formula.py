@@ -327,9 +327,9 @@ def test_weights_stay_with_their_rows_when_others_are_dropped(frame):
     [
         ("nope", ["freq_weights must name a column of data", "'nope'", "data has 'a', 'b'"]),
         ([1, 2], ["data has 200 rows and freq_weights has 2"]),
-        (2, ["freq_weights must hold one number a row", "shape () where (200,) is wanted"]),
+        (2, ["freq_weights must hold one number per row", "shape () where (200,) is wanted"]),
         (np.ones((N_ROWS, 1)), ["shape (200, 1) where (200,) is wanted"]),
-        ("g", ["freq_weights must hold one number a row", "they are of type str"]),
+        ("g", ["freq_weights must hold one number per row", "they are of type str"]),
         ("day", ["they are of type datetime64"]),
         ("x1", ["they are negative in"]),
         (

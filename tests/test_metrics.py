@@ -43,24 +43,26 @@ def test_measures_of_a_small_example_are_those_counted_by_hand():
 
 def test_two_empty_sets_overlap_by_what_the_argument_says():
     assert jaccard_score(TRUE, GUESS) == pytest.approx(1.5 / 4)
-    assert jaccard_score(TRUE, GUESS, empty=1) == pytest.approx(2.5 / 4)
-    assert evaluate(TRUE, GUESS, empty=1.0)["jaccard"] == pytest.approx(2.5 / 4)
+    assert jaccard_score(TRUE, GUESS, zero_division=1) == pytest.approx(2.5 / 4)
+    assert evaluate(TRUE, GUESS, zero_division=1.0)["jaccard"] == pytest.approx(2.5 / 4)
     none = np.zeros((3, 2))
     assert evaluate(none, none).tolist() == [1, 1, 0]
-    assert evaluate(none, none, empty=1).tolist() == [1, 1, 1]
+    assert evaluate(none, none, zero_division=1).tolist() == [1, 1, 1]
 
 
 @many
 @given(pairs, st.sampled_from([0.0, 1.0]))
 def test_measures_are_the_paper_s_definitions(pair, empty):
     expected = by_definition(*pair, empty)
-    np.testing.assert_allclose(evaluate(*pair, empty), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        evaluate(*pair, zero_division=empty), expected, rtol=1e-12, atol=1e-15
+    )
 
 
 @many
 @given(pairs)
 def test_measures_keep_their_order(pair):
-    with_empty, without = evaluate(*pair, empty=1), evaluate(*pair)
+    with_empty, without = evaluate(*pair, zero_division=1), evaluate(*pair)
     assert ((with_empty >= 0) & (with_empty <= 1)).all()
     assert with_empty["subset"] <= with_empty["jaccard"] + 1e-12
     assert with_empty["jaccard"] <= with_empty["hamming"] + 1e-12
@@ -85,7 +87,7 @@ def test_the_registry_holds_the_measures_that_evaluate_gives(name):
     assert weighted == pytest.approx(evaluate(TRUE, GUESS, sample_weight=weights)[name])
 
 
-def test_the_registry_can_not_be_changed():
+def test_the_registry_cannot_be_changed():
     with pytest.raises(TypeError):
         METRICS["other"] = subset_accuracy
 
@@ -140,23 +142,23 @@ def test_arrays_are_matched_by_position():
         (PREDICTED.drop(columns="urban"), ("lacks 'urban'",)),
         (PREDICTED.assign(field=0), ("has 'field' besides",)),
         (GUESS[:, :2], ("3 column(s)", "has 2")),
-        (GUESS[:3], ("labels has 4 rows and predicted has 3",)),
-        (PREDICTED.set_axis(list("abcd")), ("labels and predicted", "indexes differ")),
-        (PREDICTED * 0.4, ("predicted", "'beach'", "holds 0.4 in row 0", "(predicted > 0.5)")),
-        (PREDICTED * 2, ("predicted", "holds 2 ")),
-        (PREDICTED.astype(float).replace(0, np.nan), ("predicted", "holds nan", "missing values")),
-        (PREDICTED.astype("Int8").replace(0, pd.NA), ("predicted", "holds nan")),
-        (PREDICTED.astype(object).replace(0, pd.NA), ("predicted", "holds nan")),
-        (PREDICTED.astype(object).replace(0, None).to_numpy(), ("predicted", "holds nan")),
-        (PREDICTED.astype(str), ("predicted", "holds '1'")),
-        (GUESS * 1j, ("predicted", "column 0")),
-        (np.ma.masked_equal(GUESS, 1), ("predicted", "holds nan")),
-        (sparse.csr_array(3 * GUESS), ("predicted", "holds 3")),
-        (GUESS[:, 0], ("predicted must be two-dimensional",)),
-        ([[1, 0, 0], [0, 1]], ("predicted must be rectangular",)),
-        (None, ("predicted must be a table", "NoneType")),
-        (np.empty((0, 3)), ("predicted must have at least one row",)),
-        (PREDICTED.set_axis(["a", "a", "b"], axis=1), ("predicted", "'a' more than once")),
+        (GUESS[:3], ("y_true has 4 rows and y_pred has 3",)),
+        (PREDICTED.set_axis(list("abcd")), ("y_true and y_pred", "indexes differ")),
+        (PREDICTED * 0.4, ("y_pred", "'beach'", "holds 0.4 in row 0", "(y_pred > 0.5)")),
+        (PREDICTED * 2, ("y_pred", "holds 2 ")),
+        (PREDICTED.astype(float).replace(0, np.nan), ("y_pred", "holds nan", "missing values")),
+        (PREDICTED.astype("Int8").replace(0, pd.NA), ("y_pred", "holds nan")),
+        (PREDICTED.astype(object).replace(0, pd.NA), ("y_pred", "holds nan")),
+        (PREDICTED.astype(object).replace(0, None).to_numpy(), ("y_pred", "holds nan")),
+        (PREDICTED.astype(str), ("y_pred", "holds '1'")),
+        (GUESS * 1j, ("y_pred", "column 0")),
+        (np.ma.masked_equal(GUESS, 1), ("y_pred", "holds nan")),
+        (sparse.csr_array(3 * GUESS), ("y_pred", "holds 3")),
+        (GUESS[:, 0], ("y_pred must be two-dimensional",)),
+        ([[1, 0, 0], [0, 1]], ("y_pred must be rectangular",)),
+        (None, ("y_pred must be a table", "NoneType")),
+        (np.empty((0, 3)), ("y_pred must have at least one row",)),
+        (PREDICTED.set_axis(["a", "a", "b"], axis=1), ("y_pred", "'a' more than once")),
     ],
 )
 @pytest.mark.parametrize("measure", [evaluate, *METRICS.values()])
@@ -168,7 +170,7 @@ def test_predictions_that_do_not_fit_are_refused_with_what_is_wrong(measure, pre
 
 
 def test_labels_that_are_not_binary_are_refused_by_name():
-    with pytest.raises(DataError, match="labels must be coded 0/1, but column 'sunset' holds -1"):
+    with pytest.raises(DataError, match="y_true must be coded 0/1, but column 'sunset' holds -1"):
         hamming_score(2 * LABELS - 1, PREDICTED)
 
 
@@ -176,26 +178,26 @@ def test_labels_that_are_not_binary_are_refused_by_name():
     ("weights", "words"),
     [
         ([1, 2, 3], "sample_weight has 3"),
-        (np.ones((4, 1)), r"one number a row, but its shape is \(4, 1\)"),
+        (np.ones((4, 1)), r"one number per row, but its shape is \(4, 1\)"),
         ([1, -1, 1, 1], "not negative"),
         ([1, np.nan, 1, 1], "finite"),
         ([1, np.inf, 1, 1], "finite"),
         ([0, 0, 0, 0], "not all zero"),
         (list("abcd"), "finite"),
-        (pd.Series(1.0, list("abcd")), "labels and sample_weight are pandas objects"),
-        (1.0, "one number a row"),
+        (pd.Series(1.0, list("abcd")), "y_true and sample_weight are pandas objects"),
+        (1.0, "one number per row"),
     ],
 )
-def test_weights_that_can_not_be_used_are_refused(weights, words):
+def test_weights_that_cannot_be_used_are_refused(weights, words):
     with pytest.raises(DataError, match=words):
         evaluate(LABELS, PREDICTED, sample_weight=weights)
 
 
-@pytest.mark.parametrize("empty", [0.5, 2, -1, np.nan, "1", None])
-def test_two_empty_sets_overlap_fully_or_not_at_all(empty):
+@pytest.mark.parametrize("overlap", [0.5, 2, -1, np.nan, "1", None])
+def test_two_empty_sets_overlap_fully_or_not_at_all(overlap):
     for measure in (evaluate, jaccard_score):
-        with pytest.raises(DataError, match="empty must be"):
-            measure(TRUE, GUESS, empty=empty)
+        with pytest.raises(DataError, match="zero_division must be"):
+            measure(TRUE, GUESS, zero_division=overlap)
 
 
 def test_nothing_handed_in_is_changed():

@@ -315,7 +315,7 @@ def test_arrays_are_written_under_numbered_names(tmp_path):
     assert datasets.read_mulan(arff).feature_names == ("x1", "x2")
 
 
-def test_what_can_not_be_used_is_not_written(tmp_path):
+def test_what_cannot_be_used_is_not_written(tmp_path):
     labels, features = example()
     for broken, message in [
         ((labels + 1, features), "labels must be coded 0/1"),
@@ -328,7 +328,7 @@ def test_what_can_not_be_used_is_not_written(tmp_path):
         with pytest.raises(DataError, match=message):
             datasets.to_mulan(broken, tmp_path / "broken")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(FileError, match=r"the files can not be written here \(No such file"):
+    with pytest.raises(FileError, match=r"the files cannot be written here \(No such file"):
         datasets.to_mulan((labels, features), tmp_path / "no" / "folder")
 
 

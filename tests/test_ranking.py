@@ -112,7 +112,7 @@ def test_the_false_discovery_rate_of_a_selection_is_kept():
     """Labels that depend on each other, 10 features that act, 40 that do not; 60 draws."""
     shares = []
     for seed in range(60):
-        sample = im.datasets.make_artdata(1, n=400, random_state=seed)
+        sample = im.datasets.make_artdata(1, n_samples=400, random_state=seed)
         chosen = im.rank_features(sample.labels, sample.features).select(alpha=0.1)
         shares.append(len(set(chosen) - set(sample.relevant)) / max(1, len(chosen)))
     assert np.mean(shares) < 0.1 + 3 * np.std(shares) / np.sqrt(len(shares))

@@ -41,7 +41,7 @@ def _correlations(labels, features, relevant):
 
 def artificial(number, n):
     def draw(seed):
-        data = im.datasets.make_artdata(number, n=n, random_state=seed)
+        data = im.datasets.make_artdata(number, n_samples=n, random_state=seed)
         return data.labels, data.features, data.relevant
 
     return draw

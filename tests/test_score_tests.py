@@ -599,7 +599,7 @@ def test_type_one_error_for_common_labels():
 
 @pytest.mark.filterwarnings(OURS)
 def test_a_feature_helps_given_the_other_label():
-    data = im.datasets.make_or_example(n=400, random_state=0)
+    data = im.datasets.make_or_example(n_samples=400, random_state=0)
     res = im.IsingModel(data.labels, data.features).fit()
     # y1 = I(y2 + x1 > 0): given y2 = 0, x1 decides; given y2 = 1 the label is certain.
     assert res.diagnostics.loc["y1", "rows"] == (data.labels["y2"] == 0).sum()
@@ -609,7 +609,7 @@ def test_a_feature_helps_given_the_other_label():
 
 @pytest.mark.filterwarnings(OURS)
 def test_xor_is_seen_by_interactions_only():
-    data = im.datasets.make_xor_example(n=400, random_state=0)
+    data = im.datasets.make_xor_example(n_samples=400, random_state=0)
     res = im.IsingModel(data.labels, data.features).fit()
     plain = res.score_test()
     assert plain.statistics.max(axis=None) < 10
@@ -619,7 +619,7 @@ def test_xor_is_seen_by_interactions_only():
 
 def test_the_statistic_grows_with_the_coefficient_and_the_rows():
     def statistic(a, n):
-        data = im.datasets.make_score_example(a=a, n=n, random_state=3)
+        data = im.datasets.make_score_example(a=a, n_samples=n, random_state=3)
         res = im.IsingModel(data.labels, data.features).fit()
         return res.score_test().statistics.loc["x1", "y1"]
 
@@ -631,7 +631,7 @@ def test_the_statistic_grows_with_the_coefficient_and_the_rows():
 
 
 def test_the_bound_of_the_theorem_is_as_it_is_written():
-    data = im.datasets.make_score_example(a=1.0, n=500, random_state=1)
+    data = im.datasets.make_score_example(a=1.0, n_samples=500, random_state=1)
     res = im.IsingModel(data.labels, data.features, intercept=False).fit()
     bound = res.theorem_bound("x1", "y1", a=0.5)
     x = data.features["x1"].to_numpy()

@@ -329,8 +329,10 @@ def test_where_no_label_varies_nothing_is_fitted():
 def test_rows_of_frames_belong_together_by_their_indexes(data):
     labels, features = data
     chosen = select_features(labels, features, max_features=2, random_state=0)
-    with pytest.raises(DataError, match="indexes differ"):
+    with pytest.raises(DataError, match="labels and features are pandas objects whose indexes"):
         chosen.evaluate(labels.sample(frac=1, random_state=0), features)
+    with pytest.raises(DataError, match="labels has 9 rows and features has 400"):
+        chosen.evaluate(labels.to_numpy()[:9], features)
     shuffled = features.sample(frac=1, random_state=0)
     pd.testing.assert_series_equal(
         chosen.evaluate(labels.loc[shuffled.index], shuffled), chosen.evaluate(labels, features)

@@ -303,9 +303,7 @@ def test_rows_with_missing_values_raise_or_are_dropped_with_a_warning(tmp_path):
         (FRAME.iloc[:0], {"labels": LABELS}, "labels must have at least one row"),
     ],
 )
-def test_what_can_not_be_used_is_said_with_the_name_of_the_file(
-    tmp_path, frame, arguments, message
-):
+def test_what_cannot_be_used_is_said_with_the_name_of_the_file(tmp_path, frame, arguments, message):
     path = save(frame, tmp_path / "photos.csv")
     with pytest.raises(FileError) as caught:
         datasets.read_table(path, **arguments)
@@ -317,13 +315,13 @@ def test_what_can_not_be_used_is_said_with_the_name_of_the_file(
     ("name", "content", "message"),
     [
         ("x.csv", b"", "the file is empty"),
-        ("x.csv", b"\n\n", "it can not be read as csv"),
-        ("x.csv", b"a,b\n1,2\n1,2,3\n", "it can not be read as csv .*line 3, saw 3"),
-        ("x.csv", b"a,b\n1,\xff\n", "it can not be read as csv .*can't decode byte 0xff"),
+        ("x.csv", b"\n\n", "it cannot be read as csv"),
+        ("x.csv", b"a,b\n1,2\n1,2,3\n", "it cannot be read as csv .*line 3, saw 3"),
+        ("x.csv", b"a,b\n1,\xff\n", "it cannot be read as csv .*can't decode byte 0xff"),
         ("x.csv", b"a,b,a\n1,2,0\n", "its header has .*'a' more than once"),
-        ("x.csv.gz", b"a,b\n1,2\n", "it can not be read as csv .*gzip"),
-        ("x.parquet", b"PAR1 is not here", "it can not be read as parquet"),
-        ("x.feather", b"nor a feather", "it can not be read as feather"),
+        ("x.csv.gz", b"a,b\n1,2\n", "it cannot be read as csv .*gzip"),
+        ("x.parquet", b"PAR1 is not here", "it cannot be read as parquet"),
+        ("x.feather", b"nor a feather", "it cannot be read as feather"),
         ("x.xlsx", b"PK", r"the kind of file is not known by its ending\. Known are \.csv, "),
         ("x", b"a,b\n1,2\n", "the kind of file is not known"),
     ],

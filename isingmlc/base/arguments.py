@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import index as as_whole_number
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,14 +64,9 @@ def check_count(argument: str, given: Any, minimum: int) -> int:
     >>> check_count("n", np.int64(3), 1)
     3
     """
-    try:
-        number = as_whole_number(given)
-    except TypeError:
-        number = minimum - 1
-    if number < minimum or isinstance(given, bool):
-        raise exc.DataError(
-            exc.BAD_COUNT.format(argument=argument, minimum=minimum, given=given)
-        ) from None
+    number = _whole_number(given)
+    if number is None or number < minimum:
+        raise exc.DataError(exc.BAD_COUNT.format(argument=argument, minimum=minimum, given=given))
     return number
 
 
@@ -173,14 +168,11 @@ def check_jobs(given: Any) -> int:
     >>> check_jobs(-1)
     -1
     """
-    try:
-        number = as_whole_number(given)
-    except TypeError:
-        number = 0
-    if number == 0 or isinstance(given, bool):
+    number = _whole_number(given)
+    if not number:
         raise exc.DataError(
             f"n_jobs must be a whole number other than 0 (-1 for all cores), but is {given!r}."
-        ) from None
+        )
     return number
 
 
@@ -302,3 +294,11 @@ def check_names(
     if len(set(names)) < len(names):
         raise exc.DataError(f"{argument} names some more than once: {exc.shorten(names)}.")
     return np.array([place[name] for name in names], dtype=np.intp)
+
+
+def _whole_number(given: Any) -> int | None:
+    """Give a whole number, or None if it is none; True and False are none."""
+    try:
+        return None if isinstance(given, bool) else index(given)
+    except TypeError:
+        return None

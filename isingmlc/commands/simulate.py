@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   isingmlc simulate artdata1 --seed 0 --out art1.csv
-  isingmlc simulate artdata4 --rows 500 --features 100 --noise independent --out art4.arff
+  isingmlc simulate artdata4 -n 500 --n-features 100 --noise independent --out art4.arff
   isingmlc simulate example --out survey.parquet
   isingmlc fit survey.parquet --labels diabetes,asthma,depression --save network.npz
-  isingmlc simulate network --fit network.npz --rows 1000 --seed 1
-  isingmlc simulate network --interactions weights.csv --thresholds thresholds.csv --rows 1000
+  isingmlc simulate network --fit network.npz --n-samples 1000 --seed 1
+  isingmlc simulate network --interactions weights.csv --thresholds thresholds.csv -n 1000
 
 data:
   artdata1, artdata2   Ising labels; features act on labels and an interaction, or on that alone
@@ -54,16 +54,16 @@ MAKERS: dict[str, tuple[str, dict[str, int]]] = {
 }
 # Options of the command, and the arguments of the functions that they stand for.
 _ARGUMENTS = {
-    "rows": "n",
-    "features": "p",
-    "labels": "K",
+    "n_samples": "n_samples",
+    "n_features": "n_features",
+    "n_labels": "n_labels",
     "effect": "a",
     "noise": "noise",
     "seed": "random_state",
 }
-# How many rows are drawn from a network where nobody said it.
+# How many rows are drawn from a network if --n-samples is omitted.
 DRAWN = 1000
-_OF_NETWORK = ("rows", "seed", "fit", "interactions", "thresholds")
+_OF_NETWORK = ("n_samples", "seed", "fit", "interactions", "thresholds")
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
@@ -82,10 +82,10 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     parser.add_argument("what", choices=(*MAKERS, "network"), metavar="DATA", help="see below")
     parser.add_argument(
-        "--rows", "-n", type=count, metavar="N", help=f"how many rows (network: {DRAWN})"
+        "--n-samples", "-n", type=count, metavar="N", help=f"how many rows (network: {DRAWN})"
     )
-    parser.add_argument("--features", type=count, metavar="N", help="how many features")
-    parser.add_argument("--labels", type=count, metavar="N", help="how many labels (timing-data)")
+    parser.add_argument("--n-features", type=count, metavar="N", help="how many features")
+    parser.add_argument("--n-labels", type=count, metavar="N", help="how many labels (timing-data)")
     parser.add_argument(
         "--effect", type=float, metavar="A", help="strength of the feature (score-example)"
     )
@@ -160,7 +160,7 @@ def _draw(options: Namespace) -> Dataset:
         if options.thresholds is not None:
             thresholds = _read_parameters(options.thresholds).iloc[:, 0]
         distribution = IsingDistribution(thresholds, interactions)
-    labels = distribution.sample(options.rows or DRAWN, random_state=options.seed)
+    labels = distribution.sample(options.n_samples or DRAWN, random_state=options.seed)
     return Dataset(labels, pd.DataFrame(index=labels.index), (), name="network")
 
 
@@ -184,7 +184,11 @@ def _check(options: Namespace, known: Sequence[str]) -> None:
     """Refuse options that the data do not have."""
     for flag in (*_ARGUMENTS, *_OF_NETWORK):
         if getattr(options, flag) is not None and flag not in known:
-            listed = ", ".join(f"--{name}" for name in known) or "none"
+            listed = ", ".join(map(_spell, known)) or "none"
             raise exc.DataError(
-                f"--{flag} has no meaning for {options.what}, whose options are {listed}."
+                f"{_spell(flag)} has no meaning for {options.what}, whose options are {listed}."
             )
+
+
+def _spell(flag: str) -> str:
+    return f"--{flag.replace('_', '-')}"

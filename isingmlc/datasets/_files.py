@@ -1,4 +1,4 @@
-"""Opening files: what is wrong with one is said with its name and, where there is one, its line."""
+"""Opening files: what is wrong with one is said with its name and, if there is one, its line."""
 
 from __future__ import annotations
 
@@ -87,10 +87,7 @@ def existing_file(given: str | PathLike[str]) -> Path:
     DataError
         When `given` is no path.
     """
-    try:
-        path = Path(fspath(given)).expanduser()
-    except TypeError as error:
-        raise exc.DataError(f"the path of a file is wanted, but {given!r} is given.") from error
+    path = as_path("path", given)
     if path.is_dir():
         raise file_error(path, "this is a folder. Give the path of a file in it.")
     if not path.exists():
@@ -121,12 +118,12 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     Raises
     ------
     FileError
-        When the file can not be read, or not as text in that encoding.
+        When the file cannot be read, or not as text in that encoding.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise file_error(path, f"the file can not be read ({error.strerror}).") from error
+        raise file_error(path, f"the file cannot be read ({error.strerror}).") from error
     try:
         text = content.decode(encoding)
     except LookupError as error:

@@ -125,7 +125,7 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffTable:
     Returns
     -------
     ArffTable
-        Its columns and cells; sparse where its rows are.
+        Its columns and cells; sparse if its rows are.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def quote(name: str) -> str:
     Returns
     -------
     str
-        The text, in quotes and with escapes where it needs them.
+        The text, in quotes and with escapes if it needs them.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def _encode(place: _Place, attribute: Attribute, value: str | None) -> float:
 
 
 def _encoders(attributes: Sequence[Attribute]) -> list[_Encoder]:
-    """Give the quick way to a number for each column; it fails where `_encode` must look."""
+    """Give the quick way to a number for each column; it fails if `_encode` must look."""
     encoders: list[_Encoder] = []
     for attribute in attributes:
         if attribute.kind == "number":
@@ -352,7 +352,7 @@ def _read_sparse(rows: Sequence[_Row], attributes: Sequence[Attribute]) -> Any:
 
 
 def _quick_entries(text: str, encoders: Sequence[_Encoder]) -> dict[int, float] | None:
-    """Read a plain sparse row; None where `_sparse_row` must look."""
+    """Read a plain sparse row; None if `_sparse_row` must look."""
     if _NEEDS_CARE.search(text) or not (text.startswith("{") and text.endswith("}")):
         return None
     entries: dict[int, float] = {}

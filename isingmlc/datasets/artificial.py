@@ -46,8 +46,8 @@ y3 is 1 where exactly one of y1 and y2 is. {relevant} are relevant.
 
 def make_artdata(
     which: int,
-    n: int | None = None,
-    p: int = 50,
+    n_samples: int | None = None,
+    n_features: int = 50,
     random_state: RandomState = None,
     noise: str = "shared",
 ) -> Dataset:
@@ -59,9 +59,9 @@ def make_artdata(
         1: Ising labels, features act on all labels and on one interaction. 2: Ising labels,
         features act on one interaction only. 3: labels are comparisons of features. 4: the same
         with noise.
-    n : int, optional
-        Rows; 1000 for the first two and 100 for the others, as in the paper.
-    p : int
+    n_samples : int, optional
+        Rows; if omitted 1000 for the first two and 100 for the others, as in the paper.
+    n_features : int
         Features, at least 10. Those from the eleventh on are noise.
     random_state : int, Generator or None
         Source of randomness.
@@ -71,7 +71,7 @@ def make_artdata(
     Returns
     -------
     Dataset
-        Labels ``y1…``, features ``x1…xp`` and the names of the relevant features.
+        Labels ``y1…``, features ``x1…`` and the names of the relevant features.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def make_artdata(
     ArtData4 has x6, …, x10 = x1 + ε, …, x5 + ε and the labels y1 = [x1 > x2 + ε],
     y2 = [x4 > x3 + ε], y3 = [y1 + y2 = 1], y4 = [x5 + ε > 0.8], with ε Gaussian of standard
     deviation 0.3; x1 to x10 are relevant. The paper writes one ε and does not say whether it is
-    the same number in all places. By default it is, one for each row: that is the formula to the
+    the same number in all places. By default it is, one per row: that is the formula to the
     letter, and makes y4 a function of x10, and y1 one of x1 and x7. With ``noise="independent"``
     each of the five features and each of the three labels has an ε of its own, so that no feature
     determines a label.
@@ -121,59 +121,54 @@ def make_artdata(
     """
     check_option("which", which, tuple(DEFAULT_ROWS))
     check_option("noise", noise, ("shared", "independent"))
-    n = check_count("n", DEFAULT_ROWS[which] if n is None else n, 1)
-    p = check_count("p", p, N_STRUCTURED)
+    if n_samples is None:
+        n_samples = DEFAULT_ROWS[which]
+    shape = (
+        check_count("n_samples", n_samples, 1),
+        check_count("n_features", n_features, N_STRUCTURED),
+    )
     generator = make_generator(random_state)
     if which in (1, 2):
-        return _ising_data(f"ArtData{int(which)}", n, p, 0.2 if which == 1 else 0.0, generator)
-    uniforms = generator.random((n, p))
+        return _ising_data(f"ArtData{int(which)}", shape, 0.2 if which == 1 else 0.0, generator)
+    uniforms = generator.random(shape)
     return _compared(uniforms) if which == 3 else _compared_with_noise(uniforms, noise, generator)
 
 
-def make_score_example(a: float = 1.0, n: int = 1000, random_state: RandomState = None) -> Dataset:
+def make_score_example(
+    a: float = 1.0, n_samples: int = 1000, random_state: RandomState = None
+) -> Dataset:
     """Generate one feature and ten labels, the first of which the feature moves.
 
     y2 to y10 are fair coins, x1 is standard Gaussian, and y1 is drawn with the log-odds
-    a·x1 + 0.1·(y2 + … + y10). The score statistic of x1 and y1 grows with n and with the size of a.
+    a·x1 + 0.1·(y2 + … + y10). The score statistic of x1 and y1 grows with the number of rows and
+    with the size of a: section "Properties of the score statistic" of the paper.
 
     Parameters
     ----------
     a : float
         Effect of x1 on y1; at zero x1 is irrelevant.
-    n : int
-        Rows.
-    random_state : int, Generator or None
-        Source of randomness.
+    n_samples, random_state
+        As `make_artdata` takes them.
 
     Returns
     -------
     Dataset
         Labels ``y1…y10`` and the feature ``x1``.
 
-    Raises
-    ------
-    DataError
-        When an argument is not usable.
-
-    References
-    ----------
-    P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* (2016), arXiv:1602.07464, section "Properties of the score statistic".
-
     Examples
     --------
     >>> from isingmlc import datasets
-    >>> datasets.make_score_example(n=200, random_state=0)
+    >>> datasets.make_score_example(n_samples=200, random_state=0)
     Dataset('score-example': 200 rows, 10 labels, 1 features)
     """
     if not isinstance(a, Real) or not np.isfinite(a):
         raise DataError(f"a must be a finite number, but is {a!r}.")
-    n = check_count("n", n, 1)
+    n_samples = check_count("n_samples", n_samples, 1)
     generator = make_generator(random_state)
-    feature = generator.standard_normal(n)
-    others = generator.integers(0, 2, size=(n, 9))
+    feature = generator.standard_normal(n_samples)
+    others = generator.integers(0, 2, size=(n_samples, 9))
     log_odds = 0.1 * others.sum(axis=1) + a * feature
-    first = generator.random(n) < special.expit(log_odds)
+    first = generator.random(n_samples) < special.expit(log_odds)
     description = (
         f"Simulated: x1 is standard Gaussian, y2 to y10 are fair coins, and the log-odds of y1 are "
         f"{a:g} x1 + 0.1 (y2 + … + y10)."
@@ -182,34 +177,22 @@ def make_score_example(a: float = 1.0, n: int = 1000, random_state: RandomState 
     return _dataset("score-example", labels, feature[:, np.newaxis], [1] if a else [], description)
 
 
-def make_or_example(n: int = 200, random_state: RandomState = None) -> Dataset:
+def make_or_example(n_samples: int = 200, random_state: RandomState = None) -> Dataset:
     """Generate a label that is 1 where another label or the feature is.
 
     y2 and x1 are fair coins and y1 = [y2 + x1 > 0]: each of them alone predicts y1 in three cases
-    of four, both together always. So x1 adds to what the labels say of each other.
+    of four, both together always. So x1 adds to what the labels say of each other: section "Ising
+    model with constant interaction terms" of the paper.
 
     Parameters
     ----------
-    n : int
-        Rows.
-    random_state : int, Generator or None
-        Source of randomness.
+    n_samples, random_state
+        As `make_artdata` takes them.
 
     Returns
     -------
     Dataset
         Labels ``y1`` and ``y2`` and the feature ``x1``.
-
-    Raises
-    ------
-    DataError
-        When an argument is not usable.
-
-    References
-    ----------
-    P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* (2016), arXiv:1602.07464, section "Ising model with
-    constant interaction terms".
 
     Examples
     --------
@@ -218,41 +201,29 @@ def make_or_example(n: int = 200, random_state: RandomState = None) -> Dataset:
     >>> bool((data.labels["y1"] == (data.labels["y2"] | data.features["x1"])).all())
     True
     """
-    n = check_count("n", n, 1)
-    second, feature = make_generator(random_state).integers(0, 2, size=(2, n))
+    size = (2, check_count("n_samples", n_samples, 1))
+    second, feature = make_generator(random_state).integers(0, 2, size=size)
     labels = np.column_stack([second | feature, second])
     description = "Simulated: y2 and x1 are fair coins, y1 is 1 where y2 or x1 is."
     return _dataset("or-example", labels, feature[:, np.newaxis], [1], description)
 
 
-def make_xor_example(n: int = 200, random_state: RandomState = None) -> Dataset:
+def make_xor_example(n_samples: int = 200, random_state: RandomState = None) -> Dataset:
     """Generate a feature that tells whether two labels differ.
 
     y1 and y2 are fair coins and x1 is 1 where they differ. x1 is independent of each label, so
-    its single edges show nothing; what it changes is their interaction.
+    its single edges show nothing; what it changes is their interaction: section "Feature ranking
+    based on the Ising model with feature-dependent interaction terms" of the paper.
 
     Parameters
     ----------
-    n : int
-        Rows.
-    random_state : int, Generator or None
-        Source of randomness.
+    n_samples, random_state
+        As `make_artdata` takes them.
 
     Returns
     -------
     Dataset
-        Labels ``y1`` and ``y2`` and the feature ``x1``.
-
-    Raises
-    ------
-    DataError
-        When an argument is not usable.
-
-    References
-    ----------
-    P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* (2016), arXiv:1602.07464, section "Feature ranking based on the
-    Ising model with feature-dependent interaction terms".
+        The same names as from `make_or_example`.
 
     Examples
     --------
@@ -261,68 +232,62 @@ def make_xor_example(n: int = 200, random_state: RandomState = None) -> Dataset:
     >>> bool((data.features["x1"] == (data.labels["y1"] ^ data.labels["y2"])).all())
     True
     """
-    n = check_count("n", n, 1)
-    labels = make_generator(random_state).integers(0, 2, size=(n, 2))
+    size = (check_count("n_samples", n_samples, 1), 2)
+    labels = make_generator(random_state).integers(0, 2, size=size)
     feature = labels[:, [0]] ^ labels[:, [1]]
     description = "Simulated: y1 and y2 are fair coins, x1 is 1 where they differ."
     return _dataset("xor-example", labels, feature, [1], description)
 
 
 def make_timing_data(
-    n: int = 500, p: int = 50, K: int = 5, random_state: RandomState = None
+    n_samples: int = 500,
+    n_features: int = 50,
+    n_labels: int = 5,
+    random_state: RandomState = None,
 ) -> Dataset:
     """Generate Gaussian features and labels that have nothing to do with each other.
 
-    The paper takes such data to measure computing times.
+    The paper takes such data to measure computing times: section "Computational efficiency".
 
     Parameters
     ----------
-    n : int
-        Rows.
-    p : int
+    n_samples, random_state
+        As `make_artdata` takes them.
+    n_features : int
         Features, standard Gaussian.
-    K : int
+    n_labels : int
         Labels, fair coins.
-    random_state : int, Generator or None
-        Source of randomness.
 
     Returns
     -------
     Dataset
-        Labels ``y1…yK`` and features ``x1…xp``, none of them relevant.
-
-    Raises
-    ------
-    DataError
-        When an argument is not usable.
-
-    References
-    ----------
-    P. Teisseyre, "Feature ranking for multi-label classification using Markov networks",
-    *Neurocomputing* (2016), arXiv:1602.07464, section "Computational efficiency".
+        Labels ``y1…`` and features ``x1…``, none of them relevant.
 
     Examples
     --------
     >>> from isingmlc import datasets
-    >>> datasets.make_timing_data(p=1000, random_state=0)
+    >>> datasets.make_timing_data(n_features=1000, random_state=0)
     Dataset('timing-data': 500 rows, 5 labels, 1000 features)
     """
-    n, p, K = check_count("n", n, 1), check_count("p", p, 1), check_count("K", K, 1)
+    n_samples = check_count("n_samples", n_samples, 1)
+    n_features = check_count("n_features", n_features, 1)
+    n_labels = check_count("n_labels", n_labels, 1)
     generator = make_generator(random_state)
-    features = generator.standard_normal((n, p))
-    labels = generator.integers(0, 2, size=(n, K))
+    features = generator.standard_normal((n_samples, n_features))
+    labels = generator.integers(0, 2, size=(n_samples, n_labels))
     description = "Simulated: standard Gaussian features and fair coins as labels, all independent."
     return _dataset("timing-data", labels, features, [], description)
 
 
 def _ising_data(
-    name: str, n: int, p: int, effect: float, generator: np.random.Generator
+    name: str, shape: tuple[int, int], effect: float, generator: np.random.Generator
 ) -> Dataset:
     """Draw ArtData1 or ArtData2, which differ in the effect on single labels."""
+    n_samples, n_features = shape
     n_labels = 10
-    effects = np.zeros((p, n_labels))
+    effects = np.zeros((n_features, n_labels))
     effects[:N_STRUCTURED] = effect
-    on_interaction = np.zeros(p)
+    on_interaction = np.zeros(n_features)
     on_interaction[:N_STRUCTURED] = 0.2
     distribution = IsingDistribution(
         np.zeros(n_labels),
@@ -330,10 +295,10 @@ def _ising_data(
         effects,
         {("y1", "y2"): on_interaction},
     )
-    features = generator.standard_normal((n, p))
+    features = generator.standard_normal(shape)
     labels = distribution.sample(features=features, method="exact", random_state=generator)
     on_labels = f"{effect:g} times its value" if effect else "nothing"
-    description = ISING_DESCR.format(name=name, n=n, p=p, on_labels=on_labels)
+    description = ISING_DESCR.format(name=name, n=n_samples, p=n_features, on_labels=on_labels)
     return _dataset(name, labels.to_numpy(), features, range(1, N_STRUCTURED + 1), description)
 
 
@@ -358,16 +323,16 @@ def _compared_with_noise(
     features: FloatArray, noise: str, generator: np.random.Generator
 ) -> Dataset:
     """Turn uniform numbers into ArtData4."""
-    n = len(features)
-    drawn = generator.normal(0.0, NOISE_DEVIATION, size=(n, 1 if noise == "shared" else 8))
-    error = np.broadcast_to(drawn, (n, 8))
+    n_samples = len(features)
+    drawn = generator.normal(0.0, NOISE_DEVIATION, (n_samples, 1 if noise == "shared" else 8))
+    error = np.broadcast_to(drawn, (n_samples, 8))
     features[:, 5:10] = features[:, :5] + error[:, :5]
     x1, x2, x3, x4, x5 = features[:, :5].T
     e1, e2, e4 = error[:, 5:].T
-    number = "one number a row" if noise == "shared" else "drawn anew in every place"
+    number = "one number per row" if noise == "shared" else "drawn anew in every place"
     description = RULE_DESCR.format(
         name="ArtData4",
-        n=n,
+        n=n_samples,
         p=features.shape[1],
         features="x6, …, x10 are x1 + ε, …, x5 + ε.",
         labels=(

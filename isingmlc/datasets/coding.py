@@ -37,7 +37,7 @@ class Column:
     name : str
         Name of the column.
     levels : ndarray of float or None
-        The number that each value of a category becomes; None where the cells are numbers.
+        The number that each value of a category becomes; None if the cells are numbers.
     """
 
     attribute: int
@@ -56,7 +56,7 @@ def yes_no_levels(values: Sequence[str]) -> FloatArray | None:
     Returns
     -------
     ndarray of float or None
-        One number a value; None where the values are not a pair like no/yes.
+        One number per value; None if the values are not a pair like no/yes.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def number_matrix(table: ArffTable, columns: Sequence[Column]) -> Any:
     Returns
     -------
     ndarray or csr_array, shape (rows, columns)
-        The numbers; sparse where the table is.
+        The numbers; sparse if the table is.
     """
     if sparse.issparse(table.cells):
         return _sparse_matrix(table.cells.tocsc(), columns)

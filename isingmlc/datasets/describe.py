@@ -1,4 +1,4 @@
-"""What a multi-label data set looks like in numbers, and fewer labels where there are many."""
+"""What a multi-label data set looks like in numbers, and fewer labels if there are many."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ class Description:
     Attributes
     ----------
     table : DataFrame
-        A row a data set: ``n`` rows, ``p`` features, ``K`` labels, distinct ``labelsets``,
-        ``cardinality`` (labels a row on average), ``density`` (cardinality / K), ``imbalance``
-        (mean over the labels of the positives of the most frequent one by those of the label).
+        One row per data set: ``n`` rows, ``p`` features, ``K`` labels, distinct ``labelsets``,
+        ``cardinality`` (labels per row on average), ``density`` (cardinality / K), ``imbalance``
+        (mean over the labels of the positives of the most frequent one divided by those of the
+        label).
     labels : DataFrame
-        A row a label, by data set and label: its ``positives``, their ``share`` of the rows, and
-        its ``imbalance``, NaN where it has no positives.
+        One row per label, by data set and label: its ``positives``, their ``share`` of the rows,
+        and its ``imbalance``, NaN if it has no positives.
 
     Examples
     --------

@@ -37,9 +37,9 @@ def fetch_mulan(
         Its name.
     part : {"train", "test", "all"}, optional
         The training rows, the test rows, or both. CAL500 and genbase come without a split, so
-        only as ``"all"``; left out, it is that for them and ``"train"`` for the others.
+        only as ``"all"``; if omitted, it is that for them and ``"train"`` for the others.
     cache_dir : str or path, optional
-        Folder in which the files are kept, in a folder `name`. Left out, it is the user's folder
+        Folder in which the files are kept, in a folder `name`. If omitted, it is the user's folder
         for caches, where :func:`load_mulan` finds them.
     base_url : str, optional
         Address of a folder with the files under the names that Mulan gives them, e.g.
@@ -56,10 +56,10 @@ def fetch_mulan(
     Raises
     ------
     FileError
-        When a file can not be downloaded or is not the one that is expected; the message says
+        When a file cannot be downloaded or is not the one that is expected; the message says
         where to put it by hand.
     DataError
-        When `name` or `part` is not known, or another argument can not be used.
+        When `name` or `part` is not known, or another argument cannot be used.
 
     Notes
     -----
@@ -148,7 +148,7 @@ def _download(address: str, digest: str | None, folder: Path, file: str) -> None
             downloader=pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=30),
         )
     except OSError as error:
-        problem = f"it can not be downloaded from {address} ({_reason(error)})."
+        problem = f"it cannot be downloaded from {address} ({_reason(error)})."
         raise file_error(folder / file, f"{problem} {by_hand}") from error
     except ValueError as error:
         problem = f"what {address} holds was not taken ({error})."

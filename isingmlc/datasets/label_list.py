@@ -51,7 +51,7 @@ def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
         problem = f"the XML is broken here: {str(error).split(':')[0]}."
         raise file_error(path, problem, error.position[0]) from error
     except (OSError, ValueError, LookupError) as error:
-        raise file_error(path, f"the file can not be read as XML ({error}).") from error
+        raise file_error(path, f"the file cannot be read as XML ({error}).") from error
     names: list[str] = []
     for element in root.iter():
         if element.tag.rpartition("}")[2] != "label":
@@ -100,7 +100,7 @@ def write_label_list(path: Path, names: Iterable[str]) -> None:
     Raises
     ------
     DataError
-        When a name holds a character that XML can not.
+        When a name holds a character that XML cannot hold.
     """
     root = ElementTree.Element("labels", xmlns=NAMESPACE)
     for name in names:
@@ -111,7 +111,7 @@ def write_label_list(path: Path, names: Iterable[str]) -> None:
         ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
         raise exc.DataError(
-            "a label's name holds a control character, which XML can not. Rename the label."
+            "a label's name holds a control character, which XML cannot hold. Rename the label."
         ) from error
     path.write_text(
         f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8", newline="\n"

@@ -46,9 +46,9 @@ def read_mulan(
     arff : str or path
         The ARFF file, dense or sparse.
     xml : str or path, optional
-        Mulan's list of the labels. Left out, it is the file of the same name that ends in
-        ``.xml``, where there is one; else MEKA's ``-C`` in the ``@relation`` line counts the
-        labels: the first C attributes are the labels, or the last, where C is negative.
+        Mulan's list of the labels. If omitted, it is the file of the same name that ends in
+        ``.xml``, if there is one; else MEKA's ``-C`` in the ``@relation`` line counts the
+        labels: the first C attributes are the labels, or the last, if C is negative.
     labels : str, int, or list of these, optional
         The label attributes, instead of a list: names, patterns or positions, as
         :func:`read_table` takes them.
@@ -59,7 +59,7 @@ def read_mulan(
     -------
     Dataset
         Labels in the order of the list, features in the order of the ARFF file; the features are
-        a frame, or a CSR array with its `feature_names` where the file is sparse.
+        a frame, or a CSR array with its `feature_names` if the file is sparse.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_mulan(
     A two-valued attribute like ``{0,1}``, ``{-1,1}``, ``{no,yes}``, ``{n,y}``, ``{false,true}``,
     ``{f,t}``, ``{off,on}`` or ``{absent,present}`` is one column; the second value of the pairs
     above is 1, in whatever order and case the file has them. Any other list of values becomes one
-    0/1 column a value, named ``attribute=value``. A missing value (``?``) is NaN, in all of an
+    0/1 column per value, named ``attribute=value``. A missing value (``?``) is NaN, in all of an
     attribute's columns; a label may not be missing. What a sparse row leaves out is 0, or the
     first value of the attribute's list, as the format says.
 
@@ -97,7 +97,7 @@ def read_mulan(
     """
     if labels is not None and xml is not None:
         raise exc.DataError("labels and xml both say which attributes are labels. Pass one.")
-    table = read_arff(arff, encoding)
+    table = read_arff(as_path("arff", arff), encoding)
     attributes = [attribute.name for attribute in table.attributes]
     if xml is None and labels is None:
         beside = table.path.with_suffix(".xml")
@@ -113,16 +113,17 @@ def read_mulan(
         names = _meka_labels(table)
         source = "MEKA's -C in the @relation line"
     else:
-        names = read_label_list(xml)
-        source = Path(xml).name
+        listed = as_path("xml", xml)
+        names = read_label_list(listed)
+        source = listed.name
         known = set(attributes)
         lacking = [name for name in names if name not in known]
         if lacking:
             raise file_error(
-                Path(xml),
+                listed,
                 f"label(s) {exc.shorten(lacking)} are not among the attributes of "
                 f"{table.path.name}.",
-                line_with(Path(xml), escape(lacking[0])),
+                line_with(listed, escape(lacking[0])),
             )
     description = f"Read from {table.path.name}; the labels are those of {source}."
     return _build(table, names, table.path.stem, description)
@@ -141,9 +142,9 @@ def load_mulan(
         The training rows, the test rows, or both, the training rows first.
     data_dir : str or path, optional
         Folder that holds ``<name>/<name>-train.arff``, ``<name>/<name>-test.arff`` and
-        ``<name>/<name>.xml``, or these files themselves. Left out, it is the folder that the
+        ``<name>/<name>.xml``, or these files themselves. If omitted, it is the folder that the
         environment variable ISINGMLC_DATA names, then the one that :func:`fetch_mulan` fills.
-        For ``part="all"`` a file ``<name>.arff`` does where there is no split.
+        For ``part="all"`` a file ``<name>.arff`` is enough if there is no split.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def load_mulan(
         When the files are not there or are damaged, or when training and test file do not make
         the same columns.
     DataError
-        When an argument can not be used.
+        When an argument cannot be used.
 
     Examples
     --------
@@ -195,20 +196,20 @@ def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tupl
         What to write: 0/1 labels, and numeric features that are a frame, an array or sparse. NaN
         is written as missing.
     stem : str or path
-        Where to write. ``.arff`` and ``.xml`` are added; where it ends in one of these already,
+        Where to write. ``.arff`` and ``.xml`` are added; if it ends in one of these already,
         that ending is taken off first. Files that are there are overwritten.
 
     Returns
     -------
     pair of Path
-        The ARFF file, sparse where the features are, and the XML file.
+        The ARFF file, sparse if the features are, and the XML file.
 
     Raises
     ------
     DataError
-        When the data can not be used.
+        When the data cannot be used.
     FileError
-        When the files can not be written.
+        When the files cannot be written.
 
     Examples
     --------
@@ -271,7 +272,7 @@ def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tupl
         write_label_list(xml, checked.label_names)
         arff.write_text("\n".join([*header, *rows, ""]), encoding="utf-8", newline="\n")
     except OSError as error:
-        raise file_error(stem, f"the files can not be written here ({error.strerror}).") from error
+        raise file_error(stem, f"the files cannot be written here ({error.strerror}).") from error
     return arff, xml
 
 
@@ -301,7 +302,7 @@ def find_part(
     Returns
     -------
     tuple of folder and file names, or None
-        The first folder that holds them; None where no folder does.
+        The first folder that holds them; None if no folder does.
     """
     for folder in _folders(name, data_dir):
         for files in part_files(name, part):
@@ -323,7 +324,7 @@ def part_files(name: str, part: str) -> list[tuple[str, ...]]:
     Returns
     -------
     list of tuple of str
-        File names; any one of the tuples does.
+        File names; any one of the tuples will do.
     """
     if part == "all":
         return [(f"{name}-train.arff", f"{name}-test.arff"), (f"{name}.arff",)]
@@ -422,7 +423,7 @@ def _build(table: ArffTable, label_names: Sequence[str], name: str, description:
     text = [attribute.name for attribute in table.attributes if attribute.kind == "text"]
     if text:
         message = (
-            f"{table.path}: attribute(s) {exc.shorten(text)} hold text or dates, which can not be "
+            f"{table.path}: attribute(s) {exc.shorten(text)} hold text or dates, which cannot be "
             "features, and were left out."
         )
         exc.warn(message, exc.DataWarning)

@@ -1,6 +1,6 @@
 """Which of Mulan's data sets can be downloaded, from where, and how their files are recognised.
 
-Mulan's own page offers RAR archives, which Python can not unpack. So each file is taken from a
+Mulan's own page offers RAR archives, which Python cannot unpack. So each file is taken from a
 public repository that keeps it as it is, at one commit, and checked against its SHA-256:
 
 * scene from the repository of Mulan itself;
@@ -8,7 +8,7 @@ public repository that keeps it as it is, at one commit, and checked against its
 * the others from Boomer-Datasets, which keeps ARFF files in Git LFS, where the checksum is the
   name of the object.
 
-Where the labels are the last attributes, in the order in which Mulan lists them, the list of labels
+If the labels are the last attributes, in the order in which Mulan lists them, the list of labels
 is written from the ARFF file. Else it is downloaded too. No checksum of those lists is published:
 one is accepted if it names as many labels as the data set has and the ARFF file holds them all.
 """
@@ -32,7 +32,7 @@ class RemoteFile:
     address : str
         Its address.
     sha256 : str or None
-        Its checksum; None where none is known.
+        Its checksum; None if none is known.
     """
 
     address: str
@@ -49,7 +49,7 @@ class Published:
         Its size as Mulan states it, training and test rows together, a category being one
         attribute.
     files : mapping of str to RemoteFile
-        Its ARFF files, and its list of labels where that is not made from the ARFF file.
+        Its ARFF files, and its list of labels if that is not made from the ARFF file.
     """
 
     n_rows: int

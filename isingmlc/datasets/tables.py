@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.datasets._files import as_path, existing_file, file_error
+from isingmlc.datasets._files import existing_file, file_error
 from isingmlc.input.dataset import Dataset
 from isingmlc.input.rows import prepare
 
@@ -55,9 +55,9 @@ def read_table(
         ``sys.stdin.buffer``, is read as CSV.
     labels : str, int, or list of these
         The label columns: names, patterns like ``"label_*"``, or positions counted from 0, from
-        the end where negative.
+        the end if negative.
     features : str, int, or list of these, optional
-        The feature columns, chosen in the same way; all others where left out, except for first
+        The feature columns, chosen in the same way; all others if omitted, except for first
         columns without a name that count the rows, as ``frame.to_csv(path)`` writes them. An empty
         list chooses none.
     drop : str, int, or list of these, optional
@@ -75,7 +75,7 @@ def read_table(
     Raises
     ------
     FileError
-        When the file is absent or can not be read, a column is not there, or its values can not
+        When the file is absent or cannot be read, a column is not there, or its values cannot
         be used; the message names the file.
     DataError
         When `path` is no path, or the options ask for chunks.
@@ -119,7 +119,7 @@ def read_frame(path: str | PathLike[str] | IO[Any], **options: Any) -> tuple[Pat
     Raises
     ------
     FileError
-        When the file is absent or can not be read.
+        When the file is absent or cannot be read.
     DataError
         When `path` is no path, or the options ask for chunks.
     """
@@ -133,7 +133,7 @@ def read_frame(path: str | PathLike[str] | IO[Any], **options: Any) -> tuple[Pat
     if hasattr(path, "read"):
         path, frame = _read_stream(path, options)
     else:
-        path = existing_file(as_path("path", path))
+        path = existing_file(path)
         frame = _read_frame(path, path, _kind(path), options)
     frame.columns = frame.columns.map(str)
     return path, frame
@@ -213,7 +213,7 @@ def make_dataset(
     Raises
     ------
     FileError
-        When values can not be used.
+        When values cannot be used.
     """
     try:
         data = prepare(frame[labels], frame[features] if features else None, missing=missing)
@@ -277,7 +277,7 @@ def _read_frame(
     except Exception as error:
         # pandas and pyarrow raise errors of many classes at damaged files.
         problem = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise file_error(path, f"it can not be read as {kind} ({problem}).") from error
+        raise file_error(path, f"it cannot be read as {kind} ({problem}).") from error
 
 
 def _check_header(path: Path, source: Path | BytesIO, options: dict[str, Any]) -> None:
@@ -405,7 +405,7 @@ def _warn_of_unnamed(path: Path, left_out: list[str], kept: list[str]) -> None:
 
 
 def _separator_hint(columns: list[str]) -> str:
-    """Say which separator to try where a whole line was read as one column."""
+    """Say which separator to try if a whole line was read as one column."""
     if len(columns) == 1:
         for separator, written in {"\t": r"\t", ";": ";", ",": ","}.items():
             if separator in columns[0]:

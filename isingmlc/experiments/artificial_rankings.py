@@ -20,7 +20,7 @@ SHUFFLED = (
     "Features are put into random order before they are ranked: rankings break ties by the order "
     "of the features, and the simulated data list the relevant ones first. The filters tie many "
     "features, all in which minimum description length finds no cut; unshuffled, they would seem "
-    "to find what they can not see."
+    "to find what they cannot see."
 )
 
 
@@ -36,7 +36,7 @@ def rank_artdata(
     cases : sequence of (which, n)
         Which of the four data sets, with how many rows.
     n_simulations : int
-        Simulations a case.
+        Simulations per case.
 
     Returns
     -------

@@ -94,8 +94,8 @@ def compare_ranks(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def run_friedman(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
@@ -151,13 +151,13 @@ def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------
     DataFrame
-        Columns measure, method, with, a column a comparison, and the p-value that the paper
+        Columns measure, method, with, one column per comparison, and the p-value that the paper
         prints.
     """
     rows = []
@@ -176,12 +176,12 @@ def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw_critical_differences(here: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw average ranks of all methods here, a picture a measure.
+    """Draw average ranks of all methods here, one picture per measure.
 
     Parameters
     ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
+    here
+        As `list_comparisons` takes it.
 
     Returns
     -------

@@ -8,12 +8,45 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from isingmlc.plots.style import LINES, SMALL_SIZE, Entries, set_title
 
 METHODS = ("score", "interaction", "l1", "lp-chi2", "lp-ig", "br-chi2", "br-ig")
 """The paper's seven methods, in the order of its tables."""
+
+
+def make_panels(number: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Make a figure with two panels in each row.
+
+    Parameters
+    ----------
+    number : int
+        How many panels.
+    width, height : float
+        Size of one panel in inches.
+
+    Returns
+    -------
+    figure : Figure
+        The figure.
+    panels : list of Axes
+        Its panels, row by row.
+
+    Examples
+    --------
+    >>> figure, panels = make_panels(3, 5, 4)
+    >>> len(panels), figure.get_size_inches().tolist()
+    (3, [10.0, 8.0])
+    """
+    columns = min(number, 2)
+    rows = -(-number // columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    panels = np.ravel(figure.subplots(rows, columns)).tolist()
+    for ax in panels[number:]:
+        ax.remove()
+    return figure, panels[:number]
 
 
 def draw_curves(
@@ -24,7 +57,7 @@ def draw_curves(
     x: str,
     y: str,
 ) -> Entries:
-    """Draw one curve a column.
+    """Draw one curve per column.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def describe_set(name: str, seed: int, data: Path | None) -> dict[str, Any]:
     name : str
         The data set.
     seed : int
-        Source of a sample, where there are more rows than the paper used.
+        Source of a sample, if there are more rows than the paper used.
     data : Path or None
         Folder with the data sets.
 

@@ -126,7 +126,7 @@ def load_paper_datasets() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a data set: its domain, n rows, p features and K labels as printed. At most the 50
+        One row per data set: its domain, n rows, p features and K labels as printed. At most the 50
         most frequent labels were used.
 
     Examples

@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets.artificial import DEFAULT_ROWS
 from isingmlc.experiments.artificial_rankings import SHUFFLED, rank_artdata
-from isingmlc.experiments.curves import METHODS, thin_out
+from isingmlc.experiments.curves import METHODS, make_panels, thin_out
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Workshop
 from isingmlc.plots import plot_roc
@@ -48,18 +47,13 @@ def run(workshop: Workshop, settings: Settings) -> Section:
     """
     cases = [(which, DEFAULT_ROWS[which]) for which in settings.datasets]
     areas, curves = rank_artdata(workshop, cases, settings.n_simulations)
-    columns = min(len(cases), 2)
-    rows = -(-len(cases) // columns)
-    figure = Figure(figsize=(5.2 * columns, 5.2 * rows), layout="constrained")
-    panels = np.ravel(figure.subplots(rows, columns))
-    for ax, (name, of_set) in zip(panels, curves.groupby("dataset"), strict=False):
+    figure, panels = make_panels(len(cases), 5.2, 5.2)
+    for ax, (name, of_set) in zip(panels, curves.groupby("dataset"), strict=True):
         for method in METHODS:
             rates = of_set.loc[of_set["method"] == method, "tpr"].to_numpy()
             plot_roc(_as_steps(method, rates), ax=ax)
         thin_out([line for line in ax.lines if line.get_gid() == "roc"])
         set_title(ax, f"{name}, n = {of_set['n'].iloc[0]}")
-    for ax in panels[len(cases) :]:
-        ax.remove()
     name = workshop.write_figure("figure-roc", figure)
     files = [
         workshop.write_table("figure-roc-auc", _summarise(areas)),
@@ -96,7 +90,7 @@ def _as_steps(method: str, rates: FloatArray) -> RankingRoc:
 
 
 def _summarise(areas: pd.DataFrame) -> pd.DataFrame:
-    """Give mean areas and their standard errors, a row a data set and a column a method."""
+    """Give mean areas and their standard errors, one row per data set and one column per method."""
     by_case = areas.pivot_table("auc", ["dataset", "n", "simulation"], "method")[list(METHODS)]
     grouped = by_case.groupby(["dataset", "n"])
     both = pd.concat({"AUC": grouped.mean(), "standard error": grouped.sem()}, names=["value"])

@@ -46,14 +46,14 @@ def reproduce(
         What to run: ``"figure-scene"``, ``"figure-score"``, ``"figure-roc"``, ``"figure-size"``,
         ``"table1"``, ``"tables"``, ``"figure-time"``, or ``"all"``.
     out : str or path
-        The output folder; made where there is none.
+        The output folder; made if there is none.
     data : str or path, optional
         Folder with Mulan's data sets, as `load_mulan` takes it. Data sets that are not found are
         listed as absent.
     quick : bool
         Whether to run fewer simulations, fewer subset sizes and small data sets only.
     n_jobs : int
-        Processes to use; −1 for one a core.
+        Processes to use; −1 for one per core.
     random_state : int
         What all randomness comes from. The same number gives the same files, but for the times
         of ``"figure-time"``.
@@ -67,9 +67,9 @@ def reproduce(
     Raises
     ------
     DataError
-        When there is no such part, or an argument can not be used.
+        When there is no such part, or an argument cannot be used.
     FileError
-        When the output folder can not be written, there is no folder `data`, or a file in it is
+        When the output folder cannot be written, there is no folder `data`, or a file in it is
         damaged.
 
     Notes

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-import numpy as np
-from matplotlib.figure import Figure
-
 from isingmlc.experiments.artificial_rankings import SHUFFLED, rank_artdata
-from isingmlc.experiments.curves import METHODS, draw_curves, name_ticks
+from isingmlc.experiments.curves import METHODS, draw_curves, make_panels, name_ticks
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Workshop
 from isingmlc.plots.style import add_legend
@@ -45,17 +42,11 @@ def run(workshop: Workshop, settings: Settings) -> Section:
     cases = [(which, n) for which in settings.datasets for n in settings.sizes]
     areas, _ = rank_artdata(workshop, cases, settings.n_simulations)
     means = areas.pivot_table("auc", ["dataset", "n"], "method")[list(METHODS)]
-    columns = min(len(settings.datasets), 2)
-    rows = -(-len(settings.datasets) // columns)
-    figure = Figure(figsize=(5.6 * columns, 4.2 * rows), layout="constrained")
-    panels = np.ravel(figure.subplots(rows, columns))
-    names = means.index.unique("dataset")
-    for ax, name in zip(panels, names, strict=False):
+    figure, panels = make_panels(len(settings.datasets), 5.6, 4.2)
+    for ax, name in zip(panels, means.index.unique("dataset"), strict=True):
         entries = draw_curves(ax, means.loc[name], title=name, x="rows n", y="mean AUC")
         ax.set_ylim(0.4, 1.02)
         name_ticks(ax, settings.sizes)
-    for ax in panels[len(names) :]:
-        ax.remove()
     add_legend(figure, entries, loc="outside right center")
     name = workshop.write_figure("figure-size", figure)
     file = workshop.write_table("figure-size", means.reset_index())

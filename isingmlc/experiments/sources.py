@@ -30,7 +30,7 @@ MANY_LABELS = (
 )
 
 ABSENT = (
-    "Absent, and left out everywhere: {names}. A data set is found where the folder of the data "
+    "Absent, and left out everywhere: {names}. A data set is found if the folder of the data "
     "holds NAME/NAME-train.arff, NAME/NAME-test.arff and NAME/NAME.xml, or NAME/NAME.arff alone."
 )
 
@@ -46,7 +46,7 @@ class Source:
     files : tuple of Path
         Its ARFF files: of training and test rows, or one of all rows.
     digest : str
-        What changes where the files do.
+        What changes when the files do.
     """
 
     name: str
@@ -111,7 +111,7 @@ def find_sources(names: Iterable[str], data: Path | None) -> dict[str, Source]:
 
 
 def absent_names(names: Iterable[str], found: Iterable[str]) -> str:
-    """Say which data sets are absent; nothing where all are here.
+    """Say which data sets are absent; nothing if all are here.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def load_split(name: str, data: Path | None, seed: int, n_labels: int = N_LABELS
     data : Path or None
         Folder with the data sets.
     seed : int
-        Source of the split into halves where the files have none, and of a sample where there are
+        Source of the split into halves if the files have none, and of a sample if there are
         more rows than the paper used.
     n_labels : int
         The most labels to keep.

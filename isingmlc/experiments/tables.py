@@ -283,7 +283,7 @@ def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
         f"Features are ranked on {1 - settings.validation:.0%} of the training rows. A chain of "
         "logistic regressions is trained there on the first ones of the ranking, for "
         f"{settings.n_sizes} numbers of features that are spread evenly on a logarithmic scale "
-        f"from 1 to {settings.max_features:.0%} of all (for all numbers, where there are not so "
+        f"from 1 to {settings.max_features:.0%} of all (for all numbers, if there are not so "
         "many; the paper tries them all). The number with the best score "
         f"({settings.metric}) on the other {settings.validation:.0%} is kept, the smaller of two "
         "that are equal. The chain is then trained on all training rows, and measured on the test "

@@ -62,7 +62,7 @@ class Unit:
     settings : mapping
         The arguments of the function, as JSON can hold them.
     digest : str
-        What changes where the files do that the function reads.
+        What changes when the files that the function reads do.
     """
 
     name: str
@@ -126,7 +126,7 @@ class Workshop:
         Raises
         ------
         FileError
-            When the folder can not be written.
+            When the folder cannot be written.
         DataError
             When `out` or `data` is no path.
         """
@@ -136,7 +136,7 @@ class Workshop:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            problem = f"the output folder can not be written ({error.strerror}). Give another one."
+            problem = f"the output folder cannot be written ({error.strerror}). Give another one."
             raise file_error(folder, problem) from error
         return cls(folder, None if data is None else as_path("data", data), n_jobs, seed)
 
@@ -216,7 +216,7 @@ class Workshop:
         return as_read
 
     def _read(self, task: str, unit: Unit) -> dict[str, Any] | None:
-        """Read the result of a unit; None where there is none, or of other settings."""
+        """Read the result of a unit; None if there is none, or of other settings."""
         try:
             record: dict[str, Any] = json.loads(self._path(task, unit).read_bytes())
         except (OSError, ValueError):
@@ -272,7 +272,7 @@ class Workshop:
         Parameters
         ----------
         name : str
-            Its name, with folders below the output folder where there are any.
+            Its name, with folders below the output folder if there are any.
         text : str
             What to write.
 
@@ -316,4 +316,4 @@ def _write(path: Path, content: bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise file_error(path, f"the file can not be written ({error.strerror}).") from error
+        raise file_error(path, f"the file cannot be written ({error.strerror}).") from error

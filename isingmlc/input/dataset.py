@@ -20,13 +20,13 @@ class Dataset:
     labels : DataFrame, shape (n, K)
         The 0/1 labels.
     features : DataFrame or csr_array, shape (n, p)
-        The features; sparse where the source is sparse.
+        The features; sparse if the source is sparse.
     feature_names : tuple of str
-        Names of the features, in column order, also where `features` is sparse.
+        Names of the features, in column order, also if `features` is sparse.
     relevant : tuple of str or None
-        Names of the features that act on the labels, where the truth is known.
+        Names of the features that act on the labels, if the truth is known.
     truth : mapping or None
-        What the data were drawn from, where they are simulated and that is known.
+        What the data were drawn from, if they are simulated and that is known.
     name : str
         Short name.
     DESCR : str

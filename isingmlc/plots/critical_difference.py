@@ -1,4 +1,4 @@
-"""Critical-difference diagrams: average ranks, and which methods can not be told apart."""
+"""Critical-difference diagrams: average ranks, and which methods cannot be told apart."""
 
 from __future__ import annotations
 
@@ -45,23 +45,13 @@ def draw_critical_difference(
     ----------
     result : CompareResult
         The comparison.
-    alpha : float
-        Level of the test of pairs.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-    test : {"nemenyi", "conover"}
-        Which test of pairs. Nemenyi's has one critical difference, which is drawn too; Conover's
-        p-values are adjusted by Holm's method.
+    alpha, ax, test
+        As :meth:`CompareResult.plot_critical_difference` takes them.
 
     Returns
     -------
     Axes
         The picture: ranks from left to right, the best method rightmost.
-
-    References
-    ----------
-    .. [1] Demšar, J. (2006). Statistical comparisons of classifiers over multiple data sets.
-       Journal of Machine Learning Research 7, 1–30.
 
     Examples
     --------
@@ -158,7 +148,7 @@ def _levels(ranks: FloatArray, groups: list[tuple[int, int]]) -> list[int]:
 def _fit(
     ax: Axes, methods: list[str], ranks: FloatArray, n_left: int, size: float
 ) -> tuple[list[str], float, tuple[float, float]]:
-    """Give names with ranks, pixels a rank, and pixels for the names on either side."""
+    """Give names with ranks, pixels per rank, and pixels for the names on either side."""
     width = ax.get_window_extent().width
     gap = 1.6 * measure(ax, ["n"], size)[0, 0]
     for length in _LENGTHS:

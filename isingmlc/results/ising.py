@@ -666,7 +666,7 @@ class IsingResults(ReadOnly):
         Examples
         --------
         >>> import isingmlc as im
-        >>> data = im.datasets.make_score_example(a=1.0, n=1000, random_state=0)
+        >>> data = im.datasets.make_score_example(a=1.0, n_samples=1000, random_state=0)
         >>> res = im.IsingModel(data.labels, data.features).fit()
         >>> bound = res.theorem_bound("x1", "y1", a=1.0)
         >>> bound.bound < res.score_test().loc["x1", "y1"].statistic

@@ -428,7 +428,7 @@ class FeatureRanking:
         Examples
         --------
         >>> import isingmlc as im
-        >>> data = im.datasets.make_artdata(1, n=1000, random_state=0)
+        >>> data = im.datasets.make_artdata(1, n_samples=1000, random_state=0)
         >>> ranking = im.rank_features(data.labels, data.features)
         >>> ranking.roc(data.relevant).auc > 0.9
         True

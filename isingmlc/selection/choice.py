@@ -27,6 +27,7 @@ from isingmlc.base.readonly import table
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
 from isingmlc.input.dataset import Dataset, open_dataset
 from isingmlc.input.rows import ModelData, prepare, prepare_features, prepare_labels
+from isingmlc.input.tables import check_same_rows
 from isingmlc.metrics import METRICS, evaluate
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker, check_request
@@ -150,7 +151,9 @@ class SelectionResult:
         predicted = self.classifier.predict(_compact(rows))
         return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
 
-    def evaluate(self, labels: Any, features: Any = None, *, empty: float = 0.0) -> pd.Series:
+    def evaluate(
+        self, labels: Any, features: Any = None, *, zero_division: float = 0.0
+    ) -> pd.Series:
         """Measure the predictions on other rows.
 
         Parameters
@@ -159,7 +162,7 @@ class SelectionResult:
             The true labels. A `Dataset` brings its features along.
         features : array_like, DataFrame or sparse
             As `predict` takes them.
-        empty : float
+        zero_division : {0.0, 1.0}
             Jaccard score of a row with no label, truly and by prediction.
 
         Returns
@@ -176,12 +179,13 @@ class SelectionResult:
         np.True_
         """
         labels, features, _ = open_dataset(labels, features, None)
-        predicted = self.predict(features)
+        predicted = self.predict(features).to_numpy()
         truth = prepare_labels(labels, self.label_names)
-        if isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame):
-            # Rows of two frames belong together by their indexes.
-            return evaluate(pd.DataFrame(truth, labels.index, predicted.columns), predicted, empty)
-        return evaluate(truth, predicted.to_numpy(), empty)
+        # Rows of two frames belong together by their indexes.
+        are_frames = isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame)
+        known, found = (labels, features) if are_frames else (truth, predicted)
+        check_same_rows("labels", known, "features", found)
+        return evaluate(truth, predicted, zero_division=zero_division)
 
     def summary(self, top: int = 20) -> IsingSummary:
         """Summarise the choice.

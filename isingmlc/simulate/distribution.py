@@ -45,16 +45,16 @@ class IsingDistribution:
         labels.
     interactions : array_like or DataFrame, shape (K, K)
         What being 1 together adds for each pair. Symmetric, with zeros or NaN on the diagonal;
-        −inf stands for a pair that never is 1 together. The names of a frame name the labels
-        where `thresholds` has none.
+        −inf stands for a pair that is never 1 together. The names of a frame name the labels
+        if `thresholds` has none.
     effects : array_like or DataFrame, shape (p, K), optional
         How each feature moves the threshold of each label. The index of a frame names the
         features.
     interaction_effects : mapping, array_like or DataFrame, optional
         How each feature moves the interaction of each pair. Either a mapping of pairs of label
-        names to one value a feature (a sequence, or a mapping or Series by feature name, zero
-        where left out), for the pairs that matter; or an array with one row a pair, in the order
-        of ``numpy.triu_indices(K, 1)``, and one column a feature.
+        names to one value per feature (a sequence, or a mapping or Series by feature name, zero
+        if omitted), for the pairs that matter; or an array with one row per pair, in the order
+        of ``numpy.triu_indices(K, 1)``, and one column per feature.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class IsingDistribution:
         P(y \mid x) \propto \exp\Bigl[\sum_k (\theta_k + a_k'x)\, y_k
         + \sum_{k<l} (\beta_{kl} + b_{kl}'x)\, y_k y_l\Bigr],
 
-    and a, b are zero where there are no features. The log-odds of one label given the others and
+    and a, b are zero if there are no features. The log-odds of one label given the others and
     x are :math:`\theta_k + a_k'x + \sum_{l \ne k} (\beta_{kl} + b_{kl}'x)\, y_l`, a logistic
     regression. Nothing about an object changes once it is made.
 
@@ -117,7 +117,7 @@ class IsingDistribution:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; none where the distribution is unconditional."""
+        """Names of the features; none if the distribution is unconditional."""
         return self._parameters.feature_names
 
     @property
@@ -168,7 +168,7 @@ class IsingDistribution:
         Parameters
         ----------
         features : array_like or Series, shape (p,)
-            One value a feature; a Series is matched by name.
+            One value per feature; a Series is matched by name.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class IsingDistribution:
         Parameters
         ----------
         features : array_like, DataFrame or sparse, shape (n, p), optional
-            Features, where the distribution has any; a frame is matched by name.
+            Features, if the distribution has any; a frame is matched by name.
 
         Returns
         -------
@@ -250,9 +250,9 @@ class IsingDistribution:
         Parameters
         ----------
         n : int, optional
-            How many, where the distribution has no features.
+            How many, if the distribution has no features.
         features : array_like, DataFrame or sparse, shape (n, p), optional
-            Features, where the distribution has any: one label vector is drawn for each row. A
+            Features, if the distribution has any: one label vector is drawn for each row. A
             frame is matched by name and its index kept.
         method : {"auto", "exact", "gibbs"}
             "exact" draws from the probabilities of all 2^K label vectors, up to 20 labels.
@@ -401,12 +401,12 @@ class IsingDistribution:
             )
 
     def _check_features(self, features: Any) -> Features | None:
-        """Give checked features, or None where the distribution has none."""
+        """Give checked features, or None if the distribution has none."""
         names = self.feature_names
         if features is None and names:
             raise exc.DataError(
                 f"features are needed: the distribution depends on {len(names)} of them "
-                f"({exc.shorten(names)}). Pass features= with one row a draw."
+                f"({exc.shorten(names)}). Pass features= with one row per draw."
             )
         if features is not None and not names:
             raise exc.DataError(
@@ -481,7 +481,7 @@ def from_results(
     ----------
     results : IsingResults
         A fit; its ``thresholds`` and ``interactions`` are used. An interaction of −inf, a pair
-        that never is 1 together, has probability zero.
+        that is never 1 together, has probability zero.
     n : int
         How many label vectors to draw.
     random_state : int, Generator or None

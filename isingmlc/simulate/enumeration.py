@@ -21,7 +21,7 @@ class RowParameters:
     shifts: Mapping[tuple[int, int], FloatArray]  # what a row adds to a pair, both ways round
 
     def interaction(self, first: int, second: int) -> Any:
-        """Interaction of two labels: a number, or one a row."""
+        """Interaction of two labels: a number, or one per row."""
         return self.interactions[first, second] + self.shifts.get((first, second), 0.0)
 
 
@@ -48,7 +48,7 @@ def enumerate_weights(rows: RowParameters) -> FloatArray:
 def run_gibbs(
     rows: RowParameters, n_rows: int, sweeps: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Run one chain a row; K × n_rows labels."""
+    """Run one chain per row; K × n_rows labels."""
     n_labels = len(rows.thresholds)
     excludes = np.isneginf(rows.interactions)
     finite = np.where(excludes, 0.0, rows.interactions)
@@ -76,5 +76,5 @@ def scale_below(uniforms: FloatArray, total: Any) -> FloatArray:
 
 
 def spell_binary(numbers: IntArray, n_labels: int) -> IntArray:
-    """Write numbers in binary, one row a number, the first label the most significant digit."""
+    """Write numbers in binary, one row per number, the first label the most significant digit."""
     return (numbers[:, np.newaxis] >> np.arange(n_labels - 1, -1, -1)) & 1

@@ -26,9 +26,9 @@ class IsingParameters:
         Thresholds at features of zero.
     interactions : ndarray of float, shape (K, K)
         Interactions at features of zero: symmetric, zero on the diagonal, −inf for pairs that
-        never are 1 together.
+        are never 1 together.
     feature_names : tuple of str
-        Names of the p features; none where the distribution is unconditional.
+        Names of the p features; none if the distribution is unconditional.
     effects : ndarray of float, shape (p, K)
         What each feature adds to each threshold.
     pairs : tuple of pairs of int
@@ -60,7 +60,7 @@ def read_parameters(
     effects : array_like or DataFrame, shape (p, K), optional
         Effects of features on thresholds.
     interaction_effects : mapping, array_like or DataFrame, optional
-        Effects of features on interactions: by pair of label names, or one row a pair in the
+        Effects of features on interactions: by pair of label names, or one row per pair in the
         order of ``numpy.triu_indices(K, 1)``.
 
     Returns
@@ -229,7 +229,7 @@ def _read_finite(thresholds: Any, interactions: Any) -> IsingParameters:
     parameters = read_parameters(thresholds, interactions)
     if np.isinf(parameters.interactions).any():
         raise exc.DataError(
-            "interactions must be finite: a pair that never is 1 together has no counterpart in "
+            "interactions must be finite: a pair that is never 1 together has no counterpart in "
             "the other coding. Replace −inf by a large negative number."
         )
     return parameters
@@ -274,7 +274,7 @@ def _add_effects(
 
 
 def _pair_table(given: Any, labels: tuple[str, ...]) -> tuple[tuple[tuple[int, int], ...], Any]:
-    """Give the pairs that have effects and a frame of these, one row a pair."""
+    """Give the pairs that have effects and a frame of these, one row per pair."""
     if given is None or (isinstance(given, Mapping) and not given):
         return (), pd.DataFrame()
     if isinstance(given, Mapping):
@@ -314,7 +314,7 @@ def _pair(key: Any, labels: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _table_of_rows(given: Mapping[Any, Any]) -> pd.DataFrame:
-    """Stack the rows of a mapping: all sequences, or all by feature name and zero where absent."""
+    """Stack the rows of a mapping: all sequences, or all by feature name and zero if absent."""
     by_name = [isinstance(values, Mapping | pd.Series) for values in given.values()]
     if all(by_name):
         rows = [pd.Series(values).rename(str) for values in given.values()]
@@ -343,7 +343,7 @@ def _match_features(pair_table: pd.DataFrame, features: tuple[str, ...]) -> Floa
     if unknown:
         raise exc.DataError(
             f"interaction_effects has the feature(s) {exc.shorten(unknown)}, which effects lacks. "
-            "Add a row for each to effects, of zeros where they move no threshold."
+            "Add a row for each to effects, of zeros if they move no threshold."
         )
     return _numbers(named.reindex(columns=list(features), fill_value=0.0), "interaction_effects")
 
@@ -355,7 +355,7 @@ def _symmetric(matrix: FloatArray, labels: tuple[str, ...]) -> FloatArray:
         raise exc.DataError(
             "interactions must have zeros or NaN on the diagonal, but has "
             f"{diagonal[~np.isnan(diagonal) & (diagonal != 0)][0]:g} there. What a label adds by "
-            "itself belongs into thresholds."
+            "itself belongs in thresholds."
         )
     matrix = matrix.copy()
     np.fill_diagonal(matrix, 0.0)
@@ -378,7 +378,7 @@ def _symmetric(matrix: FloatArray, labels: tuple[str, ...]) -> FloatArray:
 
 
 def _numbers(given: Any, argument: str, copy: bool | None = True) -> FloatArray:
-    """Give an array of floats, or raise our error; copy=None copies only where it must."""
+    """Give an array of floats, or raise our error; copy=None copies only if it must."""
     try:
         return np.array(given, dtype=np.float64, copy=copy)
     except (TypeError, ValueError) as error:
@@ -394,7 +394,7 @@ def _check_finite(argument: str, values: FloatArray) -> None:
 
 
 def _names(index: pd.Index | None, argument: str) -> tuple[str, ...]:
-    """Take the names of a pandas index; none where it only counts."""
+    """Take the names of a pandas index; none if it only counts."""
     if index is None or isinstance(index, pd.RangeIndex):
         return ()
     names = pd.Index([str(name) for name in index])
@@ -414,7 +414,7 @@ def _positions(
     argument: str,
     counted: IntArray | None = None,
 ) -> IntArray:
-    """Find the places of the wanted names, or take `counted` where the index only counts."""
+    """Find the places of the wanted names, or take `counted` if the index only counts."""
     names = _names(index, argument)
     if not names:
         return np.arange(len(index)) if counted is None else counted
