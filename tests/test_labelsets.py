@@ -152,7 +152,7 @@ def test_batches_give_the_statistics_of_all_rows():
     frame["w"] = weights
     frame = frame.join(pd.DataFrame(features).add_prefix("x"))
     frames = im.LabelsetStatistics.from_batches(
-        (frame[c] for c in cuts), labels=list("abcde"), weights="w"
+        (frame[c] for c in cuts), labels=list("abcde"), freq_weights="w"
     )
     assert frames.feature_names == tuple(f"x{j}" for j in range(7))
     assert_same(frames, whole)

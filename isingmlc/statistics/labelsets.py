@@ -173,7 +173,7 @@ class LabelsetStatistics:
         *,
         labels: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
-        weights: str | None = None,
+        freq_weights: str | None = None,
         missing: str = "raise",
         n_jobs: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -189,9 +189,9 @@ class LabelsetStatistics:
             frames, Arrow record batches, structured arrays, dicts. A function without arguments
             stands for the batch that it returns; with `n_jobs` it is called by a worker.
         labels, features : list of str, optional
-            The columns of a table; `features` defaults to all that are not labels or weights.
-        weights : str, optional
-            The column of a table that holds the frequency weights.
+            The columns of a table; `features` are all others if omitted.
+        freq_weights : str, optional
+            The column of a table that says how many observations each row stands for.
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
         n_jobs : int
@@ -227,7 +227,7 @@ class LabelsetStatistics:
         """
         from isingmlc.statistics.sources.batches import BatchColumns, sum_batches
 
-        columns = BatchColumns.checked(labels, features, weights, missing)
+        columns = BatchColumns.checked(labels, features, freq_weights, missing)
         return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
 
     @classmethod
@@ -237,7 +237,7 @@ class LabelsetStatistics:
         *,
         labels: str | Sequence[str],
         features: Sequence[str] | None = None,
-        weights: str | None = None,
+        freq_weights: str | None = None,
         missing: str = "raise",
         checkpoint: str | os.PathLike[str] | None = None,
         max_memory: float | None = MAX_MEMORY,
@@ -251,9 +251,9 @@ class LabelsetStatistics:
         labels : list of str
             The columns with the labels, boolean or 0/1 of any numeric type.
         features : list of str, optional
-            The columns with the features; all that are not labels or weights where not given.
-        weights : str, optional
-            The column with the frequency weights.
+            The columns with the features; all others if omitted.
+        freq_weights : str, optional
+            The column that says how many observations each row stands for.
         missing : {"raise", "drop"}
             What to do with rows that have NULL or NaN in any of these columns.
         checkpoint : path-like, optional
@@ -289,7 +289,7 @@ class LabelsetStatistics:
         """
         from isingmlc.statistics.sources.engines import read_table
 
-        return read_table(table, labels, features, weights, missing, checkpoint, max_memory)[0]
+        return read_table(table, labels, features, freq_weights, missing, checkpoint, max_memory)[0]
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
         """Give the same statistics for features measured from another origin.

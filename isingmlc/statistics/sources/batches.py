@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -37,15 +37,15 @@ class BatchColumns:
     ----------
     labels, features : tuple of str or None
         The columns of a table; None where batches are tuples, or features are the other columns.
-    weights : str or None
-        The column that holds the frequency weights.
+    freq_weights : str or None
+        The column that says how many observations each row stands for.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     """
 
     labels: tuple[str, ...] | None
     features: tuple[str, ...] | None
-    weights: str | None
+    freq_weights: str | None
     missing: str
 
     @classmethod
@@ -53,32 +53,17 @@ class BatchColumns:
         cls,
         labels: str | Sequence[str] | None,
         features: str | Sequence[str] | None,
-        weights: str | None,
+        freq_weights: str | None,
         missing: str,
     ) -> BatchColumns:
-        """Take what a user passed.
-
-        Parameters
-        ----------
-        labels, features : str or sequence of str, optional
-            The columns of a table.
-        weights : str or None
-            The column that holds the frequency weights.
-        missing : {"raise", "drop"}
-            What to do with rows that have missing values.
-
-        Returns
-        -------
-        BatchColumns
-            The columns.
-        """
+        """Check what a user passed; `LabelsetStatistics.from_batches` explains the arguments."""
         check_option("missing", missing, ("raise", "drop"))
         labels = (labels,) if isinstance(labels, str) else labels
         features = (features,) if isinstance(features, str) else features
         return cls(
             None if labels is None else tuple(labels),
             None if features is None else tuple(features),
-            weights,
+            freq_weights,
             missing,
         )
 
@@ -127,33 +112,14 @@ def sum_batches(
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
 ) -> LabelsetStatistics:
-    """Add up the statistics of batches; `LabelsetStatistics.from_batches` explains the arguments.
-
-    Parameters
-    ----------
-    batches : iterable
-        The batches.
-    columns : BatchColumns
-        Which columns are what.
-    n_jobs : int
-        Worker processes.
-    checkpoint : path-like or None
-        Where to keep what was done so far.
-    max_memory : float or None
-        Bytes that sums and squares may take.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The statistics of all batches.
-    """
+    """Add up batches; `LabelsetStatistics.from_batches` explains the arguments."""
     if not isinstance(batches, Iterable) or isinstance(batches, pd.DataFrame | Mapping | str):
         raise exc.DataError(
             f"batches must be iterable, one batch after the other, but is "
             f"{type(batches).__name__}. Give a single batch as [batch]."
         )
     n_jobs, limit = check_jobs(n_jobs), check_memory(max_memory)
-    keeper = Checkpoint(checkpoint, vars(columns))
+    keeper = Checkpoint(checkpoint, asdict(columns))
     total = _Total()
     remaining = enumerate(batches, start=1)
     resumed = keeper.resume()
@@ -403,7 +369,7 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
             )
         return _prepare_batch(*batch, missing=columns.missing)
     frame = _as_frame(batch)
-    labels, weights = list(columns.labels), columns.weights
+    labels, weights = list(columns.labels), columns.freq_weights
     named = [*labels, *(columns.features or ()), *([weights] if weights else [])]
     lacking = [name for name in named if name not in frame.columns]
     if lacking:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ class TableSource:
             The statistics of the labels alone.
         """
         metrics = {"n": self.rows.count()}
-        weights, n_labels = self.columns.weights, len(self.columns.labels)
+        weights, n_labels = self.columns.freq_weights, len(self.columns.labels)
         if weights is not None:
             metrics["weight"] = number(self.rows[weights]).sum()
         query = self.rows.group_by(**self._keys()).aggregate(**metrics)
@@ -192,7 +192,7 @@ class TableSource:
         return patterns, np.argsort(codes)
 
     def _sums(self, features: Sequence[str], shift: FloatArray) -> dict[str, Any]:
-        weights = self.columns.weights
+        weights = self.columns.freq_weights
         metrics = {}
         for at, (name, origin) in enumerate(zip(features, shift.tolist(), strict=True)):
             moved = number(self.rows[name]) - exactly(origin)
@@ -221,27 +221,12 @@ def read_table(
     table: Any,
     labels: str | Sequence[str],
     features: str | Sequence[str] | None,
-    weights: str | None,
+    freq_weights: str | None,
     missing: str,
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
 ) -> tuple[LabelsetStatistics, TableSource]:
     """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments.
-
-    Parameters
-    ----------
-    table : ibis.Table
-        The table.
-    labels, features : str or sequence of str
-        Columns.
-    weights : str or None
-        The column with the frequency weights.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
-    checkpoint : path-like or None
-        Where to keep the features summed so far.
-    max_memory : float or None
-        Bytes that sums and squares may take.
 
     Returns
     -------
@@ -251,13 +236,13 @@ def read_table(
         The rows that they are made from.
     """
     limit = check_memory(max_memory)
-    columns = check_columns(table, labels, features, weights, missing)
+    columns = check_columns(table, labels, features, freq_weights, missing)
     source = TableSource(usable_rows(table, columns), columns)
     labelsets = source.count_labelsets(limit)
     n_labelsets, n_features = len(labelsets.counts), len(columns.features)
     size = 16 * n_labelsets * n_features
     if size <= limit:
-        return _sum_features(source, labelsets, Checkpoint(checkpoint, vars(columns))), source
+        return _sum_features(source, labelsets, Checkpoint(checkpoint, asdict(columns))), source
     width = block_width(n_labelsets, n_features, size, limit)
     blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
     return replace(labelsets, feature_sums=blocks, feature_names=columns.features), source
