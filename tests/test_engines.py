@@ -264,7 +264,7 @@ def test_a_label_of_2_in_row_five_million_is_found_before_features_are_read(monk
         ({"x1": pd.Timestamp(0)}, {"labels": LABELS}, "features must be numeric, .*timestamp"),
     ],
 )
-def test_tables_that_can_not_be_used_are_refused(change, options, message):
+def test_tables_that_cannot_be_used_are_refused(change, options, message):
     with pytest.raises(im.exceptions.DataError, match=message):
         from_table(make_frame().assign(**change), **options)
 

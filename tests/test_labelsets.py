@@ -257,7 +257,7 @@ def test_a_failing_save_leaves_no_file(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_statistics_can_not_be_changed():
+def test_statistics_cannot_be_changed():
     stats = im.LabelsetStatistics.from_arrays(*simulated()[:2])
     for name in (*STATISTICS, "shift"):
         with pytest.raises(ValueError, match="read-only"):

@@ -62,7 +62,8 @@ class LabelsetStatistics:
         What was subtracted from each feature before summing. A feature with a large mean and a
         small variance would otherwise lose its digits. `recenter` changes it.
     feature_sums : FeatureSums or SumsInBlocks
-        Holds `sums`, `squares` and `shift`, or says where blocks of them are read from.
+        What holds `shift`, `sums` and `squares`: in memory, or as a source that computes the last
+        two in blocks of features, and all of them anew at each access.
     label_names, feature_names : tuple of str
         Names.
     n_rows : int
@@ -140,10 +141,11 @@ class LabelsetStatistics:
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
         label_names, feature_names : sequence, optional
-            Names, where the data carry none.
+            Names, if the data have none.
         max_memory : float or None
-            Bytes that sums and squares may take. Where labelsets are so many that they would take
-            more, they are computed in blocks of features when a test needs them, with a notice.
+            Bytes that sums and squares may take. If there are so many labelsets that they would
+            take more, they are computed in blocks of features when a test needs them; a warning
+            says so.
 
         Returns
         -------
@@ -198,12 +200,13 @@ class LabelsetStatistics:
             Worker processes that sum up batches; -1 for all cores.
         checkpoint : path-like, optional
             A file that keeps what was added up so far, written about once a minute, at the end
-            and when something fails; `load` reads it. Called again with the same batches, those
-            that it counts are passed over, also when more have come after them.
+            and when something fails; `load` reads it. When called again with the same batches,
+            those that it counts are skipped, even if more have come after them.
         max_memory : float or None
-            Bytes that sums and squares may take. Where labelsets are so many that they would take
-            more, batches that can be read again, such as a list of functions, are read in blocks
-            of features when a test needs them, with a notice; other batches are an error.
+            Bytes that sums and squares may take. If there are so many labelsets that they would
+            take more, batches that can be read again, such as a list of functions, are read in
+            blocks of features when a test needs them, and a warning says so; other batches are an
+            error.
 
         Returns
         -------
@@ -213,7 +216,7 @@ class LabelsetStatistics:
         Raises
         ------
         DataError
-            When a batch can not be used; the message says which one. When the checkpoint was made
+            When a batch cannot be used; the message says which one. When the checkpoint was made
             with other settings or from other batches.
         EngineError
             When a worker process died.
@@ -259,9 +262,9 @@ class LabelsetStatistics:
         checkpoint : path-like, optional
             A file that keeps the features summed so far. An interrupted call goes on from there.
         max_memory : float or None
-            Bytes that sums and squares may take here. Where labelsets are so many that they would
-            take more, they are asked for in blocks of features when a test needs them, with a
-            notice.
+            Bytes that sums and squares may take here. If there are so many labelsets that they
+            would take more, they are asked for in blocks of features when a test needs them; a
+            warning says so.
 
         Returns
         -------
@@ -360,12 +363,12 @@ class LabelsetStatistics:
 
     @property
     def sums(self) -> Any:
-        """Sums of ``x - shift`` within labelsets; built whole at each access where in blocks."""
+        """Sums of ``x - shift`` within labelsets, shape (L, p)."""
         return self.feature_sums.sums
 
     @property
     def squares(self) -> Any:
-        """Sums of ``(x - shift) ** 2`` within labelsets; built whole like `sums`."""
+        """Sums of ``(x - shift) ** 2`` within labelsets, shape (L, p)."""
         return self.feature_sums.squares
 
     @property

@@ -39,15 +39,15 @@ from isingmlc.statistics.sources.queries import (
 from isingmlc.statistics.sources.table_checks import TableColumns, check_columns, usable_rows
 from isingmlc.statistics.sums import FeatureSums, choose_shift, find_labelsets
 
-# Labels that one whole number holds: seven bytes, so that none runs into the sign.
-_LABELS_A_WORD = 56
-# So many rows tell where a feature lies.
+# Labels that one whole number holds: seven bytes, so that none reaches the sign.
+_LABELS_PER_WORD = 56
+# This many rows show where a feature lies.
 _SHIFT_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table that passed the door.
+    """A table that was checked.
 
     Attributes
     ----------
@@ -172,9 +172,9 @@ class TableSource:
     def _keys(self) -> dict[str, Any]:
         """Pack the labels into whole numbers, the first of them into the highest bits."""
         labels, keys = self.columns.labels, {}
-        for at, part in enumerate(chunks(len(labels), width=_LABELS_A_WORD)):
+        for at, part in enumerate(chunks(len(labels), width=_LABELS_PER_WORD)):
             bits = (
-                self.rows[name].cast("int64") * 2 ** (_LABELS_A_WORD - 1 - place)
+                self.rows[name].cast("int64") * 2 ** (_LABELS_PER_WORD - 1 - place)
                 for place, name in enumerate(labels[part])
             )
             keys[f"key{at}"] = reduce(operator.add, bits)
@@ -183,7 +183,7 @@ class TableSource:
     def _sort(self, answer: Any) -> tuple[BoolArray, IntArray]:
         """Unpack the patterns of an answer, and find the order that sorts it like them."""
         n_labels = len(self.columns.labels)
-        n_words = -(-n_labels // _LABELS_A_WORD)
+        n_words = -(-n_labels // _LABELS_PER_WORD)
         words = np.column_stack([answer[f"key{at}"].to_numpy() for at in range(n_words)])
         # The highest byte of each word is not used.
         used = words.astype(">i8").view(np.uint8).reshape(len(words), n_words, 8)[:, :, 1:]
@@ -201,7 +201,7 @@ class TableSource:
         return metrics
 
     def _check_finite(self, features: Sequence[str], squares: FloatArray) -> None:
-        """Say which features have missing or infinite values, where the sums show it."""
+        """Say which features have missing or infinite values, if the sums show any."""
         suspects = np.flatnonzero(~(squares <= LARGEST**2).all(axis=0))
         names = [features[at] for at in suspects.tolist()]
         for template, test in ((exc.MISSING, is_missing), (exc.INFINITE, is_infinite)):

@@ -84,23 +84,23 @@ def scan(
     missing : {"raise", "drop"}
         What to do with rows that have missing values in any of these columns.
     sample : int, optional
-        Also draw so many rows, for what needs rows: Wald and likelihood-ratio tests, saddlepoint
-        p-values, the l1 methods, the choice of features. All rows where there are fewer.
+        Also draw this many rows, for what needs rows: Wald and likelihood-ratio tests, saddlepoint
+        p-values, the l1 methods, the choice of features. All rows if there are fewer.
     random_state : int, Generator or None
         Source of the sample.
     checkpoint : path-like, optional
         A file that keeps the features summed so far. An interrupted call goes on from there; once
         all are summed the file is removed.
     max_memory : float or None
-        Bytes that sums and squares may take. Where labelsets are so many that they would take
-        more, the files are read in blocks of features when a test needs them, with a notice.
+        Bytes that sums and squares may take. If there are so many labelsets that they would take
+        more, the files are read in blocks of features when a test needs them; a warning says so.
 
     Returns
     -------
     stats : LabelsetStatistics
         The statistics; `IsingModel.from_statistics` makes a model of them.
     rows : DataFrame
-        The sample, in the order of the files; only where `sample` is given.
+        The sample, in the order of the files; only if `sample` is given.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def scan(
 
 
 def _find_files(files: PathLike | Iterable[PathLike]) -> list[str]:
-    """Write out patterns and folders."""
+    """Expand patterns and folders."""
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     if not given:
         raise exc.FileError("files must name at least one file, but names none.")
@@ -227,10 +227,10 @@ def _find_damage(error: exc.EngineError, paths: Sequence[str]) -> str | None:
     lines = re.split(r"\n\n|\n(?=Possible|The search)", said)[0].split()
     reason = "".join(filter(str.isprintable, " ".join(lines))).rstrip(".: ")
     if len(suspects) == 1:
-        return f"{suspects[0]!r} cannot be read: {reason}. Make the file anew, or leave it out."
+        return f"{suspects[0]!r} cannot be read: {reason}. Write it again, or leave it out."
     return (
         f"one of the {len(paths)} files {exc.shorten(paths)} cannot be read, and DuckDB does not "
-        f"say which: {reason}. Scan them one by one to find it; make it anew, or leave it out."
+        f"say which: {reason}. Scan them one by one to find it."
     )
 
 

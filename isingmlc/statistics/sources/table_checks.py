@@ -172,7 +172,7 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
 
 
 def _check_labels(rows: Any, columns: TableColumns) -> int:
-    """Look at every label of every row; give the number of rows."""
+    """Check every label of every row, and give the number of rows."""
     n_rows, absent = 0, []
     for part in chunks(len(columns.labels), width=COLUMNS_AT_ONCE):
         names = columns.labels[part]
