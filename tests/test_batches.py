@@ -31,7 +31,7 @@ FRAMES = [make_frame(seed=seed) for seed in range(6)]
 
 def count(batches, **options):
     return im.LabelsetStatistics.from_batches(
-        batches, labels=LABELS, features=FEATURES, weights="w", **options
+        batches, labels=LABELS, features=FEATURES, freq_weights="w", **options
     )
 
 

@@ -1,6 +1,7 @@
 """Statistics from tables and files against the same rows in memory, and what is refused."""
 
 import decimal
+import gzip
 import sys
 import warnings
 
@@ -83,7 +84,7 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_files_give_the_statistics_of_their_rows(files, weights):
     expected = in_memory(make_frame(), weights=weights)
-    options = {"labels": LABELS, "features": FEATURES, "weights": weights}
+    options = {"labels": LABELS, "features": FEATURES, "freq_weights": weights}
     for given_files in (
         files / "*.parquet",
         files,
@@ -96,12 +97,12 @@ def test_csv_files_are_read(tmp_path):
     frame = make_frame().astype({"a": int, "x2": float, "x4": int})
     for at, rows in enumerate((frame[:70], frame[70:])):
         rows.to_csv(tmp_path / f"{at}.csv", index=False)
-    stats = im.scan(tmp_path / "*.csv", labels=LABELS, features=FEATURES, weights="w")
+    stats = im.scan(tmp_path / "*.csv", labels=LABELS, features=FEATURES, freq_weights="w")
     assert_same(stats, in_memory(frame, weights="w"))
 
 
 def test_all_other_columns_are_features():
-    stats = from_table(make_frame(), labels=LABELS, weights="w")
+    stats = from_table(make_frame(), labels=LABELS, freq_weights="w")
     assert stats.feature_names == tuple(FEATURES)
     assert from_table(make_frame(), labels="a", features=[]).feature_names == ()
 
@@ -162,7 +163,7 @@ def test_tables_with_gaps_are_read_as_frames_are(table):
     cells = zip(kinds.items(), zip(*table, strict=True), strict=True)
     columns = {name: pa.array(values, kind) for (name, kind), values in cells}
     frame = pa.table(columns).to_pandas().astype({"a": "boolean"})
-    options = {"labels": ["a", "b"], "weights": "w", "missing": "drop"}
+    options = {"labels": ["a", "b"], "freq_weights": "w", "missing": "drop"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", im.exceptions.DataWarning)
         try:
@@ -210,17 +211,17 @@ def test_weights_are_checked(weight, problem):
     frame = make_frame().astype({"w": float})
     frame.loc[17, "w"] = weight
     with pytest.raises(im.exceptions.DataError, match=rf"freq_weights .* column 'w' .*{problem}"):
-        from_table(frame, labels=LABELS, weights="w")
+        from_table(frame, labels=LABELS, freq_weights="w")
 
 
 def test_rows_of_weight_zero_do_not_count():
     frame = make_frame().astype({"w": float, "c": float})
     frame.loc[:20, "w"] = 0
     frame.loc[:5, "c"] = 7  # nothing of such a row matters
-    stats = from_table(frame, labels=LABELS, features=FEATURES, weights="w")
+    stats = from_table(frame, labels=LABELS, features=FEATURES, freq_weights="w")
     assert_same(stats, in_memory(frame[21:], weights="w"))
     with pytest.raises(im.exceptions.NoRowsError, match="all of them are zero"):
-        from_table(frame[:20], labels=LABELS, weights="w")
+        from_table(frame[:20], labels=LABELS, freq_weights="w")
 
 
 def test_a_label_of_2_in_row_five_million_is_found_before_features_are_read(monkeypatch):
@@ -244,7 +245,7 @@ def test_a_label_of_2_in_row_five_million_is_found_before_features_are_read(monk
     [
         ({}, {"labels": ["a", "z"]}, r"table lacks the column\(s\) 'z'; it has 'a', 'b'"),
         ({}, {"labels": LABELS, "features": ["x9"]}, r"lacks the column\(s\) 'x9'"),
-        ({}, {"labels": LABELS, "weights": "v"}, r"lacks the column\(s\) 'v'"),
+        ({}, {"labels": LABELS, "freq_weights": "v"}, r"lacks the column\(s\) 'v'"),
         ({}, {"labels": []}, "labels must name at least one column"),
         ({}, {"labels": ["a", "a"]}, r"labels has the name\(s\) 'a' more than once"),
         ({}, {"labels": ["a"], "features": ["x1", "x1"]}, "features has the name"),
@@ -255,11 +256,15 @@ def test_a_label_of_2_in_row_five_million_is_found_before_features_are_read(monk
         ({"b": -1}, {"labels": LABELS}, "column 'b' holds -1"),
         ({"b": "yes"}, {"labels": LABELS}, r"labels must be numeric, .*'b' are of type string"),
         ({"x1": "red"}, {"labels": LABELS}, r"features must be numeric, .*'x1'.* features=\[…\]"),
-        ({"w": "many"}, {"labels": LABELS, "features": ["x1"], "weights": "w"}, "weights must be"),
+        (
+            {"w": "many"},
+            {"labels": LABELS, "features": ["x1"], "freq_weights": "w"},
+            "freq_weights must be numeric",
+        ),
         ({"x1": pd.Timestamp(0)}, {"labels": LABELS}, "features must be numeric, .*timestamp"),
     ],
 )
-def test_tables_that_can_not_be_used_are_refused(change, options, message):
+def test_tables_that_cannot_be_used_are_refused(change, options, message):
     with pytest.raises(im.exceptions.DataError, match=message):
         from_table(make_frame().assign(**change), **options)
 
@@ -299,7 +304,7 @@ def test_integers_do_not_overflow():
     large = np.array([2**62, 2**62, -(2**62), 1], dtype=np.int64)
     frame = pd.DataFrame({"a": [0, 0, 1, 1], "x": values, "z": large, "w": [3, 3, 3, 3]})
     assert_same(
-        from_table(frame, labels="a", weights="w"), in_memory(frame, ["a"], ["x", "z"], "w")
+        from_table(frame, labels="a", freq_weights="w"), in_memory(frame, ["a"], ["x", "z"], "w")
     )
 
 
@@ -328,7 +333,7 @@ def test_a_large_mean_costs_no_digits():
 
 def test_constant_features_are_recognised():
     frame = make_frame().assign(x1=1 / 3, x2=0.1 + 0.2)
-    stats = from_table(frame, labels=LABELS, features=FEATURES, weights="w")
+    stats = from_table(frame, labels=LABELS, features=FEATURES, freq_weights="w")
     np.testing.assert_array_equal(stats.constant_features, [True, True, False, False, False])
     assert not stats.squares[:, :2].any()
 
@@ -352,7 +357,7 @@ def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
 
 
 def test_samples_are_the_rows_that_numpy_draws(files):
-    options = {"labels": LABELS, "features": FEATURES, "weights": "w", "sample": 40}
+    options = {"labels": LABELS, "features": FEATURES, "freq_weights": "w", "sample": 40}
     stats, sample = im.scan(files, **options, random_state=3)
     assert_same(stats, in_memory(make_frame(), weights="w"))
     picks = np.sort(np.random.default_rng(3).choice(400, 40, replace=False, shuffle=False))
@@ -375,7 +380,12 @@ def test_samples_hold_no_more_than_all_rows_that_count(tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(im.exceptions.DataWarning, match="2 of 49 rows"):
         stats, sample = im.scan(
-            tmp_path, labels=LABELS, features=FEATURES, weights="w", missing="drop", sample=10**6
+            tmp_path,
+            labels=LABELS,
+            features=FEATURES,
+            freq_weights="w",
+            missing="drop",
+            sample=10**6,
         )
     assert stats.n_rows == len(sample) == 47
     np.testing.assert_array_equal(sample["x1"], frame["x1"].drop(index=[2, 3, 4]))
@@ -386,21 +396,95 @@ def test_samples_hold_no_more_than_all_rows_that_count(tmp_path):
 # Files
 
 
-@pytest.mark.parametrize("harm", ["end", "middle", "text"])
-def test_a_corrupt_file_is_named(files, tmp_path, harm):
+def cut_off(content):
+    return content[:-40]
+
+
+def overwrite(content):
+    return content[:4] + b"\x7f" * 3996 + content[4000:]
+
+
+def damage_page(content):
+    at = content.index(b"\x28\xb5\x2f\xfd")  # where zstd begins
+    return content[: at + 8] + bytes(60) + content[at + 68 :]
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (cut_off, "No magic bytes"),
+        (lambda content: content[:-4] + b"text", "No magic bytes"),
+        (lambda content: b"a,b,c\n", "too small"),
+        (lambda content: b"", "too small"),
+        (damage_page, "ZSTD"),
+    ],
+    ids=["end", "magic", "text", "empty", "page"],
+)
+@pytest.mark.parametrize("victim", ["part0.parquet", "part2.parquet"])
+def test_a_damaged_parquet_file_is_named(tmp_path, monkeypatch, harm, reason, victim):
+    table = arrow(make_frame(3000))
+    for at in range(3):
+        pq.write_table(table, tmp_path / f"part{at}.parquet", compression="zstd")
+    content = harm((tmp_path / victim).read_bytes())
+    (tmp_path / victim).write_bytes(content)
+    options = {"labels": LABELS, "features": FEATURES}
+    with pytest.raises(im.exceptions.FileError, match=rf"{victim}' cannot be read: .*{reason}"):
+        im.scan(tmp_path / "*.parquet", **options)
+    # Ibis makes paths absolute, so DuckDB names others than it was given.
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(im.exceptions.FileError, match=rf"^'{victim}' cannot be read: .*{reason}"):
+        im.scan(["part0.parquet", "part1.parquet", "part2.parquet"], **options)
+
+
+def test_where_duckdb_does_not_name_a_damaged_file_that_is_said(files, tmp_path):
     for path in files.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     victim = tmp_path / "part2.parquet"
-    content = bytearray(victim.read_bytes())
-    if harm == "end":
-        content = content[:-40]
-    elif harm == "middle":
-        content[4:4000] = b"\x7f" * 3996
-    else:
-        content = b"a,b,c\n"
-    victim.write_bytes(content)
-    with pytest.raises(im.exceptions.FileError, match=r"part2.parquet' can not be read: \w"):
-        im.scan(tmp_path / "*.parquet", labels=LABELS, features=FEATURES)
+    victim.write_bytes(overwrite(victim.read_bytes()))
+    options = {"labels": LABELS, "features": FEATURES}
+    with pytest.raises(
+        im.exceptions.FileError,
+        match=r"one of the 3 files .*part0.*, .*part1.*, .*part2.* DuckDB does not say which: \w",
+    ):
+        im.scan(tmp_path / "*.parquet", **options)
+    with pytest.raises(im.exceptions.FileError, match=r"part2.parquet' cannot be read: \w"):
+        im.scan(victim, **options)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("1,0,abc,3", r'Line: 25002 .*Could not convert string "abc"'),
+        ("1,0,0.5,3,7,8", "Line: 25002 .*Expected Number of Columns: 4"),
+    ],
+)
+@pytest.mark.parametrize("victim", ["rows.csv", "rows.csv.gz"])
+def test_a_damaged_csv_file_is_named(tmp_path, victim, line, reason):
+    good = ["a,b,x,z", *["0,1,1.5,2", "1,1,0.25,4"] * 15_000]
+    bad = [*good[:25_001], line, *good[25_002:]]
+    # One name is the beginning of the other.
+    for name in ("rows.csv", "rows.csv.gz"):
+        content = "\n".join(bad if name == victim else good).encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    with pytest.raises(
+        im.exceptions.FileError, match=rf"{victim}' cannot be read: .*{reason}"
+    ) as e:
+        im.scan(tmp_path / "rows.csv*", labels=["a", "b"])
+    assert "Possible" not in str(e.value)
+
+
+def test_an_error_that_is_about_no_file_stays_as_it_is(files, monkeypatch):
+    import duckdb
+
+    def failing(query):
+        try:
+            raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate")
+        except duckdb.Error as error:
+            raise im.exceptions.EngineError(f"the engine could not run: {error}") from error
+
+    monkeypatch.setattr("isingmlc.statistics.sources.queries.run", failing)
+    with pytest.raises(im.exceptions.EngineError, match="failed to allocate"):
+        im.scan(files, labels=LABELS, features=FEATURES)
 
 
 def test_files_that_do_not_match_are_reported(files, tmp_path):
@@ -429,7 +513,7 @@ def test_files_that_are_not_there_are_named(tmp_path):
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_tables_are_read_in_blocks_where_labelsets_are_many(weights):
     frame = make_frame().astype({"x5": float})
-    options = {"labels": LABELS, "features": FEATURES, "weights": weights}
+    options = {"labels": LABELS, "features": FEATURES, "freq_weights": weights}
     expected = from_table(frame, **options)
     with pytest.warns(im.exceptions.DataWarning, match="computed in 5 blocks of features"):
         stats = from_table(frame, **options, max_memory=600)

@@ -152,7 +152,7 @@ def test_batches_give_the_statistics_of_all_rows():
     frame["w"] = weights
     frame = frame.join(pd.DataFrame(features).add_prefix("x"))
     frames = im.LabelsetStatistics.from_batches(
-        (frame[c] for c in cuts), labels=list("abcde"), weights="w"
+        (frame[c] for c in cuts), labels=list("abcde"), freq_weights="w"
     )
     assert frames.feature_names == tuple(f"x{j}" for j in range(7))
     assert_same(frames, whole)
@@ -257,7 +257,7 @@ def test_a_failing_save_leaves_no_file(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_statistics_can_not_be_changed():
+def test_statistics_cannot_be_changed():
     stats = im.LabelsetStatistics.from_arrays(*simulated()[:2])
     for name in (*STATISTICS, "shift"):
         with pytest.raises(ValueError, match="read-only"):

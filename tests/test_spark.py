@@ -106,7 +106,7 @@ def table(session, folder):
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_spark_duckdb_pandas_and_batches_agree(table, folder, weights):
     frame = make_frame()
-    options = {"labels": LABELS, "features": FEATURES, "weights": weights}
+    options = {"labels": LABELS, "features": FEATURES, "freq_weights": weights}
     spark = im.LabelsetStatistics.from_table(table, **options)
     duckdb = im.scan(folder, **options)
     pandas = im.LabelsetStatistics.from_arrays(

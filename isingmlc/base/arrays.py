@@ -1,4 +1,4 @@
-"""Kinds of arrays, and what is done with any of them: packed bits, sparse or not, chunks."""
+"""Kinds of arrays, and what is done with all of them: unpacking, chunks, checksums."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def chunks(
     limit : int, optional
         What the temporaries of a slice may take, in bytes; `BLOCK_BYTES` if omitted.
     least : int
-        Items that a slice has in any case.
+        Fewest items per slice, whatever they take.
     width : int, optional
         Items per slice, instead of as many as fit into `limit`.
     start : int
@@ -147,8 +147,8 @@ def checksum(features: Features) -> int:
     Returns
     -------
     int
-        The same for a copy. Other values, or the same values elsewhere, have another one; by
-        chance they have the same once in four billion times.
+        The same for a copy. Other values, or the same values in other places, have another one,
+        except by a chance of one in four billion.
 
     Examples
     --------
@@ -168,8 +168,9 @@ def checksum(features: Features) -> int:
     for rows in chunks(n_rows, features.itemsize * n_columns, limit=_CACHE_BYTES):
         part = features[rows]
         if part.itemsize == 8:
-            # A word per row first: that is faster than to look at every byte. Whole numbers
-            # as floats differ in their high bits alone, and a product modulo 2^64 loses those.
+            # One word per row first: that is faster than to look at every byte. Floats that are
+            # whole numbers differ in their high bits alone, which a product modulo 2^64 loses, so
+            # the high bits are folded into the low ones.
             bits = part.view(np.uint64)
             part = np.einsum("ij,j->i", bits ^ (bits >> 32), weights)
         value = zlib.crc32(part.tobytes(), value)

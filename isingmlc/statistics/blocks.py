@@ -2,9 +2,9 @@
 
 With many labels nearly every row is a labelset of its own, and the sums of p features within L
 labelsets take as much memory as the rows themselves. But a score test of a feature needs the sums
-of this feature alone. So they are computed for a block of features, used, and forgotten. Blocks of
-features rather than of rows: the cross-products of a score test grow with the square of the number
-of labels, for every feature, and files and tables that store columns read each of them once.
+of that feature alone. So they are computed for a block of features, used, and forgotten. Why blocks
+of features, not of rows: the cross-products of a score test grow with the square of the number of
+labels, for every feature, and from files and tables that store columns each of them is read once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 ReadBlock: TypeAlias = Callable[[slice, FloatArray], FeatureSums]
 """Gives the sums of some features, around a shift."""
 
-# A block is in memory about so many times while it is made: as rows, as sums, as what is sent.
+# About how often a block is in memory while it is made: as rows, as sums, as what is sent.
 _COPIES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SumsInBlocks:
-    """Sums and squares that are computed when they are asked for, some features at a time.
+    """Sums and squares that are computed when they are needed, some features at a time.
 
-    It offers what `FeatureSums` does. Whoever asks for all of them at once gets them anew each
-    time; `column_sums` and `column_squares` are known.
+    This offers what `FeatureSums` does. `sums` and `squares` are computed anew at each access;
+    `column_sums` and `column_squares` are known.
 
     Attributes
     ----------
@@ -59,22 +59,16 @@ class SumsInBlocks:
 
     @property
     def sums(self) -> Any:
-        """Sums of all features, computed anew at each access."""
+        """Sums of all features."""
         return self.in_memory().sums
 
     @property
     def squares(self) -> Any:
-        """Squares of all features, computed anew at each access."""
+        """Squares of all features."""
         return self.in_memory().squares
 
     def in_memory(self) -> FeatureSums:
-        """Compute the sums of all features.
-
-        Returns
-        -------
-        FeatureSums
-            The sums in memory.
-        """
+        """Compute the sums of all features."""
         read = [block for _, block in self.blocks()]
         return FeatureSums(
             _side_by_side([block.sums for block in read]),
@@ -83,34 +77,13 @@ class SumsInBlocks:
         )
 
     def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
-        """Go through the features, a block at a time.
-
-        Yields
-        ------
-        slice
-            Which features.
-        FeatureSums
-            Their sums.
-        """
+        """Go through the features, one block at a time."""
         parts = list(chunks(len(self.shift), width=self.width))
         for part in tqdm(parts, "blocks of features", disable=None, leave=False):
             yield part, self.read(part, self.shift[part])
 
     def recenter(self, shift: FloatArray, counts: FloatArray) -> SumsInBlocks:
-        """Give the sums of features measured from another origin, in blocks too.
-
-        Parameters
-        ----------
-        shift : ndarray, shape (p,)
-            The new origin.
-        counts : ndarray, shape (L,)
-            The (weighted) number of rows in each labelset.
-
-        Returns
-        -------
-        SumsInBlocks
-            The sums around `shift`.
-        """
+        """Change the origin; `FeatureSums.recenter` explains the arguments."""
         moved, nobs = self.shift - shift, counts.sum()
         return replace(
             self,
@@ -224,7 +197,7 @@ def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> Lab
 
 
 def block_width(n_labelsets: int, n_features: int, size: float, max_memory: float) -> int:
-    """Choose how many features make a block, and give notice of it.
+    """Choose how many features make a block, and warn that there are blocks.
 
     Parameters
     ----------

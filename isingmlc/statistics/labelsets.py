@@ -141,10 +141,11 @@ class LabelsetStatistics:
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
         label_names, feature_names : sequence, optional
-            Names, where the data carry none.
+            Names, if the data have none.
         max_memory : float or None
-            Bytes that sums and squares may take. Where labelsets are so many that they would take
-            more, they are computed in blocks of features when a test needs them, with a notice.
+            Bytes that sums and squares may take. If there are so many labelsets that they would
+            take more, they are computed in blocks of features when a test needs them; a warning
+            says so.
 
         Returns
         -------
@@ -174,7 +175,7 @@ class LabelsetStatistics:
         *,
         labels: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
-        weights: str | None = None,
+        freq_weights: str | None = None,
         missing: str = "raise",
         n_jobs: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -190,21 +191,22 @@ class LabelsetStatistics:
             frames, Arrow record batches, structured arrays, dicts. A function without arguments
             stands for the batch that it returns; with `n_jobs` it is called by a worker.
         labels, features : list of str, optional
-            The columns of a table; `features` defaults to all that are not labels or weights.
-        weights : str, optional
-            The column of a table that holds the frequency weights.
+            The columns of a table; `features` are all others if omitted.
+        freq_weights : str, optional
+            The column of a table that says how many observations each row stands for.
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
         n_jobs : int
             Worker processes that sum up batches; -1 for all cores.
         checkpoint : path-like, optional
             A file that keeps what was added up so far, written about once a minute, at the end
-            and when something fails; `load` reads it. Called again with the same batches, those
-            that it counts are passed over, also when more have come after them.
+            and when something fails; `load` reads it. When called again with the same batches,
+            those that it counts are skipped, even if more have come after them.
         max_memory : float or None
-            Bytes that sums and squares may take. Where labelsets are so many that they would take
-            more, batches that can be read again, such as a list of functions, are read in blocks
-            of features when a test needs them, with a notice; other batches are an error.
+            Bytes that sums and squares may take. If there are so many labelsets that they would
+            take more, batches that can be read again, such as a list of functions, are read in
+            blocks of features when a test needs them, and a warning says so; other batches are an
+            error.
 
         Returns
         -------
@@ -214,7 +216,7 @@ class LabelsetStatistics:
         Raises
         ------
         DataError
-            When a batch can not be used; the message says which one. When the checkpoint was made
+            When a batch cannot be used; the message says which one. When the checkpoint was made
             with other settings or from other batches.
         EngineError
             When a worker process died.
@@ -228,7 +230,7 @@ class LabelsetStatistics:
         """
         from isingmlc.statistics.sources.batches import BatchColumns, sum_batches
 
-        columns = BatchColumns.checked(labels, features, weights, missing)
+        columns = BatchColumns.checked(labels, features, freq_weights, missing)
         return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
 
     @classmethod
@@ -238,7 +240,7 @@ class LabelsetStatistics:
         *,
         labels: str | Sequence[str],
         features: Sequence[str] | None = None,
-        weights: str | None = None,
+        freq_weights: str | None = None,
         missing: str = "raise",
         checkpoint: str | os.PathLike[str] | None = None,
         max_memory: float | None = MAX_MEMORY,
@@ -252,17 +254,17 @@ class LabelsetStatistics:
         labels : list of str
             The columns with the labels, boolean or 0/1 of any numeric type.
         features : list of str, optional
-            The columns with the features; all that are not labels or weights where not given.
-        weights : str, optional
-            The column with the frequency weights.
+            The columns with the features; all others if omitted.
+        freq_weights : str, optional
+            The column that says how many observations each row stands for.
         missing : {"raise", "drop"}
             What to do with rows that have NULL or NaN in any of these columns.
         checkpoint : path-like, optional
             A file that keeps the features summed so far. An interrupted call goes on from there.
         max_memory : float or None
-            Bytes that sums and squares may take here. Where labelsets are so many that they would
-            take more, they are asked for in blocks of features when a test needs them, with a
-            notice.
+            Bytes that sums and squares may take here. If there are so many labelsets that they
+            would take more, they are asked for in blocks of features when a test needs them; a
+            warning says so.
 
         Returns
         -------
@@ -290,7 +292,7 @@ class LabelsetStatistics:
         """
         from isingmlc.statistics.sources.engines import read_table
 
-        return read_table(table, labels, features, weights, missing, checkpoint, max_memory)[0]
+        return read_table(table, labels, features, freq_weights, missing, checkpoint, max_memory)[0]
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
         """Give the same statistics for features measured from another origin.
@@ -366,12 +368,12 @@ class LabelsetStatistics:
 
     @property
     def sums(self) -> Any:
-        """Sums of ``x - shift`` within labelsets; built whole at each access where in blocks."""
+        """Sums of ``x - shift`` within labelsets, shape (L, p)."""
         return self.feature_sums.sums
 
     @property
     def squares(self) -> Any:
-        """Sums of ``(x - shift) ** 2`` within labelsets; built whole like `sums`."""
+        """Sums of ``(x - shift) ** 2`` within labelsets, shape (L, p)."""
         return self.feature_sums.squares
 
     @property

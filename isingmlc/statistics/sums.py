@@ -22,7 +22,7 @@ from isingmlc.base.arrays import (
     unpack,
 )
 
-# So many rows tell where a feature lies; its sums are taken around their mean.
+# This many rows show where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
 
 
@@ -68,7 +68,7 @@ def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArr
 
 
 def as_shift(given: Any, n_features: int) -> FloatArray:
-    """Check an origin: one number, or one a feature.
+    """Check an origin: one number, or one per feature.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def as_shift(given: Any, n_features: int) -> FloatArray:
         return np.broadcast_to(shift, (n_features,)).copy()
     except (TypeError, ValueError) as error:
         raise exc.DataError(
-            f"shift must be a number or one number a feature ({n_features}), but is {given!r}."
+            f"shift must be a number or one number per feature ({n_features}), but is {given!r}."
         ) from error
 
 
@@ -216,25 +216,11 @@ class FeatureSums:
         return int(_stored(self.sums).nbytes + _stored(self.squares).nbytes)
 
     def in_memory(self) -> FeatureSums:
-        """Give the sums in memory: these.
-
-        Returns
-        -------
-        FeatureSums
-            The same object.
-        """
+        """Give the sums in memory: this object."""
         return self
 
     def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
-        """Go through the features: one block, as all are in memory.
-
-        Yields
-        ------
-        slice
-            All features.
-        FeatureSums
-            The same object.
-        """
+        """Go through the features: all are one block."""
         yield slice(0, len(self.shift)), self
 
     def recenter(self, shift: FloatArray, counts: FloatArray) -> FeatureSums:
@@ -323,7 +309,7 @@ def _sum_sparse(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureS
 
 
 def bytes_needed(features: Any, n_groups: int) -> int:
-    """Say how many bytes sums and squares take at the most.
+    """Say how many bytes sums and squares take at most.
 
     Parameters
     ----------
@@ -335,7 +321,7 @@ def bytes_needed(features: Any, n_groups: int) -> int:
     Returns
     -------
     int
-        Bytes; an entry of a sparse matrix takes its place too.
+        Bytes; an entry of a sparse matrix stores its column too.
     """
     cells: int = n_groups * features.shape[1]
     return 24 * min(features.nnz, cells) if sparse.issparse(features) else 16 * cells

@@ -1,24 +1,22 @@
-"""Rows that come in batches: each through the same door as all rows at once, then added up."""
+"""Rows that come in batches: each is checked as all rows at once are, then added up."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed, effective_n_jobs
-from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_memory, check_option
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arrays import FloatArray, checksum
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
@@ -37,15 +35,15 @@ class BatchColumns:
     ----------
     labels, features : tuple of str or None
         The columns of a table; None where batches are tuples, or features are the other columns.
-    weights : str or None
-        The column that holds the frequency weights.
+    freq_weights : str or None
+        The column that says how many observations each row stands for.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     """
 
     labels: tuple[str, ...] | None
     features: tuple[str, ...] | None
-    weights: str | None
+    freq_weights: str | None
     missing: str
 
     @classmethod
@@ -53,43 +51,28 @@ class BatchColumns:
         cls,
         labels: str | Sequence[str] | None,
         features: str | Sequence[str] | None,
-        weights: str | None,
+        freq_weights: str | None,
         missing: str,
     ) -> BatchColumns:
-        """Take what a user passed.
-
-        Parameters
-        ----------
-        labels, features : str or sequence of str, optional
-            The columns of a table.
-        weights : str or None
-            The column that holds the frequency weights.
-        missing : {"raise", "drop"}
-            What to do with rows that have missing values.
-
-        Returns
-        -------
-        BatchColumns
-            The columns.
-        """
+        """Check what a user passed; `LabelsetStatistics.from_batches` explains the arguments."""
         check_option("missing", missing, ("raise", "drop"))
         labels = (labels,) if isinstance(labels, str) else labels
         features = (features,) if isinstance(features, str) else features
         return cls(
             None if labels is None else tuple(labels),
             None if features is None else tuple(features),
-            weights,
+            freq_weights,
             missing,
         )
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a batch adds: statistics, None where it has no row to use, and rows dropped."""
+    """What a batch adds: statistics (None if it has no usable row) and rows dropped."""
 
     stats: LabelsetStatistics | None
     n_dropped: int
-    fingerprint: str
+    fingerprint: list[int]
 
 
 @dataclass
@@ -99,7 +82,7 @@ class _Total:
     stats: LabelsetStatistics | None = None
     done: int = 0
     n_dropped: int = 0
-    first: str = ""
+    first: list[int] = field(default_factory=list)
 
     def add(self, part: _Part) -> None:
         if self.stats is None:
@@ -127,33 +110,14 @@ def sum_batches(
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
 ) -> LabelsetStatistics:
-    """Add up the statistics of batches; `LabelsetStatistics.from_batches` explains the arguments.
-
-    Parameters
-    ----------
-    batches : iterable
-        The batches.
-    columns : BatchColumns
-        Which columns are what.
-    n_jobs : int
-        Worker processes.
-    checkpoint : path-like or None
-        Where to keep what was done so far.
-    max_memory : float or None
-        Bytes that sums and squares may take.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The statistics of all batches.
-    """
+    """Add up batches; `LabelsetStatistics.from_batches` explains the arguments."""
     if not isinstance(batches, Iterable) or isinstance(batches, pd.DataFrame | Mapping | str):
         raise exc.DataError(
             f"batches must be iterable, one batch after the other, but is "
             f"{type(batches).__name__}. Give a single batch as [batch]."
         )
     n_jobs, limit = check_jobs(n_jobs), check_memory(max_memory)
-    keeper = Checkpoint(checkpoint, vars(columns))
+    keeper = Checkpoint(checkpoint, asdict(columns))
     total = _Total()
     remaining = enumerate(batches, start=1)
     resumed = keeper.resume()
@@ -264,7 +228,7 @@ def _in_workers(
 
 
 def _attempt(*call: Any) -> _Part | Exception:
-    """Give an error as a result: those of the batches before are not to be lost with it."""
+    """Return an error as a result: the results of the batches before must not be lost with it."""
     try:
         return _summarise(*call)
     except Exception as error:
@@ -279,7 +243,7 @@ def _summarise(
     features: slice | None = None,
 ) -> _Part:
     data, n_dropped = _read(number, batch, columns)
-    fingerprint = _fingerprint(data) if number == 1 else ""
+    fingerprint = _fingerprint(data) if number == 1 else []
     if data is None:
         return _Part(None, n_dropped, fingerprint)
     if features is not None:
@@ -359,15 +323,13 @@ def _warn_of_dropped(n_dropped: int, n_kept: int) -> None:
         exc.warn(message, exc.DataWarning)
 
 
-def _fingerprint(data: ModelData | None) -> str:
+def _fingerprint(data: ModelData | None) -> list[int]:
     """Tell one batch from another."""
-    digest = hashlib.blake2b(digest_size=16)
-    if data is not None:
-        features: Any = data.features
-        parts = [features.data, features.indices] if sparse.issparse(features) else [features]
-        for array in (data.packed_labels, *parts, data.weights):
-            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    if data is None:
+        return []
+    weights = None if data.weights is None else data.weights[:, None]
+    arrays = (data.packed_labels, data.features, weights)
+    return [checksum(array) for array in arrays if array is not None]
 
 
 def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int]:
@@ -391,7 +353,7 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
     Returns
     -------
     data : ModelData or None
-        The rows; None where there is none to use.
+        The rows; None if there is none to use.
     n_dropped : int
         Rows with missing values.
     """
@@ -403,7 +365,7 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
             )
         return _prepare_batch(*batch, missing=columns.missing)
     frame = _as_frame(batch)
-    labels, weights = list(columns.labels), columns.weights
+    labels, weights = list(columns.labels), columns.freq_weights
     named = [*labels, *(columns.features or ()), *([weights] if weights else [])]
     lacking = [name for name in named if name not in frame.columns]
     if lacking:
@@ -442,7 +404,7 @@ def _as_frame(batch: Any) -> pd.DataFrame:
 def _prepare_batch(
     labels: Any, features: Any, weights: Any = None, *, missing: str
 ) -> tuple[ModelData | None, int]:
-    """Check a batch as the door does, but let one pass that has nothing to add."""
+    """Check a batch as all rows are checked, but let one pass that has nothing to add."""
     try:
         data = prepare(labels, features, freq_weights=weights, missing=missing, announce=False)
     except exc.NoRowsError:

@@ -19,7 +19,7 @@ from isingmlc.statistics.labelsets import (
     take_apart,
 )
 
-# How often a checkpoint is written while work goes on.
+# Time between two writes of a checkpoint.
 _SECONDS = 60.0
 
 
@@ -45,8 +45,8 @@ class Checkpoint:
         Returns
         -------
         tuple of LabelsetStatistics and dict, or None
-            The statistics so far and the progress that was saved with them; None where nothing
-            was saved.
+            The statistics so far and the progress that was saved with them; None if nothing was
+            saved.
 
         Raises
         ------
@@ -78,16 +78,16 @@ class Checkpoint:
     def save(
         self, stats: LabelsetStatistics | None, progress: Mapping[str, Any], *, now: bool = False
     ) -> None:
-        """Write what was done so far, if the last time is long enough ago.
+        """Write what was done so far, if the last write was long enough ago.
 
         Parameters
         ----------
         stats : LabelsetStatistics or None
-            The statistics so far; None where there are none.
+            The statistics so far; None if there are none.
         progress : mapping
             What `resume` is to give back.
         now : bool
-            Whether to write in any case.
+            Whether to write no matter how long ago the last write was.
         """
         due = now or time.monotonic() - self._written > _SECONDS
         if self.path is None or stats is None or not due:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,15 @@ from isingmlc.statistics.sources.queries import (
 from isingmlc.statistics.sources.table_checks import TableColumns, check_columns, usable_rows
 from isingmlc.statistics.sums import FeatureSums, choose_shift, find_labelsets
 
-# Labels that one whole number holds: seven bytes, so that none runs into the sign.
-_LABELS_A_WORD = 56
-# So many rows tell where a feature lies.
+# Labels that one whole number holds: seven bytes, so that none reaches the sign.
+_LABELS_PER_WORD = 56
+# This many rows show where a feature lies.
 _SHIFT_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table that passed the door.
+    """A table that was checked.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class TableSource:
             The statistics of the labels alone.
         """
         metrics = {"n": self.rows.count()}
-        weights, n_labels = self.columns.weights, len(self.columns.labels)
+        weights, n_labels = self.columns.freq_weights, len(self.columns.labels)
         if weights is not None:
             metrics["weight"] = number(self.rows[weights]).sum()
         query = self.rows.group_by(**self._keys()).aggregate(**metrics)
@@ -172,9 +172,9 @@ class TableSource:
     def _keys(self) -> dict[str, Any]:
         """Pack the labels into whole numbers, the first of them into the highest bits."""
         labels, keys = self.columns.labels, {}
-        for at, part in enumerate(chunks(len(labels), width=_LABELS_A_WORD)):
+        for at, part in enumerate(chunks(len(labels), width=_LABELS_PER_WORD)):
             bits = (
-                self.rows[name].cast("int64") * 2 ** (_LABELS_A_WORD - 1 - place)
+                self.rows[name].cast("int64") * 2 ** (_LABELS_PER_WORD - 1 - place)
                 for place, name in enumerate(labels[part])
             )
             keys[f"key{at}"] = reduce(operator.add, bits)
@@ -183,7 +183,7 @@ class TableSource:
     def _sort(self, answer: Any) -> tuple[BoolArray, IntArray]:
         """Unpack the patterns of an answer, and find the order that sorts it like them."""
         n_labels = len(self.columns.labels)
-        n_words = -(-n_labels // _LABELS_A_WORD)
+        n_words = -(-n_labels // _LABELS_PER_WORD)
         words = np.column_stack([answer[f"key{at}"].to_numpy() for at in range(n_words)])
         # The highest byte of each word is not used.
         used = words.astype(">i8").view(np.uint8).reshape(len(words), n_words, 8)[:, :, 1:]
@@ -192,7 +192,7 @@ class TableSource:
         return patterns, np.argsort(codes)
 
     def _sums(self, features: Sequence[str], shift: FloatArray) -> dict[str, Any]:
-        weights = self.columns.weights
+        weights = self.columns.freq_weights
         metrics = {}
         for at, (name, origin) in enumerate(zip(features, shift.tolist(), strict=True)):
             moved = number(self.rows[name]) - exactly(origin)
@@ -201,7 +201,7 @@ class TableSource:
         return metrics
 
     def _check_finite(self, features: Sequence[str], squares: FloatArray) -> None:
-        """Say which features have missing or infinite values, where the sums show it."""
+        """Say which features have missing or infinite values, if the sums show any."""
         suspects = np.flatnonzero(~(squares <= LARGEST**2).all(axis=0))
         names = [features[at] for at in suspects.tolist()]
         for template, test in ((exc.MISSING, is_missing), (exc.INFINITE, is_infinite)):
@@ -221,27 +221,12 @@ def read_table(
     table: Any,
     labels: str | Sequence[str],
     features: str | Sequence[str] | None,
-    weights: str | None,
+    freq_weights: str | None,
     missing: str,
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
 ) -> tuple[LabelsetStatistics, TableSource]:
     """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments.
-
-    Parameters
-    ----------
-    table : ibis.Table
-        The table.
-    labels, features : str or sequence of str
-        Columns.
-    weights : str or None
-        The column with the frequency weights.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
-    checkpoint : path-like or None
-        Where to keep the features summed so far.
-    max_memory : float or None
-        Bytes that sums and squares may take.
 
     Returns
     -------
@@ -251,13 +236,13 @@ def read_table(
         The rows that they are made from.
     """
     limit = check_memory(max_memory)
-    columns = check_columns(table, labels, features, weights, missing)
+    columns = check_columns(table, labels, features, freq_weights, missing)
     source = TableSource(usable_rows(table, columns), columns)
     labelsets = source.count_labelsets(limit)
     n_labelsets, n_features = len(labelsets.counts), len(columns.features)
     size = 16 * n_labelsets * n_features
     if size <= limit:
-        return _sum_features(source, labelsets, Checkpoint(checkpoint, vars(columns))), source
+        return _sum_features(source, labelsets, Checkpoint(checkpoint, asdict(columns))), source
     width = block_width(n_labelsets, n_features, size, limit)
     blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
     return replace(labelsets, source=blocks, feature_names=columns.features), source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -15,7 +16,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, make_generator
 from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
 from isingmlc.statistics.sources.engines import TableSource, read_table
-from isingmlc.statistics.sources.queries import import_ibis, number, run, start_duckdb
+from isingmlc.statistics.sources.queries import import_ibis, run, start_duckdb
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -31,7 +32,7 @@ def scan(
     *,
     labels: str | Sequence[str],
     features: Sequence[str] | None = None,
-    weights: str | None = None,
+    freq_weights: str | None = None,
     missing: str = "raise",
     sample: None = None,
     random_state: RandomState = None,
@@ -46,7 +47,7 @@ def scan(
     *,
     labels: str | Sequence[str],
     features: Sequence[str] | None = None,
-    weights: str | None = None,
+    freq_weights: str | None = None,
     missing: str = "raise",
     sample: int,
     random_state: RandomState = None,
@@ -60,7 +61,7 @@ def scan(
     *,
     labels: str | Sequence[str],
     features: Sequence[str] | None = None,
-    weights: str | None = None,
+    freq_weights: str | None = None,
     missing: str = "raise",
     sample: int | None = None,
     random_state: RandomState = None,
@@ -77,34 +78,34 @@ def scan(
     labels : list of str
         The columns with the labels, boolean or 0/1 of any numeric type.
     features : list of str, optional
-        The columns with the features; all that are not labels or weights where not given.
-    weights : str, optional
-        The column with the frequency weights.
+        The columns with the features; all others if omitted.
+    freq_weights : str, optional
+        The column that says how many observations each row stands for.
     missing : {"raise", "drop"}
         What to do with rows that have missing values in any of these columns.
     sample : int, optional
-        Also draw so many rows, for what needs rows: Wald and likelihood-ratio tests, saddlepoint
-        p-values, the l1 methods, the choice of features. All rows where there are fewer.
+        Also draw this many rows, for what needs rows: Wald and likelihood-ratio tests, saddlepoint
+        p-values, the l1 methods, the choice of features. All rows if there are fewer.
     random_state : int, Generator or None
         Source of the sample.
     checkpoint : path-like, optional
         A file that keeps the features summed so far. An interrupted call goes on from there; once
         all are summed the file is removed.
     max_memory : float or None
-        Bytes that sums and squares may take. Where labelsets are so many that they would take
-        more, the files are read in blocks of features when a test needs them, with a notice.
+        Bytes that sums and squares may take. If there are so many labelsets that they would take
+        more, the files are read in blocks of features when a test needs them; a warning says so.
 
     Returns
     -------
     stats : LabelsetStatistics
         The statistics; `IsingModel.from_statistics` makes a model of them.
     rows : DataFrame
-        The sample, in the order of the files; only where `sample` is given.
+        The sample, in the order of the files; only if `sample` is given.
 
     Raises
     ------
     FileError
-        When there is no such file, or one can not be read; the message names it.
+        When there is no such file, or one cannot be read; the message names it where DuckDB does.
     DataError
         When columns are absent, not numeric, or labels are not 0/1: before features are read.
     EngineError
@@ -144,23 +145,20 @@ def scan(
     try:
         table = _open_files(duckdb, paths)
         stats, source = read_table(
-            table, labels, features, weights, missing, checkpoint, max_memory
+            table, labels, features, freq_weights, missing, checkpoint, max_memory
         )
         if n_sample is None:
             return stats
         return stats, _draw(source, stats.n_rows, n_sample, generator)
     except exc.EngineError as error:
-        damaged = _find_damaged(duckdb, paths)
-        if damaged is None:
+        damage = _find_damage(error, paths)
+        if damage is None:
             raise
-        path, reason = damaged
-        raise exc.FileError(
-            f"{path!r} can not be read: {reason}. Make the file anew, or leave it out."
-        ) from error
+        raise exc.FileError(damage) from error
 
 
 def _find_files(files: PathLike | Iterable[PathLike]) -> list[str]:
-    """Write out patterns and folders."""
+    """Expand patterns and folders."""
     given = [files] if isinstance(files, str | os.PathLike) else list(files)
     if not given:
         raise exc.FileError("files must name at least one file, but names none.")
@@ -211,22 +209,35 @@ def _kind_of(path: str) -> str:
     )
 
 
-def _find_damaged(duckdb: Any, paths: Sequence[str]) -> tuple[str, str] | None:
-    """Read files one by one, and give the first that fails and what was said."""
-    for path in paths:
-        try:
-            table = _open_files(duckdb, [path])
-            kinds = table.schema()
-            wholly = {
-                f"c{at}": number(table[name]).sum()
-                if kinds[name].is_numeric()
-                else table[name].count()
-                for at, name in enumerate(table.columns)
-            }
-            run(table.aggregate(**wholly))
-        except exc.EngineError as error:
-            return path, str(error.__cause__).partition("\n")[0].rstrip(". ")
-    return None
+def _find_damage(error: exc.EngineError, paths: Sequence[str]) -> str | None:
+    """Say which file is damaged and how, where an error of DuckDB is about one."""
+    from duckdb import Error
+
+    cause = error.__cause__
+    # Below this it quotes the query, with the names of files that are in order.
+    said = str(cause).partition("\nLINE ")[0]
+    suspects = [path for path in paths if _is_named(path, said)]
+    # An error of its most general class comes from a part that does not know the file, such as
+    # the one that decodes pages. An error that names two files is about how they differ.
+    if not suspects and type(cause) is Error:
+        suspects = list(paths)
+    elif len(suspects) != 1:
+        return None
+    # What comes after these is advice on the options of DuckDB.
+    lines = re.split(r"\n\n|\n(?=Possible|The search)", said)[0].split()
+    reason = "".join(filter(str.isprintable, " ".join(lines))).rstrip(".: ")
+    if len(suspects) == 1:
+        return f"{suspects[0]!r} cannot be read: {reason}. Write it again, or leave it out."
+    return (
+        f"one of the {len(paths)} files {exc.shorten(paths)} cannot be read, and DuckDB does not "
+        f"say which: {reason}. Scan them one by one to find it."
+    )
+
+
+def _is_named(path: str, message: str) -> bool:
+    # Ibis makes paths absolute. A path does not end where the name goes on, as in .csv.gz.
+    name = path if "://" in path else os.path.abspath(path)  # noqa: PTH100  (as Ibis does)
+    return re.search(rf"{re.escape(name)}(?!\.?\w)", message) is not None
 
 
 def _draw(
@@ -237,10 +248,14 @@ def _draw(
 
     ibis = import_ibis()
     columns, rows = source.columns, source.rows
-    chosen = {name: rows[name].cast("int8") for name in columns.labels}
-    for name in (*columns.features, *([columns.weights] if columns.weights is not None else [])):
+    chosen = {}
+    for name in columns.names:
         column = rows[name]
-        chosen[name] = column.cast("float64") if column.type().is_decimal() else column
+        if name in columns.labels:
+            column = column.cast("int8")
+        elif column.type().is_decimal():
+            column = column.cast("float64")
+        chosen[name] = column
     picks = np.sort(generator.choice(n_rows, min(n_sample, n_rows), replace=False, shuffle=False))
     numbered = rows.select(**chosen, **{_ROW: ibis.row_number()})
     wanted = ibis.memtable(pa.table({_ROW: picks}))

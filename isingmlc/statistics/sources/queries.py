@@ -86,18 +86,7 @@ def run(query: Any) -> Any:
 
 
 def one_row(query: Any) -> dict[str, Any]:
-    """Run a query that has one row for an answer.
-
-    Parameters
-    ----------
-    query : ibis.Table
-        The query.
-
-    Returns
-    -------
-    dict of str to object
-        The row.
-    """
+    """Run a query that has one row for an answer, and give it by column."""
     row: dict[str, Any] = run(query).to_pylist()[0]
     return row
 
@@ -126,18 +115,7 @@ def matrix(answer: Any, prefix: str, n_columns: int) -> FloatArray:
 
 
 def number(column: Any) -> Any:
-    """Make a column float64, with NaN for NULL: sums then show it instead of passing it over.
-
-    Parameters
-    ----------
-    column : ibis.Column
-        A numeric or boolean column.
-
-    Returns
-    -------
-    ibis.Column
-        The numbers.
-    """
+    """Make a column float64, with NaN for NULL: sums then show it instead of passing it over."""
     return column.cast("float64").fill_null(float("nan"))
 
 
@@ -161,42 +139,20 @@ def exactly(value: float) -> Any:
 
 
 def is_missing(column: Any) -> Any:
-    """Mark NULL and NaN.
-
-    Parameters
-    ----------
-    column : ibis.Column
-        A numeric or boolean column.
-
-    Returns
-    -------
-    ibis.Column
-        The marks.
-    """
+    """Mark NULL and NaN in a numeric or boolean column."""
     if column.type().is_floating():
         return column.isnull() | column.isnan()
     return column.isnull()
 
 
 def is_infinite(column: Any) -> Any:
-    """Mark values that are too large to be squared.
-
-    Parameters
-    ----------
-    column : ibis.Column
-        A numeric or boolean column.
-
-    Returns
-    -------
-    ibis.Column
-        The marks.
-    """
+    """Mark values of a numeric or boolean column that are too large to be squared."""
     # Some engines hold NaN to be larger than all numbers.
     return ~is_missing(column) & (column.cast("float64").abs() > LARGEST)
 
 
 def count_rows(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) -> dict[str, int]:
-    """Count the rows in which a column passes a test.
+    """Count the rows in which each of some columns passes a test.
 
     Parameters
     ----------
@@ -205,7 +161,7 @@ def count_rows(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) ->
     columns : sequence of str
         The columns.
     test : callable
-        Makes marks of a column.
+        Marks the values of a column that pass.
 
     Returns
     -------
@@ -222,36 +178,10 @@ def count_rows(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) ->
 
 
 def count_any(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) -> int:
-    """Count the rows in which any of some columns passes a test.
-
-    Parameters
-    ----------
-    rows : ibis.Table
-        The rows.
-    columns : sequence of str
-        The columns.
-    test : callable
-        Makes marks of a column.
-
-    Returns
-    -------
-    int
-        The number of rows.
-    """
+    """Count the rows in which any of some columns passes; `count_rows` explains the arguments."""
     return count(rows) - count(rows.filter(*(~test(rows[name]) for name in columns)))
 
 
 def count(rows: Any) -> int:
-    """Count rows.
-
-    Parameters
-    ----------
-    rows : ibis.Table
-        The rows.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """Count the rows of a table."""
     return int(one_row(rows.aggregate(n=rows.count()))["n"])

@@ -24,7 +24,7 @@ from isingmlc.statistics.sources.queries import (
 _HINTS = {
     "labels": "Code them 0/1 first, e.g. with table.mutate(a=table.a == 'yes').",
     "features": "Leave them out by features=[…], or turn them into numbers first.",
-    "weights": "Turn it into numbers first.",
+    "freq_weights": "Turn it into numbers first.",
 }
 
 
@@ -36,42 +36,34 @@ class TableColumns:
     ----------
     labels, features : tuple of str
         The columns.
-    weights : str or None
-        The column with the frequency weights.
+    freq_weights : str or None
+        The column that says how many observations each row stands for.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     """
 
     labels: tuple[str, ...]
     features: tuple[str, ...]
-    weights: str | None
+    freq_weights: str | None
     missing: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        weights = () if self.freq_weights is None else (self.freq_weights,)
+        return (*self.labels, *self.features, *weights)
 
 
 def check_columns(
     table: Any,
     labels: str | Sequence[str],
     features: str | Sequence[str] | None,
-    weights: str | None,
+    freq_weights: str | None,
     missing: str,
 ) -> TableColumns:
     """Check names and types, which needs no query.
 
-    Parameters
-    ----------
-    table : ibis.Table
-        The table.
-    labels, features : str or sequence of str
-        Columns; features are all others where not given.
-    weights : str or None
-        The column with the frequency weights.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
-
-    Returns
-    -------
-    TableColumns
-        The columns.
+    `LabelsetStatistics.from_table` explains the arguments.
 
     Raises
     ------
@@ -88,14 +80,14 @@ def check_columns(
         )
     labels = (labels,) if isinstance(labels, str) else tuple(labels)
     if features is None:
-        features = [name for name in table.columns if name not in {*labels, weights}]
+        features = [name for name in table.columns if name not in {*labels, freq_weights}]
     features = (features,) if isinstance(features, str) else tuple(features)
     if not labels:
         raise exc.DataError("labels must name at least one column of the table, but names none.")
     named = {
         "labels": labels,
         "features": features,
-        "weights": () if weights is None else (weights,),
+        "freq_weights": () if freq_weights is None else (freq_weights,),
     }
     _check_names(table, named)
     schema = table.schema()
@@ -110,7 +102,7 @@ def check_columns(
                     hint=_HINTS[argument],
                 )
             )
-    return TableColumns(labels, features, weights, missing)
+    return TableColumns(labels, features, freq_weights, missing)
 
 
 def _check_names(table: Any, named: dict[str, tuple[str, ...]]) -> None:
@@ -158,17 +150,16 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
     Raises
     ------
     DataError
-        When a label is not 0/1, a weight can not be one, or either is missing and must not be.
+        When a label is not 0/1, a weight cannot be one, or either is missing and must not be.
     """
-    rows, weights = table, columns.weights
+    rows, weights = table, columns.freq_weights
     if weights is not None:
         _check_weights(table, weights, columns.missing)
         rows = table.filter((table[weights] != 0) | is_missing(table[weights]))
     n_rows = _check_labels(rows, columns)
     if columns.missing == "raise":
         return rows
-    names = [*columns.labels, *columns.features, *([weights] if weights is not None else [])]
-    gaps = count_rows(rows, names, is_missing)
+    gaps = count_rows(rows, columns.names, is_missing)
     if not gaps:
         return rows
     complete = rows.filter(*(~is_missing(rows[name]) for name in gaps))
@@ -181,7 +172,7 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
 
 
 def _check_labels(rows: Any, columns: TableColumns) -> int:
-    """Look at every label of every row; give the number of rows."""
+    """Check every label of every row, and give the number of rows."""
     n_rows, absent = 0, []
     for part in chunks(len(columns.labels), width=COLUMNS_AT_ONCE):
         names = columns.labels[part]
