@@ -510,7 +510,7 @@ def test_a_file_that_cannot_be_written_is_an_error(call, survey, tmp_path, monke
     monkeypatch.setattr(Path, "write_bytes", full)
     code, _, err = call("rank", survey, "--labels", LABELS, "--out", tmp_path / "a.csv")
     assert code == 2
-    assert "can not be written (No space left on device)" in err
+    assert "cannot be written (No space left on device)" in err
 
 
 # The subcommands

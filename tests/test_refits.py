@@ -403,7 +403,7 @@ def test_ridge_leaves_a_separating_feature_its_limit():
     rest = labels[~kept]
     penalty = 3.0 * (np.arange(4) > 0)
     value, _, _ = ridge_fit(design(rest, "y1").to_numpy(), rest["y1"].to_numpy(), penalty)
-    # The constant can not follow the feature: zero lies inside its range.
+    # The constant cannot follow the feature: zero lies inside its range.
     null = res.fits[0].llf - 1.5 * np.sum(res.fits[0].coef[2:] ** 2)
     assert found.reasons[0, 0] == "separated-alternative"
     assert found.lr[0, 0] == pytest.approx(2 * (value - null), rel=1e-10)

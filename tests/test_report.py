@@ -361,7 +361,7 @@ def test_a_file_that_can_not_be_written_is_our_error(fit, tmp_path):
     with pytest.raises(FileError, match="there is no folder"):
         fit.report(tmp_path / "absent" / "report.html", pairs=0)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(FileError, match="can not be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         fit.report(tmp_path / "folder", pairs=0)
     with pytest.raises(DataError, match="path must be a str or a path"):
         fit.report(3)

@@ -62,12 +62,12 @@ def write_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]
     Raises
     ------
     FileError
-        When the folder is absent, or the file can not be written there.
+        When the folder is absent, or the file cannot be written there.
     """
     target = Path(path)
     if not target.parent.is_dir():
         raise exc.FileError(
-            f"{os.fspath(path)!r} can not be written: there is no folder {str(target.parent)!r}."
+            f"{os.fspath(path)!r} cannot be written: there is no folder {str(target.parent)!r}."
         )
     try:
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".isingmlc.")
@@ -82,7 +82,7 @@ def write_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]
             raise
     except OSError as error:
         raise exc.FileError(
-            f"{os.fspath(path)!r} can not be written: {error.strerror or error}."
+            f"{os.fspath(path)!r} cannot be written: {error.strerror or error}."
         ) from error
 
 

@@ -254,7 +254,7 @@ def fit_nodes(
     Returns
     -------
     tuple of NodeFit
-        One fit a label.
+        One fit per label.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def read_formula(
     environment : patsy.EvalEnvironment
         Where functions that the formula calls are looked up.
     freq_weights : str or array_like, optional
-        A column of `data`, or one weight a row of it; rows of weight 0 are left out.
+        A column of `data`, or one weight per row of it; rows of weight 0 are left out.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def read_formula(
     Raises
     ------
     DataError
-        When the formula can not be read or evaluated.
+        When the formula cannot be read or evaluated.
     """
     if not isinstance(data, pd.DataFrame):
         raise exc.DataError(
@@ -108,7 +108,7 @@ def read_formula(
         raise
     except (patsy.PatsyError, TypeError, ValueError) as error:
         raise exc.DataError(
-            f"formula {formula!r} can not be evaluated: {error}\nNames are looked up among the "
+            f"formula {formula!r} cannot be evaluated: {error}\nNames are looked up among the "
             f"columns of data ({exc.shorten(data.columns, 10)}), then where the formula is used."
         ) from error
     kept[kept] = rows.index.isin(made)
@@ -140,7 +140,7 @@ def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list
         factors = {factor for term in [*left, *right] for factor in term.factors}
         mentioned = {name for factor in factors for name in _mentioned(factor)}
     except (patsy.PatsyError, SyntaxError) as error:
-        raise exc.DataError(f"formula {formula!r} can not be read: {error}\n{_HINT}") from error
+        raise exc.DataError(f"formula {formula!r} cannot be read: {error}\n{_HINT}") from error
     if not left:
         raise exc.DataError(f"formula {formula!r} names no label. {_HINT}")
     single = {term.factors[0] for term in left if len(term.factors) == 1}
@@ -158,7 +158,7 @@ def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list
     dates = [name for name in used if name in plain and data[name].dtype.kind in "mM"]
     if dates:
         raise exc.DataError(
-            f"column(s) {exc.shorten(dates)} of data hold dates or times, which a formula can not "
+            f"column(s) {exc.shorten(dates)} of data hold dates or times, which a formula cannot "
             "use as they are. Use a part of them, e.g. day.dt.year, or C(day) for categories."
         )
     return left, right, used
@@ -200,7 +200,7 @@ def _weights(given: Any, data: pd.DataFrame, missing: str) -> FloatArray | None:
     if isinstance(given, str):
         if given not in data.columns:
             raise exc.DataError(
-                f"freq_weights must name a column of data or be one number a row, but is "
+                f"freq_weights must name a column of data or be one number per row, but is "
                 f"{given!r}. data has {exc.shorten(data.columns, 10)}."
             )
         given = data[given]

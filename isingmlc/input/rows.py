@@ -246,7 +246,7 @@ def prepare(
     Raises
     ------
     DataError
-        Where the data can not be used; the message says how to mend them.
+        Where the data cannot be used; the message says how to mend them.
 
     Examples
     --------

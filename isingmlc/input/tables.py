@@ -110,7 +110,7 @@ def as_array(given: Any, argument: str) -> Any:
 
 
 def _canonical(matrix: Any) -> Any:
-    """Give a CSR matrix with one entry a cell, on the user's own arrays where they are so."""
+    """Give a CSR matrix with one entry per cell, on the user's own arrays where they are so."""
     rows = sparse.csr_array(matrix)
     if not rows.has_canonical_format:
         rows = rows.copy()

@@ -363,7 +363,7 @@ class EdgeTests(ReadOnly):
     # Tables
 
     def to_frame(self, adjust: str | None = "fdr_bh", within: str | None = None) -> pd.DataFrame:
-        """Give one row an edge.
+        """Give one row per edge.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class EdgeTests(ReadOnly):
             shape = (n_features, n_labels, 1 + n_labels)
         adjusted = columns["pvalue"]
         if adjust is not None:
-            # A column a label, or a row a feature, with what belongs to it.
+            # A column per label, or a row per feature, with what belongs to it.
             by_label = np.moveaxis(adjusted, 1, -1)
             table = by_label if within == "label" else adjusted
             flat = (
@@ -451,7 +451,7 @@ class EdgeTests(ReadOnly):
         Parameters
         ----------
         path : path-like, optional
-            Where to; the text is returned where not given.
+            Where to; the text is returned if omitted.
         **options
             Arguments of `to_frame`.
 

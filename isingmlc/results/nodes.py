@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NodeModels(Mapping[str, Any]):
-    """One statsmodels ``GLMResults`` a label, made when it is asked for.
+    """One statsmodels ``GLMResults`` per label, made when it is asked for.
 
     Each is a binomial GLM on the labelsets at which the label is not certain, with their counts
     as ``freq_weights``, and holds the estimates and covariances of our fit. Columns that are empty
