@@ -22,8 +22,7 @@ from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import ModelData, constant_columns, prepare, require_rows
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
-from isingmlc.statistics.blocks import in_memory
-from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics, sum_rows
+from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics, in_memory, sum_rows
 
 
 class IsingModel(ReadOnly):

@@ -11,7 +11,8 @@ import pytest
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.statistics.blocks import SumsInBlocks, feature_blocks, in_memory
+from isingmlc.statistics.blocks import SumsInBlocks
+from isingmlc.statistics.labelsets import feature_blocks, in_memory
 
 LABELS = ["a", "b", "c"]
 FEATURES = ["x1", "x2"]

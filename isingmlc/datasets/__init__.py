@@ -12,7 +12,7 @@ from isingmlc.datasets.example import load_example
 from isingmlc.datasets.fetch import fetch_mulan
 from isingmlc.datasets.mulan import load_mulan, read_mulan, to_mulan
 from isingmlc.datasets.tables import read_table
-from isingmlc.input.dataset import Dataset
+from isingmlc.input.tables import Dataset
 
 __all__ = [
     "Dataset",

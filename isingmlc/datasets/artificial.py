@@ -18,7 +18,7 @@ from scipy import special
 from isingmlc.base.arguments import RandomState, check_count, check_option, make_generator
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.exceptions import DataError
-from isingmlc.input.dataset import Dataset
+from isingmlc.input.tables import Dataset
 from isingmlc.simulate import IsingDistribution
 
 # Every one of the four data sets has ten features that take part; the others are noise.

@@ -11,7 +11,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
-from isingmlc.input.dataset import Dataset
+from isingmlc.input.tables import Dataset
 
 _DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}
 _ONE_OR_MORE = "a Dataset, or a list or a dict of them"

@@ -7,7 +7,7 @@ from textwrap import fill
 
 import pandas as pd
 
-from isingmlc.input.dataset import Dataset
+from isingmlc.input.tables import Dataset
 
 FILE_NAME = "multimorbidity.csv.gz"
 LABELS = ("hypertension", "diabetes", "arthritis", "depression", "asthma", "heart_disease")

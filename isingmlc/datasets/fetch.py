@@ -15,7 +15,7 @@ from isingmlc.datasets.arff import read_arff
 from isingmlc.datasets.label_list import read_label_list, write_label_list
 from isingmlc.datasets.mulan import PARTS, cache_folder, part_files, read_parts
 from isingmlc.datasets.registry import PUBLISHED
-from isingmlc.input.dataset import Dataset
+from isingmlc.input.tables import Dataset
 
 MULAN_PAGE = "https://mulan.sourceforge.net/datasets-mlc.html"
 

@@ -23,8 +23,8 @@ from isingmlc.datasets.coding import columns_of, number_matrix
 from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
 from isingmlc.datasets.registry import PUBLISHED
 from isingmlc.datasets.tables import Selection, choose_columns
-from isingmlc.input.dataset import Dataset
 from isingmlc.input.rows import prepare
+from isingmlc.input.tables import Dataset
 
 PARTS = ("train", "test", "all")
 DATA_VARIABLE = "ISINGMLC_DATA"

@@ -17,8 +17,8 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.datasets._files import existing_file, file_error
-from isingmlc.input.dataset import Dataset
 from isingmlc.input.rows import prepare
+from isingmlc.input.tables import Dataset
 
 Selection = str | int | Sequence[str | int]
 

@@ -28,8 +28,7 @@ from isingmlc.fitting.separation import (
     shortest_direction,
 )
 from isingmlc.input.rows import ModelData, require_rows
-from isingmlc.statistics.blocks import take_features
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 
 METHODS = ("mle", "ridge", "firth")
 

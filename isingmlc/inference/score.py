@@ -34,8 +34,7 @@ from scipy import sparse
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.statistics.blocks import feature_blocks
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # A column with less than this share of its variance left given the labels has none.
 COLLINEAR = 1e-10

@@ -32,8 +32,7 @@ from isingmlc.inference.score import (
     product_scores,
     term_scores,
 )
-from isingmlc.statistics.blocks import feature_blocks
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 from isingmlc.statistics.sums import find_labelsets
 
 PRODUCTS = (None, "individual", "joint")

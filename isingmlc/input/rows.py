@@ -26,7 +26,6 @@ from isingmlc.base.arrays import (
     chunks,
     unpack,
 )
-from isingmlc.input.dataset import open_dataset
 from isingmlc.input.tables import (
     as_array,
     as_matrix,
@@ -35,6 +34,7 @@ from isingmlc.input.tables import (
     column_names,
     is_numeric,
     is_unnamed,
+    open_dataset,
 )
 
 # Sums of squares of larger values could overflow.

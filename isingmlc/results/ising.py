@@ -65,8 +65,6 @@ class IsingResults(ReadOnly):
         How it was fitted.
     fits : tuple of NodeFit
         The fits as arrays on labelsets.
-    nodes : NodeModels
-        The fits as statsmodels results, by label.
 
     Examples
     --------
@@ -89,10 +87,9 @@ class IsingResults(ReadOnly):
     model: IsingModel
     settings: FitSettings
     fits: tuple[NodeFit, ...]
-    nodes: NodeModels
 
     def __init__(self, model: IsingModel, settings: FitSettings, fits: tuple[NodeFit, ...]) -> None:
-        self._fill(model=model, settings=settings, fits=fits, nodes=NodeModels(self))
+        self._fill(model=model, settings=settings, fits=fits)
 
     def __repr__(self) -> str:
         return (
@@ -124,6 +121,11 @@ class IsingResults(ReadOnly):
     def nobs(self) -> float:
         """Observations, weighted."""
         return self.model.nobs
+
+    @cached_property
+    def nodes(self) -> NodeModels:
+        """The fits as statsmodels results, by label."""
+        return NodeModels(self)
 
     # Estimates
 

@@ -25,9 +25,8 @@ from isingmlc.base.arguments import (
 from isingmlc.base.arrays import BoolArray, Features, IntArray, dense
 from isingmlc.base.readonly import table
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
-from isingmlc.input.dataset import Dataset, open_dataset
 from isingmlc.input.rows import ModelData, prepare, prepare_features, prepare_labels
-from isingmlc.input.tables import check_same_rows
+from isingmlc.input.tables import Dataset, check_same_rows, open_dataset
 from isingmlc.metrics import METRICS, evaluate
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker, check_request

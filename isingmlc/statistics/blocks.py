@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import Features, FloatArray, IntArray, checksum, chunks
+from isingmlc.base.arrays import Features, FloatArray, checksum, chunks
 from isingmlc.statistics.sums import FeatureSums, RowGroups, sum_within
-
-if TYPE_CHECKING:
-    from isingmlc.statistics.labelsets import LabelsetStatistics
 
 ReadBlock: TypeAlias = Callable[[slice, FloatArray], FeatureSums]
 """Gives the sums of some features, around a shift."""
@@ -71,8 +68,8 @@ class SumsInBlocks:
         """Compute the sums of all features."""
         read = [block for _, block in self.blocks()]
         return FeatureSums(
-            _side_by_side([block.sums for block in read]),
-            _side_by_side([block.squares for block in read]),
+            side_by_side([block.sums for block in read]),
+            side_by_side([block.squares for block in read]),
             self.shift,
         )
 
@@ -91,109 +88,6 @@ class SumsInBlocks:
             column_sums=self.column_sums + nobs * moved,
             column_squares=self.column_squares + 2.0 * self.column_sums * moved + nobs * moved**2,
         )
-
-
-def feature_blocks(stats: LabelsetStatistics) -> Iterator[tuple[slice, LabelsetStatistics]]:
-    """Go through the features of statistics, as many at a time as `max_memory` allows.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Yields
-    ------
-    slice
-        Which features; all of them where their sums are in memory.
-    LabelsetStatistics
-        Their statistics.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> import warnings
-    >>> data = im.datasets.load_example()
-    >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
-    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)]
-    [(0, 30)]
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     stats = im.LabelsetStatistics.from_arrays(data.labels, data.features, max_memory=2e4)
-    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)][:3]
-    [(0, 5), (5, 10), (10, 15)]
-    """
-    for part, sums in stats.feature_sums.blocks():
-        yield part, _with_sums(stats, sums, part)
-
-
-def in_memory(stats: LabelsetStatistics) -> LabelsetStatistics:
-    """Give the same statistics with all sums and squares in memory.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The same object where they are in memory already.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-    >>> in_memory(stats) is stats
-    True
-    """
-    return _with_sums(stats, stats.feature_sums.in_memory(), slice(None))
-
-
-def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetStatistics:
-    """Give the statistics of some features, in memory.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    positions : ndarray of int
-        Which features.
-
-    Returns
-    -------
-    LabelsetStatistics
-        Those of these features, without formula terms.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5, 3.0], [2.0, 4.0]])
-    >>> take_features(stats, np.array([1])).feature_names
-    ('x2',)
-    """
-    places, sums, squares = [], [], []
-    for part, block in stats.feature_sums.blocks():
-        inside = np.flatnonzero((positions >= part.start) & (positions < part.stop))
-        places.append(inside)
-        sums.append(block.sums[:, positions[inside] - part.start])
-        squares.append(block.squares[:, positions[inside] - part.start])
-    order = np.argsort(np.concatenate(places))
-    return replace(
-        stats,
-        source=FeatureSums(
-            _side_by_side(sums)[:, order], _side_by_side(squares)[:, order], stats.shift[positions]
-        ),
-        feature_names=tuple(stats.feature_names[at] for at in positions.tolist()),
-        term_columns={},
-        term_products={},
-    )
-
-
-def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> LabelsetStatistics:
-    """Give the statistics of some features, whose sums are these."""
-    if sums is stats.source:
-        return stats
-    return replace(stats, source=sums, feature_names=stats.feature_names[part])
 
 
 def block_width(n_labelsets: int, n_features: int, size: float, max_memory: float) -> int:
@@ -277,7 +171,8 @@ class _RowReader:
         return sum_within(some, self.groups, shift)
 
 
-def _side_by_side(blocks: list[Any]) -> Any:
+def side_by_side(blocks: list[Any]) -> Any:
+    """Put the columns of several arrays or sparse matrices beside each other."""
     if any(sparse.issparse(block) for block in blocks):
         return sparse.csr_array(sparse.hstack(blocks, format="csr"))
     return np.concatenate(blocks, axis=1)

@@ -9,7 +9,7 @@ files and machines.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -22,7 +22,7 @@ from isingmlc.base.arguments import check_memory
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, dense
 from isingmlc.base.storage import read_arrays, write_arrays
 from isingmlc.input.rows import ModelData, prepare, require_rows
-from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, in_memory
+from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
 from isingmlc.statistics.sums import (
     FeatureSums,
     RowGroups,
@@ -518,6 +518,109 @@ def _sum_features(
         return sum_within(features, groups, shift)
     width = block_width(groups.n_groups, features.shape[1], size, max_memory)
     return block_rows(features, groups, shift, width)
+
+
+def feature_blocks(stats: LabelsetStatistics) -> Iterator[tuple[slice, LabelsetStatistics]]:
+    """Go through the features of statistics, as many at a time as `max_memory` allows.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Yields
+    ------
+    slice
+        Which features; all of them where their sums are in memory.
+    LabelsetStatistics
+        Their statistics.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> import warnings
+    >>> data = im.datasets.load_example()
+    >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
+    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)]
+    [(0, 30)]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     stats = im.LabelsetStatistics.from_arrays(data.labels, data.features, max_memory=2e4)
+    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)][:3]
+    [(0, 5), (5, 10), (10, 15)]
+    """
+    for part, sums in stats.feature_sums.blocks():
+        yield part, _with_sums(stats, sums, part)
+
+
+def in_memory(stats: LabelsetStatistics) -> LabelsetStatistics:
+    """Give the same statistics with all sums and squares in memory.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    LabelsetStatistics
+        The same object where they are in memory already.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
+    >>> in_memory(stats) is stats
+    True
+    """
+    return _with_sums(stats, stats.feature_sums.in_memory(), slice(None))
+
+
+def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetStatistics:
+    """Give the statistics of some features, in memory.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    positions : ndarray of int
+        Which features.
+
+    Returns
+    -------
+    LabelsetStatistics
+        Those of these features, without formula terms.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5, 3.0], [2.0, 4.0]])
+    >>> take_features(stats, np.array([1])).feature_names
+    ('x2',)
+    """
+    places, sums, squares = [], [], []
+    for part, block in stats.feature_sums.blocks():
+        inside = np.flatnonzero((positions >= part.start) & (positions < part.stop))
+        places.append(inside)
+        sums.append(block.sums[:, positions[inside] - part.start])
+        squares.append(block.squares[:, positions[inside] - part.start])
+    order = np.argsort(np.concatenate(places))
+    return replace(
+        stats,
+        source=FeatureSums(
+            side_by_side(sums)[:, order], side_by_side(squares)[:, order], stats.shift[positions]
+        ),
+        feature_names=tuple(stats.feature_names[at] for at in positions.tolist()),
+        term_columns={},
+        term_products={},
+    )
+
+
+def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> LabelsetStatistics:
+    """Give the statistics of some features, whose sums are these."""
+    if sums is stats.source:
+        return stats
+    return replace(stats, source=sums, feature_names=stats.feature_names[part])
 
 
 def take_apart(stats: LabelsetStatistics) -> tuple[dict[str, Any], dict[str, Any]]:
