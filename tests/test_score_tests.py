@@ -743,3 +743,39 @@ def test_diagnostics_know_of_labels_that_a_penalty_does_not_make_testable():
     assert (res.score_test().reasons == "determined-label").all(axis=None)
     assert res.diagnostics["determined"].all()
     assert "cannot be tested" in str(res.summary())
+
+
+# Sums of parts
+
+
+def test_parts_around_other_origins_leave_collinear_features_collinear():
+    labels = np.repeat([[1, 0], [0, 0], [0, 1]], 10, axis=0)
+    x = (np.isin(np.arange(30), range(20, 25))).astype(float)[:, None]
+    make = im.LabelsetStatistics.from_arrays
+    with pytest.warns(im.exceptions.SeparationWarning):
+        whole, parts = (
+            im.IsingModel.from_statistics(stats).fit().score_test()
+            for stats in (make(labels, x), make(labels[:5], x[:5]) + make(labels[5:], x[5:]))
+        )
+    assert parts.reasons.loc["x1"].tolist() == ["collinear-feature", "ok"]
+    pd.testing.assert_frame_equal(parts.statistics, whole.statistics)
+    assert parts.feature_pvalues()["x1"] == pytest.approx(0.0027, abs=5e-5)
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("products", [None, "individual", "joint"])
+def test_many_parts_of_sparse_features_give_the_reasons_of_all_rows(products):
+    rng = np.random.default_rng(5)
+    labels = rng.random((400, 6)) < 0.12
+    features = (rng.random((400, 60)) < 0.02).astype(float)
+    order = np.lexsort(labels.T)
+    labels, features = labels[order], features[order]
+    make = im.LabelsetStatistics.from_arrays
+    pieces = [make(labels[rows], features[rows]) for rows in np.array_split(np.arange(400), 10)]
+    whole, parts = (
+        im.IsingModel.from_statistics(stats).fit().score_test(products=products)
+        for stats in (make(labels, features), sum(pieces))
+    )
+    pd.testing.assert_frame_equal(parts.reasons, whole.reasons)
+    assert (whole.reasons == "collinear-feature").to_numpy().any()
+    np.testing.assert_allclose(parts.statistics, whole.statistics, rtol=1e-9)

@@ -38,6 +38,9 @@ from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # A column with less than this share of its variance left given the labels has none.
 COLLINEAR = 1e-10
+# Nor has one that varies in the rows in play by less than this share of COLLINEAR, measured by how
+# it varies in all rows: adding statistics that were summed around different origins leaves more.
+OWN_SPREAD = 1e-3
 # Scores of unit variance that differ by less than this differ by rounding.
 ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
@@ -180,7 +183,11 @@ class Scores:
 
 
 def plain_scores(
-    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any
+    nulls: Sequence[NullModel],
+    patterns: BoolArray,
+    sums: Any,
+    squares: Any,
+    spread: FloatArray | float = 0.0,
 ) -> Scores:
     """Scores of all columns for all labels.
 
@@ -192,6 +199,8 @@ def plain_scores(
         The labelsets.
     sums, squares : ndarray or csr_array, shape (L, columns)
         Sums and squares within labelsets.
+    spread : ndarray, shape (columns,)
+        How much the columns vary in all rows; see `own_spread`.
 
     Returns
     -------
@@ -201,7 +210,7 @@ def plain_scores(
     weights = np.array([null.weight for null in nulls]).reshape(len(nulls), len(patterns))
     effective = np.array([null.effective for null in nulls]).reshape(weights.shape)
     n_columns = sums.shape[1]
-    total, scale = _totals(nulls, squares)
+    total, scale = _totals(nulls, squares, spread)
     variance = np.zeros(total.shape)
     # The constant is carried by all labelsets; regressors that none carries are left out.
     rows = np.arange(len(patterns))
@@ -221,7 +230,28 @@ def plain_scores(
     return Scores(np.asarray(effective @ sums), variance, scale)
 
 
-def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Scores:
+def own_spread(stats: LabelsetStatistics, intercept: bool) -> FloatArray:
+    """Give how much each feature varies in all rows.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    intercept : bool
+        Whether the label models have a constant; without one features are measured from zero.
+
+    Returns
+    -------
+    ndarray, shape (p,)
+        Variances, or mean squares.
+    """
+    squares = stats.column_squares / stats.nobs
+    return squares - (stats.column_sums / stats.nobs) ** 2 if intercept else squares
+
+
+def feature_scores(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
+) -> Scores:
     """Scores of all features for all labels, a block of features at a time.
 
     Parameters
@@ -230,6 +260,8 @@ def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Sco
         The statistics.
     nulls : sequence of NullModel
         The fits of the labels.
+    spread : ndarray, shape (p,)
+        How much the features vary in all rows.
 
     Returns
     -------
@@ -237,8 +269,8 @@ def feature_scores(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> Sco
         Arrays of labels × features.
     """
     blocks = [
-        plain_scores(nulls, block.patterns, block.sums, block.squares)
-        for _, block in feature_blocks(stats)
+        plain_scores(nulls, block.patterns, block.sums, block.squares, spread[part])
+        for part, block in feature_blocks(stats)
     ]
     return Scores(
         np.concatenate([block.score for block in blocks], axis=1),
@@ -286,7 +318,7 @@ def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
 
 
 def product_scores(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel]
+    stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
 ) -> Iterator[tuple[slice, int, Scores]]:
     """Scores of the products of all features with each label.
 
@@ -296,6 +328,8 @@ def product_scores(
         The statistics.
     nulls : sequence of NullModel
         The fits of the labels.
+    spread : ndarray, shape (p,)
+        How much the features vary in all rows.
 
     Yields
     ------
@@ -311,18 +345,24 @@ def product_scores(
             # Labelsets without the label have products of zero.
             rows = np.flatnonzero(carried)
             sums, squares = block.sums[rows], block.squares[rows]
-            yield part, other, _carried_scores(nulls, stats.patterns, sums, squares, rows)
+            scores = _carried_scores(nulls, stats.patterns, sums, squares, rows, spread[part])
+            yield part, other, scores
 
 
 def _carried_scores(
-    nulls: Sequence[NullModel], patterns: BoolArray, sums: Any, squares: Any, rows: IntArray
+    nulls: Sequence[NullModel],
+    patterns: BoolArray,
+    sums: Any,
+    squares: Any,
+    rows: IntArray,
+    spread: FloatArray,
 ) -> Scores:
     """Scores for all labels of columns that are zero outside a few labelsets."""
     design = np.column_stack([np.ones(len(rows)), patterns[rows]])
     carried = np.asarray(design.any(axis=0))
     weights = np.array([null.weight[rows] for null in nulls]).reshape(len(nulls), len(rows))
     effective = np.array([null.effective[rows] for null in nulls]).reshape(weights.shape)
-    total, scale = _totals(nulls, squares, rows)
+    total, scale = _totals(nulls, squares, spread, rows)
     variance = np.zeros(total.shape)
     for order, null in enumerate(nulls):
         if not weights[order].any():
@@ -340,14 +380,19 @@ def _carried_scores(
 
 
 def _totals(
-    nulls: Sequence[NullModel], squares: Any, rows: Any = slice(None)
+    nulls: Sequence[NullModel],
+    squares: Any,
+    spread: FloatArray | float,
+    rows: Any = slice(None),
 ) -> tuple[FloatArray, FloatArray]:
     """Variances of scores that are not efficient, and what variances are measured by."""
     shape = len(nulls), squares.shape[0]
     total = np.asarray(np.array([null.noise[rows] for null in nulls]).reshape(shape) @ squares)
-    if not any(null.penalised for null in nulls):
-        return total, total
-    return total, np.array([null.scale[rows] for null in nulls]) @ squares
+    scale = total
+    if any(null.penalised for null in nulls):
+        scale = np.array([null.scale[rows] for null in nulls]) @ squares
+    weight = np.array([null.weight[rows] @ null.counts[rows] for null in nulls])
+    return total, np.maximum(scale, OWN_SPREAD * weight[:, None] * spread)
 
 
 def _variance(
@@ -368,7 +413,9 @@ def _variance(
     return variance
 
 
-def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray, FloatArray]:
+def joint_scores(
+    stats: LabelsetStatistics, null: NullModel, spread: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     r"""Multivariate score statistics of a feature and all its products with other labels.
 
     Parameters
@@ -377,6 +424,8 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
         The statistics.
     null : NullModel
         The label's fit.
+    spread : ndarray, shape (p,)
+        How much the features vary in all rows.
 
     Returns
     -------
@@ -395,6 +444,7 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
     noise, counts = null.noise[null.rows], null.counts[null.rows]
     noisy = (crossed * noise[:, None]).T
+    weight = null.weight[null.rows] * counts
     # F'z_g w_g times each block column: what the null model takes from it.
     root = null.root()
     rooted = (root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
@@ -412,7 +462,10 @@ def joint_scores(stats: LabelsetStatistics, null: NullModel) -> tuple[FloatArray
         else:
             variance = total - leaning.transpose(0, 2, 1) @ leaning
         score = (effective @ sums).T
-        scale = (blocks.T * null.scale[null.rows]) @ squares
+        scale = np.maximum(
+            (blocks.T * null.scale[null.rows]) @ squares,
+            OWN_SPREAD * (weight @ blocks)[:, None] * spread[part],
+        )
         statistic[part], rank[part] = _scaled_forms(score, scale.T, variance)
     return statistic, rank
 
@@ -426,7 +479,9 @@ def _sandwich(
     return np.asarray(half + half.transpose(0, 2, 1))
 
 
-def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[float, float]:
+def term_scores(
+    stats: LabelsetStatistics, null: NullModel, term: str, spread: FloatArray
+) -> tuple[float, float]:
     """Multivariate score statistic of the columns of one term.
 
     Parameters
@@ -437,6 +492,8 @@ def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[
         The label's fit.
     term : str
         The term.
+    spread : ndarray, shape (p,)
+        How much the features vary in all rows.
 
     Returns
     -------
@@ -453,7 +510,11 @@ def term_scores(stats: LabelsetStatistics, null: NullModel, term: str) -> tuple[
         variance = total + _sandwich(noise, counts, sums[None], null.fit_to(leaning)[None])[0]
     else:
         variance = total - leaning.T @ leaning
-    scale = np.einsum("g,gii->i", null.scale[null.rows], products)
+    weight = null.weight[null.rows] @ counts
+    scale = np.maximum(
+        np.einsum("g,gii->i", null.scale[null.rows], products),
+        OWN_SPREAD * weight * spread[stats.term_columns[term]],
+    )
     statistic, rank = _scaled_forms(score[None], scale[None], variance[None])
     return float(statistic[0]), float(rank[0])
 

@@ -28,6 +28,7 @@ from isingmlc.inference.score import (
     first_equals,
     joint_scores,
     null_models,
+    own_spread,
     plain_scores,
     product_scores,
     term_scores,
@@ -117,45 +118,46 @@ def _plain(
 ) -> EdgeArrays:
     """Test single columns, and if so wished their products with other labels."""
     stats = _statistics_for_products(fit) if products else fit.stats
-    scores = feature_scores(stats, nulls)
+    spread = own_spread(stats, fit.settings.intercept)
+    scores = feature_scores(stats, nulls, spread)
     equals = first_equals(stats, scores)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
 
-    def spread(values: FloatArray, otherwise: float) -> FloatArray:
+    def place(values: FloatArray, otherwise: float) -> FloatArray:
         """Write values of labels × features where they belong."""
         table = np.full(reason.shape, otherwise)
         table[:, labels] = values[:, equals].T
         return np.where(reason == Reason.OK, table, otherwise)
 
-    reason = judge_tests(reason, spread(scores.collinear, 0.0) > 0, np.zeros(reason.shape, bool))
+    reason = judge_tests(reason, place(scores.collinear, 0.0) > 0, np.zeros(reason.shape, bool))
     product_statistic = None
     if products == "individual":
-        product_statistic = _product_statistic(stats, nulls, reason.shape)[equals]
+        product_statistic = _product_statistic(stats, nulls, spread)[equals]
         product_statistic[(reason == Reason.CONSTANT_FEATURE).any(axis=1)] = np.nan
-    statistic = spread(scores.statistic(), np.nan)
+    statistic = place(scores.statistic(), np.nan)
     return EdgeArrays(
         stats.feature_names,
         stats.label_names,
         statistic,
         np.where(np.isnan(statistic), np.nan, 1.0),
         reason,
-        spread(np.sign(scores.score), 0.0),
+        place(np.sign(scores.score), 0.0),
         test="score",
         products=products,
         product_statistic=product_statistic,
         note=note_on(fit),
-        null=None if products else _feature_null(fit, nulls, spread(scores.variance, np.nan)),
+        null=None if products else _feature_null(fit, nulls, place(scores.variance, np.nan)),
     )
 
 
 def _product_statistic(
-    stats: LabelsetStatistics, nulls: list[NullModel], shape: tuple[int, ...]
+    stats: LabelsetStatistics, nulls: list[NullModel], spread: FloatArray
 ) -> FloatArray:
     """Statistics of the products of features with labels: features × labels × labels."""
-    n_features, n_labels = shape
+    n_features, n_labels = len(stats.feature_names), len(stats.label_names)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
     by_label = np.full((n_labels, n_labels, n_features), np.nan)
-    for part, other, scores in product_scores(stats, nulls):
+    for part, other, scores in product_scores(stats, nulls, spread):
         own = (labels == other)[:, None]
         by_label[other, labels, part] = np.where(own, np.nan, scores.statistic())
     return by_label.transpose(2, 1, 0)
@@ -189,14 +191,15 @@ def _feature_null(fit: NetworkFit, nulls: list[NullModel], variance: FloatArray)
 def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
     """Test each feature together with all its products."""
     stats = _statistics_for_products(fit)
-    equals = first_equals(stats, feature_scores(stats, nulls))
+    spread = own_spread(stats, fit.settings.intercept)
+    equals = first_equals(stats, feature_scores(stats, nulls, spread))
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
     with thread_pools().limit(limits=1, user_api="blas"):
         for part, block in feature_blocks(stats):
             for null in nulls:
                 at = part, null.label
-                statistic[at], rank[at] = joint_scores(block, null)
+                statistic[at], rank[at] = joint_scores(block, null, spread[part])
     statistic, rank = statistic[equals], rank[equals]
     reason = judge_tests(reason, rank == 0, np.zeros(reason.shape, bool))
     tested = reason == Reason.OK
@@ -220,6 +223,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
     constant = find_constant(stats, fit.settings.intercept)
     single = _plain(fit, nulls, judge_edges(labels, constant))
+    spread = own_spread(stats, fit.settings.intercept)
     place = {name: at for at, name in enumerate(stats.feature_names)}
     tests = single.take([place[fit.terms[term][0]] for term in terms])
     statistic, df, sign = tests.statistic, tests.df, tests.sign
@@ -232,7 +236,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
         rank = np.full(len(labels), np.nan)
         for null in nulls:
             if reason[at, null.label] == Reason.OK:
-                value, rank[null.label] = term_scores(stats, null, term)
+                value, rank[null.label] = term_scores(stats, null, term, spread)
                 statistic[at, null.label] = value
         df[at] = np.where(rank > 0, rank, np.nan)
         reason[at] = judge_tests(reason[at], rank == 0, np.zeros(len(labels), bool))

@@ -483,7 +483,7 @@ class FeatureRanking:
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> first = im.rank_features(data.labels, data.features)
-        >>> second = im.rank_features(data.labels, data.features, method="interaction")
+        >>> second = im.rank_features(data.labels, data.features, method="products")
         >>> first.agreement(second).overlap[4]
         np.float64(1.0)
         """
@@ -569,7 +569,7 @@ class FeatureRanking:
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> ranking = im.rank_features(data.labels, data.features, method="interaction")
+        >>> ranking = im.rank_features(data.labels, data.features, method="products")
         >>> ax = ranking.plot_interactions("deprivation_decile")
         >>> ax.get_yticklabels()[0].get_text()
         'depression × asthma'
