@@ -766,8 +766,9 @@ def test_parts_around_other_origins_leave_collinear_features_collinear():
 @pytest.mark.parametrize("products", [None, "individual", "joint"])
 def test_many_parts_of_sparse_features_give_the_reasons_of_all_rows(products):
     rng = np.random.default_rng(5)
-    labels = rng.random((400, 6)) < 0.12
-    features = (rng.random((400, 60)) < 0.02).astype(float)
+    # Labels that never meet, and features so rare that many miss the rows in play of a label.
+    labels = np.eye(7, dtype=bool)[rng.integers(7, size=400), :6]
+    features = (rng.random((400, 60)) < 0.005).astype(float)
     order = np.lexsort(labels.T)
     labels, features = labels[order], features[order]
     make = im.LabelsetStatistics.from_arrays
