@@ -26,6 +26,7 @@
   const nLabels = label("name").length;
   const nFeatures = feature ? feature("feature").length : 0;
   const { alpha, reasons, colors, rowsTotal } = facts;
+  const meanings = new Map(reasons);
 
   // Numbers as text
 
@@ -232,7 +233,7 @@
       : listed.join("");
   }
 
-  function sentence(edges) {
+  function sentences(edges, reason) {
     const named = (keep) => {
       const found = edges.map((one, at) => ({ ...one, at })).filter(keep);
       found.sort((one, other) => one.log10p - other.log10p);
@@ -244,10 +245,15 @@
       ["goes with", named((one) => one.significant && one.sign === 0)],
     ].filter(([, names]) => names.length);
     const untested = edges.filter((one) => !one.tested).length;
-    const acts = parts.length
-      ? `It ${parts.map(([verb, names]) => `${verb} ${join(names)}`).join("; it ")}.`
-      : "None of its edges is significant.";
-    return untested ? `${acts} ${untested} of ${nLabels} edges could not be tested.` : acts;
+    const said = [
+      parts.length
+        ? `It ${parts.map(([verb, names]) => `${verb} ${join(names)}`).join("; it ")}.`
+        : "None of its edges is significant.",
+    ];
+    if (untested) said.push(`${untested} of ${nLabels} edges could not be tested.`);
+    const words = meanings.get(reason);
+    if (words) said.push(`${words[0].toUpperCase()}${words.slice(1)} (${reason}).`);
+    return said.join(" ");
   }
 
   function fillRows(body, rows) {
@@ -274,7 +280,7 @@
       numbers.push(`adjusted p ${probability(feature("pvalue_adj")[chosen])}`);
     }
     element("chosen-facts").textContent = numbers.join(" · ");
-    element("chosen-words").textContent = sentence(edges);
+    element("chosen-words").textContent = sentences(edges, feature("reason")[chosen]);
     const order = edges.map((_, at) => at).sort((one, other) => {
       const [a, b] = [edges[one], edges[other]];
       return b.tested - a.tested || (a.log10p - b.log10p) || one - other;
@@ -424,7 +430,7 @@
       ]),
     ],
     edges: () => {
-      const columns = ["statistic", "df", "pvalue", "log10p", "pvalue_adj"];
+      const columns = ["statistic", "df", "pvalue", "log10p", "pvalue_adj", "sign"];
       return [
         ["feature", "label", ...columns, "reason"],
         ...each(edge("statistic"), (value, at) => [
@@ -438,7 +444,7 @@
     pairs: () => {
       const wide = pair("first").length / nFeatures;
       return [
-        ["feature", "first", "second", "statistic"],
+        ["feature", "label", "with", "statistic"],
         ...each(pair("statistic"), (value, at) => [
           feature("feature")[Math.floor(at / wide)],
           label("name")[pair("first")[at]],
