@@ -355,6 +355,26 @@ def test_a_narrow_window_shows_everything_in_one_column(open_page, example):
     assert page.complaints == []
 
 
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (1400, []),
+        (1200, ["p"]),
+        (390, ["p", "Strongest label", "Importance"]),
+    ],
+)
+def test_columns_that_cannot_be_read_give_way(open_page, example, width, left_out):
+    page = open_page(example, width=width)
+    heads = page.page.locator(".slick-header-column")
+    all_heads = ["#", "Feature", "Importance", "p", "Adjusted p", "Strongest label"]
+    playwright.expect(heads).to_have_text([text for text in all_heads if text not in left_out])
+    for head in heads.all():
+        name, column = head.locator(".slick-column-name").bounding_box(), head.bounding_box()
+        assert name["x"] >= column["x"]
+        assert name["x"] + name["width"] <= column["x"] + column["width"]
+    assert page.complaints == []
+
+
 def test_a_network_without_features_is_a_report_too(open_page, tmp_path):
     labels = im.datasets.load_example().labels
     path = im.IsingModel(labels).fit().report(tmp_path / "report.html")

@@ -394,6 +394,20 @@
     element("drawn-count").textContent = `${count(drawn.length)} of ${count(all)} pairs drawn`;
   }
 
+  // Columns of the table of features give way where there is no room to read them all
+
+  function makeRoom() {
+    const room = element("feature-table").clientWidth;
+    let width = model("feature-table").columns.reduce((sum, column) => sum + column.width, 0);
+    for (const name of ["p-column", "strongest-column", "importance-column"]) {
+      const column = model(name);
+      if (!column) continue;
+      // A column may be a little narrower than it would like to be.
+      column.visible = 0.92 * width <= room;
+      if (!column.visible) width -= column.width;
+    }
+  }
+
   // Search
 
   function search() {
@@ -506,11 +520,7 @@
     element("heat-back").addEventListener("click", () => turnTo(firstRow - 1));
     element("heat-on").addEventListener("click", () => turnTo(firstRow + page));
     whenResized("network", drawNetwork);
-    const narrow = window.matchMedia("(max-width: 600px)");
-    const column = model("p-column");
-    const makeRoom = () => { if (column) column.visible = !narrow.matches; };
-    narrow.addEventListener("change", makeRoom);
-    makeRoom();
+    new ResizeObserver(makeRoom).observe(element("feature-table"));
     if (pair) model("pair-chart").properties.outer_width.change.connect(drawPairs);
     search();
     selected.indices = [0];

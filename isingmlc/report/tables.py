@@ -68,6 +68,7 @@ def feature_table(part: FeaturePart) -> DataTable:
             width=98,
             formatter=NumberFormatter(format="0,0.00", **number),
             default_sort="descending",
+            name="importance-column",
         ),
     ]
     if part.has_pvalues:
@@ -75,7 +76,9 @@ def feature_table(part: FeaturePart) -> DataTable:
             TableColumn(field="pvalue", title="p", width=82, formatter=small, name="p-column"),
             TableColumn(field="pvalue_adj", title="Adjusted p", width=94, formatter=small),
         ]
-    columns.append(TableColumn(field="shown", title="Strongest label", width=140))
+    columns.append(
+        TableColumn(field="shown", title="Strongest label", width=140, name="strongest-column")
+    )
     return DataTable(
         source=source,
         columns=columns,
