@@ -119,9 +119,18 @@ def test_test_as_a_program_lists_edges(data, folder):
 
 def test_select_as_a_program_measures_on_other_rows(data, survey):
     done = succeed(
-        "select", survey, "--labels", LABELS, "--fdr", "0.01", "--test", survey, "--format", "json"
+        "select",
+        survey,
+        "--labels",
+        LABELS,
+        "--alpha",
+        "0.01",
+        "--test",
+        survey,
+        "--format",
+        "json",
     )
-    chosen = im.select_features(data.labels, data.features, alpha=0.01).features
+    chosen = im.select_features(data.labels, data.features, alpha=0.01).selected
     assert tuple(row["feature"] for row in json.loads(done.stdout)) == chosen
 
 
@@ -216,6 +225,64 @@ def test_names_offered_are_those_that_exist():
     assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)
 
 
+# What an option is about where the commands that have it explain it in different words.
+MEANINGS = {
+    "--alpha": "level",
+    "--features": "the feature columns",
+    "--format": "form of the result",
+    "--jobs": "-1 for one per core",
+    "--method": "how ",
+    "--out": "to write",
+    "--penalty": "the ridge penalty",
+    "--seed": "seed of",
+    "--table": "which table to write",
+    "--top": "how many",
+}
+
+
+def options_of_commands():
+    """Give the options of each command with their help."""
+    parsers = next(action.choices for action in cli.make_parser()._actions if action.choices)
+    return {
+        command: {
+            flag: (action.dest, action.help)
+            for action in parser._actions
+            for flag in action.option_strings
+        }
+        for command, parser in parsers.items()
+    }
+
+
+def test_an_option_means_one_thing_in_all_commands():
+    found = {}
+    for command, options in options_of_commands().items():
+        for flag, (dest, about) in options.items():
+            found.setdefault(flag, {})[command] = (dest, about)
+    for flag, users in found.items():
+        assert len({dest for dest, _ in users.values()}) == 1, flag
+        about = {text for _, text in users.values()}
+        if len(about) > 1:
+            assert all(MEANINGS[flag] in text for text in about), (flag, about)
+
+
+def test_alpha_is_a_level_and_penalty_the_ridge_penalty():
+    options = options_of_commands()
+    for flag, word, commands in (
+        ("--alpha", "level", {"fit", "select", "report"}),
+        ("--penalty", "the ridge penalty", {"fit", "test", "rank", "report"}),
+    ):
+        users = {name for name, known in options.items() if flag in known}
+        assert users == commands
+        # Nothing else is called by the same word.
+        named = {
+            other
+            for known in options.values()
+            for other, (_, about) in known.items()
+            if word in about
+        }
+        assert named == {flag}
+
+
 def test_version_and_help_answer(call):
     assert call("--version")[:2] == (0, f"isingmlc {im.__version__}\n")
     code, out, _ = call("--help")
@@ -224,10 +291,12 @@ def test_version_and_help_answer(call):
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
-def test_help_of_every_command_has_examples(call, command):
+def test_help_of_every_command_has_examples(call, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     code, out, err = call(command, "--help")
     assert (code, err) == (0, "")
     assert f"\nexamples:\n  isingmlc {command}" in out
+    assert max(map(len, out.partition("\nexamples:")[0].splitlines())) <= 80
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -235,7 +304,7 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
     code, out, _ = call("completion", shell)
     assert code == 0
     assert all(command in out for command in cli.COMMANDS)
-    assert "score interaction interaction-joint" in out
+    assert "score products products-joint" in out
 
 
 @pytest.mark.parametrize(
@@ -247,23 +316,41 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("rank", "a.csv", "--method", "magic"), "argument --method: invalid choice: 'magic'"),
         (("rank", "a.csv", "--option", "keep"), "must be of the form name=value, but is 'keep'"),
         (("rank", "a.csv", "--option", "depth=3"), "method 'score' has no option 'depth'"),
-        (("rank", "a.csv", "--method", "br-ig", "--null", "ridge"), "null and alpha are for"),
+        (("rank", "a.csv", "--method", "br-ig", "--null", "ridge"), "null and penalty are for"),
         (("rank", "a.csv", "--labels", ","), "must hold names separated by commas"),
         (("rank", "a.csv", "--labels", "y", "--xml", "a.xml"), "not allowed with argument"),
         (("rank", "a.csv", "--meth", "score"), "unrecognized arguments: --meth"),
         (("rank", "a.csv", "--out", "no/such/folder/a.csv"), "there is no folder no/such/folder"),
         (("rank", "a.csv", "--out", "."), ". is a folder"),
         (("rank", "a.csv", "--out", "a.xlsx"), "Known are .txt, .csv, .json, .parquet, .pq, .tex;"),
-        (("rank", "a.csv", "--out", "a.tex", "--contributions"), "LaTeX is written of the summary"),
-        (("fit", "a.csv", "--table", "diagnostics", "--format", "latex"), "of the summary only"),
-        (("select", "a.csv", "--table", "path", "--format", "latex"), "of the summary only"),
+        (
+            ("rank", "a.csv", "--out", "a.tex", "--contributions"),
+            "Only the summary can be written as LaTeX",
+        ),
+        (
+            ("fit", "a.csv", "--table", "diagnostics", "--format", "latex"),
+            "Only the summary can be",
+        ),
+        (("select", "a.csv", "--table", "path", "--format", "latex"), "Only the summary can be"),
         (("describe", "a.csv", "--out", "a.tex"), "Known are .txt, .csv, .json, .parquet, .pq;"),
         (("describe", "a.csv", "--format", "latex"), "argument --format: invalid choice: 'latex'"),
         (("simulate", "example", "--out", "a.tex"), "Known are .csv, .json, .parquet, .pq, .arff;"),
         (("rank", "a.csv"), "nothing says which columns of a.csv are labels"),
-        (("test", "a.csv", "--method", "wald", "--pvalue", "chi2"), "--pvalue has no meaning"),
-        (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but the method is mle"),
-        (("fit", "a.csv", "--confidence", "95"), "--confidence must be above 0 and below 1"),
+        (
+            ("test", "a.csv", "--method", "wald", "--pvalue", "chi2"),
+            "--pvalue is for --method score, but",
+        ),
+        (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but --method is mle"),
+        (("fit", "a.csv", "--method", "l1", "--no-intercept"), "--no-intercept is for --method"),
+        (("fit", "a.csv", "--penalty", "2"), "--penalty is for --method ridge, but --method is"),
+        (("rank", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is mle"),
+        (("test", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is mle"),
+        (("report", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is"),
+        (("test", "a.csv", "--penalty", "-1"), "--penalty: must be a finite number above 0, but"),
+        (("fit", "a.csv", "--alpha", "95"), "--alpha: must be a number above 0 and below 1, but"),
+        (("report", "a.csv", "--alpha", "3"), "--alpha: must be a number above 0 and below 1, but"),
+        (("select", "a.csv", "--alpha", "x"), "--alpha: must be a number above 0 and below 1, but"),
+        (("reproduce", "--out", "a", "--jobs", "0"), "must be a whole number other than 0"),
         (("select", "a.csv", "--method", "score,magic"), "there is no ranking 'magic'"),
         (("select", "a.csv", "--max-features", "x"), "must be a number such as 50"),
         (("select", "a.csv", "--jobs", "0"), "must be a whole number other than 0"),
@@ -443,7 +530,7 @@ def test_summaries_are_written_as_latex(call, data, survey, tmp_path):
 
 def test_latex_of_a_choice_holds_the_measures_of_other_rows(call, data, survey, tmp_path):
     shutil.copy(survey, tmp_path / "other_rows.csv")
-    arguments = ("select", survey, "--labels", LABELS, "--fdr", "0.01", "--format", "latex")
+    arguments = ("select", survey, "--labels", LABELS, "--alpha", "0.01", "--format", "latex")
     _, out, _ = call(*arguments, "--test", tmp_path / "other_rows.csv")
     measures = im.select_features(data, alpha=0.01).evaluate(data)
     assert out.count("\\item On ") == 1
@@ -498,7 +585,7 @@ def test_parquet_is_not_for_terminals_and_needs_its_package(call, survey, monkey
 def test_characters_that_a_terminal_lacks_are_no_error(data, survey):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with contextlib.redirect_stdout(stream):
-        code = cli.main(["rank", survey, "--labels", LABELS, "--method", "interaction"])
+        code = cli.main(["rank", survey, "--labels", LABELS, "--method", "products"])
     assert code == 0
     assert b"depression ? asthma" in stream.buffer.getvalue()
 
@@ -528,12 +615,18 @@ def test_rank_passes_options_on(call, data, survey):
         call,
         survey,
         *("--labels", LABELS, "--method", "score+l1", "-o", "keep=0.1", "--null", "ridge"),
-        *("--alpha", "2", "--option", "n-jobs=1"),
+        *("--penalty", "2", "--option", "n-jobs=1"),
     )
     ranking = im.rank_features(
-        data.labels, data.features, "score+l1", keep=0.1, null="ridge", alpha=2.0
+        data.labels, data.features, "score+l1", keep=0.1, null="ridge", penalty=2.0
     )
     assert kept == list(ranking.order)
+
+
+def test_rank_leaves_the_intercept_out(call, data, survey):
+    order = rank_json(call, survey, "--labels", LABELS, "--no-intercept")
+    assert order == list(im.rank_features(data, intercept=False).order)
+    assert order != list(im.rank_features(data).order)
 
 
 def test_rank_adds_what_each_label_contributes(call, data, survey):
@@ -549,10 +642,10 @@ def test_rank_adds_what_each_label_contributes(call, data, survey):
 @pytest.mark.parametrize(
     ("arguments", "method", "options"),
     [
-        (("--interactions", "joint"), "score_test", {"interactions": "joint"}),
-        (("--interactions", "individual"), "score_test", {"interactions": "individual"}),
+        (("--products", "joint"), "score_test", {"products": "joint"}),
+        (("--products", "individual"), "score_test", {"products": "individual"}),
         (("--method", "lr", "--jobs", "1"), "lr_test", {}),
-        (("--method", "wald", "--interactions", "joint"), "wald_test", {"interactions": "joint"}),
+        (("--method", "wald", "--products", "joint"), "wald_test", {"products": "joint"}),
         (("--pvalue", "saddlepoint", "--min-count", "5"), "score_test", {"pvalue": "saddlepoint"}),
         (
             ("--pvalue", "permutation", "--permutations", "20", "--seed", "1"),
@@ -583,16 +676,16 @@ def test_test_shows_unadjusted_p_values(call, survey):
 
 
 def test_fit_writes_each_of_its_tables(call, data, survey):
-    results = im.IsingModel(data.labels, data.features).fit(method="ridge", alpha=2.0)
-    arguments = ("fit", survey, "--labels", LABELS, "--method", "ridge", "--alpha", "2")
+    results = im.IsingModel(data.labels, data.features).fit(method="ridge", penalty=2.0)
+    arguments = ("fit", survey, "--labels", LABELS, "--method", "ridge", "--penalty", "2")
     expected = {
-        "coefficients": results.summary_frame(0.1).reset_index(),
+        "coefficients": results.to_frame(0.1).reset_index(),
         "interactions": results.interactions.rename_axis("label").reset_index(),
         "thresholds": results.thresholds.rename_axis("label").reset_index(),
         "diagnostics": results.diagnostics.rename_axis("label").reset_index(),
     }
     for table, frame in expected.items():
-        _, out, _ = call(*arguments, "--confidence", "0.9", "--table", table, "--format", "csv")
+        _, out, _ = call(*arguments, "--alpha", "0.1", "--table", table, "--format", "csv")
         found = pd.read_csv(io.StringIO(out), keep_default_na=False, na_values=[""])
         assert found.columns.tolist() == frame.columns.tolist()
         assert found.iloc[:, 0].tolist() == frame.iloc[:, 0].tolist()
@@ -628,7 +721,7 @@ def test_fit_keeps_the_features_that_are_named_for_tests(call, data, survey, tmp
     assert call(*arguments, "--features", "age,bmi")[0] == 0
     found = im.IsingResults.load(path).score_test().statistics
     expected = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit().score_test()
-    np.testing.assert_allclose(found, expected.statistic)
+    np.testing.assert_allclose(found, expected.statistics)
     assert call(*arguments)[0] == 0
     assert im.IsingResults.load(path).feature_names == ()
 
@@ -730,7 +823,7 @@ def test_select_lets_a_validation_set_choose_among_rankings(call, data, survey):
 
 def test_select_predicts_and_measures_other_rows(call, data, survey, folder):
     sel = im.select_features(data.labels, data.features, alpha=0.01)
-    arguments = ("select", survey, "--labels", LABELS, "--fdr", "0.01")
+    arguments = ("select", survey, "--labels", LABELS, "--alpha", "0.01")
     tested = (*arguments, "--test", folder / "survey.parquet")
     _, out, _ = call(*tested, "--table", "predictions", "--format", "csv")
     predicted = pd.read_csv(io.StringIO(out), index_col="row")
@@ -745,6 +838,18 @@ def test_select_predicts_and_measures_other_rows(call, data, survey, folder):
     assert "none.csv: there is no such file" in err
 
 
+def test_select_takes_p_values_as_they_are(call, data, survey):
+    arguments = ("select", survey, "--labels", LABELS, "--alpha", "0.2", "--format", "json")
+    ranking = im.rank_features(data)
+    few, more = (
+        [row["feature"] for row in json.loads(call(*arguments, *adjust)[1])]
+        for adjust in ((), ("--adjust", "none"))
+    )
+    assert few == list(ranking.select(0.2))
+    assert more == list(ranking.select(0.2, adjust=None))
+    assert len(more) > len(few)
+
+
 def test_select_refuses_other_columns_in_sparse_files(call, data, tmp_path):
     from scipy import sparse
 
@@ -753,7 +858,7 @@ def test_select_refuses_other_columns_in_sparse_files(call, data, tmp_path):
     for name, order in {"train": few.columns, "test": few.columns[::-1]}.items():
         made = im.datasets.Dataset(data.labels, rows, tuple(order), name=name)
         im.datasets.to_mulan(made, tmp_path / name)
-    arguments = ("select", tmp_path / "train.arff", "--fdr", "0.1", "--test")
+    arguments = ("select", tmp_path / "train.arff", "--alpha", "0.1", "--test")
     code, _, err = call(*arguments, tmp_path / "test.arff")
     assert code == 2
     assert "its features are not those of" in err
@@ -823,7 +928,7 @@ def test_options_of_methods_become_values(text, value):
 
 
 def test_lists_of_rankings_take_options():
-    assert select.candidates("auto, score:null=ridge:alpha=2") == [
+    assert select.candidates("auto, score:null=ridge:penalty=2") == [
         "auto",
-        ("score", {"null": "ridge", "alpha": 2}),
+        ("score", {"null": "ridge", "penalty": 2}),
     ]

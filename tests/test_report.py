@@ -16,8 +16,14 @@ import pandas as pd
 import pytest
 
 import isingmlc as im
-from isingmlc.commands.cli import main
-from isingmlc.exceptions import DataError, DataWarning, FileError, ModelError, SeparationWarning
+from isingmlc.exceptions import (
+    DataError,
+    DataWarning,
+    FileError,
+    IsingWarning,
+    ModelError,
+    SeparationWarning,
+)
 from isingmlc.report.data import ReportOptions, gather
 
 pytest.importorskip("bokeh", reason="reports need Bokeh: pip install 'isingmlc[report]'")
@@ -158,7 +164,7 @@ def test_the_same_fit_gives_the_same_bytes(fit, tmp_path):
 
 def test_features_come_best_first_with_their_edges(page, fit):
     facts = page.facts
-    table = fit.rank_features().table()
+    table = fit.rank_features().to_frame()
     features = columns(facts, "features")
     assert features["feature"] == list(table.index)
     np.testing.assert_allclose(features["importance"], table["importance"])
@@ -173,23 +179,24 @@ def test_features_come_best_first_with_their_edges(page, fit):
     edges = fit.score_test()
     cells = columns(facts, "edges")
     order = list(table.index)
-    shape = edges.statistic.shape
+    shape = edges.statistics.shape
     np.testing.assert_array_equal(
-        cells["statistic"].reshape(shape), edges.statistic.loc[order].to_numpy()
+        cells["statistic"].reshape(shape), edges.statistics.loc[order].to_numpy()
     )
     adjusted = edges.to_frame().set_index(["feature", "label"])["pvalue_adj"]
     np.testing.assert_array_equal(
-        cells["pvalue_adj"], [adjusted[name, label] for name in order for label in edges.labels]
+        cells["pvalue_adj"],
+        [adjusted[name, label] for name in order for label in edges.label_names],
     )
     np.testing.assert_array_equal(
-        cells["sign"].reshape(shape), edges.sign.loc[order].to_numpy().astype(int)
+        cells["sign"].reshape(shape), edges.signs.loc[order].to_numpy().astype(int)
     )
 
 
 def test_the_strongest_pairs_of_labels_are_kept(fit, page):
     pairs = columns(page.facts, "all-pairs")
     at = columns(page.facts, "features")["feature"].index("deprivation_decile")
-    expected = fit.rank_features("interaction").pairs.loc["deprivation_decile"]
+    expected = fit.rank_features("products").pairs.loc["deprivation_decile"]
     expected = expected.sort_values(ascending=False, kind="stable").head(10)
     np.testing.assert_allclose(pairs["statistic"].reshape(-1, 10)[at], expected)
     labels = np.array(fit.label_names)
@@ -223,7 +230,7 @@ def test_untestable_edges_keep_their_reason(separated, separated_page):
     cells = columns(facts, "edges")
     codes = [code for code, _ in facts["reasons"]]
     order = columns(facts, "features")["feature"]
-    expected = separated.score_test().reason.loc[order].to_numpy().ravel()
+    expected = separated.score_test().reasons.loc[order].to_numpy().ravel()
     assert [codes[code] for code in cells["reason"]] == list(expected)
     untested = np.isnan(cells["statistic"])
     assert untested.any()
@@ -232,6 +239,69 @@ def test_untestable_edges_keep_their_reason(separated, separated_page):
     at = order.index("same")
     assert np.isnan(features["pvalue"][at])
     assert features["shown"][at].startswith("–")
+
+
+def explained(page):
+    """Give the reasons that a page explains, and what it says about them."""
+    text = [part.strip() for part in page.text]
+    begin = text.index("What the reasons mean")
+    listed = [part for part in text[begin + 1 : text.index("Summary of the label models")] if part]
+    return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
+def test_reasons_are_explained_where_they_occur(page, separated_page):
+    assert "What the reasons mean" not in page.text
+    assert explained(separated_page) == {
+        "constant-label": "the label is the same in every row",
+        "determined-label": "the other labels determine the label",
+        "constant-feature": "the feature is the same in every row",
+    }
+
+
+def test_features_that_a_screening_leaves_out_say_so(fit, tmp_path):
+    ranking = fit.rank_features("score+l1", keep=0.2)
+    page = read(fit.report(tmp_path / "report.html", ranking=ranking, pairs=0))
+    reasons = columns(page.facts, "features")["reason"]
+    assert reasons == 6 * ["ok"] + 24 * ["screened-out"]
+    meaning = "the score tests did not keep the feature for the penalised models"
+    assert explained(page) == {"screened-out": meaning}
+    assert dict(page.facts["reasons"])["screened-out"] == meaning
+    assert "Score tests kept 6 of 30 features" in " ".join(page.text)
+
+
+def test_features_without_a_label_to_test_say_so(tmp_path):
+    generator = np.random.default_rng(0)
+    first = generator.integers(2, size=40)
+    model = im.IsingModel(np.column_stack([first, 1 - first]), generator.normal(size=(40, 3)))
+    with pytest.warns(IsingWarning):
+        fit = model.fit()
+    page = read(fit.report(tmp_path / "report.html"))
+    assert columns(page.facts, "features")["reason"] == 3 * ["no-testable-label"]
+    assert explained(page) == {
+        "determined-label": "the other labels determine the label",
+        "no-testable-label": "no label can be tested",
+    }
+
+
+@pytest.mark.parametrize("method", ["score", "products", "score+l1", "br-chi2"])
+def test_each_score_test_is_computed_once(method, tmp_path, monkeypatch):
+    from isingmlc.results import ising
+
+    asked = []
+    score_test = ising.score_test
+
+    def count(fit, features=None, products=None, **options):
+        asked.append(products)
+        return score_test(fit, features, products, **options)
+
+    monkeypatch.setattr(ising, "score_test", count)
+    fit = im.IsingModel(im.datasets.load_example()).fit()
+    fit.report(tmp_path / "report.html", ranking=fit.rank_features(method))
+    assert sorted(asked, key=str) == [None, "individual"]
+    fit.report(tmp_path / "report.html", pairs=0)
+    assert len(asked) == 2
+    fit.report(tmp_path / "report.html", edges=fit.score_test(products="individual"))
+    assert asked[2:] == ["individual"]
 
 
 def test_infinite_interactions_are_kept_and_counted(separated, separated_page):
@@ -313,9 +383,9 @@ def test_terms_of_a_formula_are_shown_without_pairs(tmp_path):
 
 
 def test_tests_with_products_are_shown(fit):
-    edges = fit.score_test(interactions="individual")
+    edges = fit.score_test(products="individual")
     table = gather(fit, ReportOptions(), edges).features.table
-    expected = fit.rank_features("interaction")
+    expected = fit.rank_features("products")
     assert table["feature"].tolist() == list(expected.order)
     np.testing.assert_allclose(table["importance"], sorted(expected.importance, reverse=True))
 
@@ -468,12 +538,10 @@ def test_the_command_writes_a_report(tmp_path):
     assert columns(page.facts, "labels")["name"] == list(data.labels.add_prefix("y_"))
 
 
-def test_mistakes_of_the_command_are_one_line(tmp_path, capsys):
+def test_mistakes_of_the_command_are_one_line(tmp_path):
     pd.DataFrame({"y": [0, 1, 2], "x": [1.0, 2.0, 3.0]}).to_csv(tmp_path / "data.csv", index=False)
     done = run("report", "data.csv", "--labels", "y", folder=tmp_path)
     assert done.returncode == 2
     assert "0/1" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert main(["report", str(tmp_path / "data.csv"), "--labels", "y", "--level", "3"]) == 2
-    assert "--level must be above 0 and below 1, but is 3." in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()

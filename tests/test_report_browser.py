@@ -191,7 +191,7 @@ def test_search_filters_features_by_name_and_by_strongest_label(page, fit):
     assert page.rows() == ["bmi"]
     assert page.page.locator("#found").text_content() == "1 of 30 features"
     page.page.fill("#search", "asthma")
-    table = fit.rank_features().table()
+    table = fit.rank_features().to_frame()
     wanted = set(table.index[table["strongest"] == "asthma"])
     assert set(page.rows()) == wanted
     page.page.fill("#search", "no such thing")
@@ -241,16 +241,17 @@ def test_tables_download_with_the_right_numbers(page, fit):
     expected = fit.score_test().to_frame()
     merged = edges.merge(expected, on=["feature", "label"], suffixes=("", "_expected"))
     assert len(merged) == len(expected) == len(edges)
-    for name in ("statistic", "df", "pvalue", "log10p", "pvalue_adj"):
+    for name in ("statistic", "df", "pvalue", "log10p", "pvalue_adj", "sign"):
         np.testing.assert_allclose(merged[name], merged[f"{name}_expected"], rtol=1e-12)
     features = pd.read_csv(io.StringIO(page.download("features")), index_col="feature")
-    table = fit.rank_features().table()
+    table = fit.rank_features().to_frame()
     assert list(features.index) == list(table.index)
     np.testing.assert_allclose(features["importance"], table["importance"], rtol=1e-12)
     np.testing.assert_allclose(features["pvalue"], table["pvalue"], rtol=1e-12)
     assert features["strongest"].tolist() == table["strongest"].tolist()
     pairs = pd.read_csv(io.StringIO(page.download("pairs")))
-    strongest = fit.rank_features("interaction").pairs.loc["age"].sort_values(ascending=False)
+    strongest = fit.rank_features("products").pairs.loc["age"].sort_values(ascending=False)
+    assert list(pairs) == ["feature", "label", "with", "statistic"]
     mine = pairs[pairs["feature"] == "age"]
     np.testing.assert_allclose(mine["statistic"], strongest.head(10), rtol=1e-12)
     interactions = pd.read_csv(io.StringIO(page.download("interactions")))
@@ -312,7 +313,10 @@ def test_untestable_edges_are_grey_and_say_why(open_page, tmp_path):
     page.click_row("constant")
     assert page.chosen() == "constant"
     assert all("not tested" in text for text in page.column("spokes", "effect"))
-    assert "3 of 3 edges could not be tested" in page.page.locator("#chosen-words").text_content()
+    assert page.page.locator("#chosen-words").text_content() == (
+        "None of its edges is significant. 3 of 3 edges could not be tested. The feature is the "
+        "same in every row (constant-feature)."
+    )
     assert page.complaints == []
 
 
@@ -348,6 +352,26 @@ def test_a_narrow_window_shows_everything_in_one_column(open_page, example):
     ]
     assert left[0] == pytest.approx(left[1], abs=2)
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (1400, []),
+        (1200, ["p"]),
+        (390, ["p", "Strongest label", "Importance"]),
+    ],
+)
+def test_columns_that_cannot_be_read_give_way(open_page, example, width, left_out):
+    page = open_page(example, width=width)
+    heads = page.page.locator(".slick-header-column")
+    all_heads = ["#", "Feature", "Importance", "p", "Adjusted p", "Strongest label"]
+    playwright.expect(heads).to_have_text([text for text in all_heads if text not in left_out])
+    for head in heads.all():
+        name, column = head.locator(".slick-column-name").bounding_box(), head.bounding_box()
+        assert name["x"] >= column["x"]
+        assert name["x"] + name["width"] <= column["x"] + column["width"]
     assert page.complaints == []
 
 

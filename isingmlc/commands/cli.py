@@ -40,33 +40,30 @@ examples:
 """
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help in which descriptions are wrapped, and examples keep their lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, and whose examples keep their lines."""
+    """A parser whose errors are one line."""
 
     def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", Help)
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and leave with code 2.
-
-        Parameters
-        ----------
-        message : str
-            What is wrong.
-        """
+        """Say what is wrong and leave with code 2."""
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
 def make_parser() -> Parser:
-    """Make the parser of the whole command line.
-
-    Returns
-    -------
-    Parser
-        The parser; what it parses has ``run``, the function to call.
-    """
+    """Make the parser of the whole command line; what it parses has ``run``, what to call."""
     parser = Parser(
         prog="isingmlc",
         description="Which features matter for which labels: score tests on Ising networks.",
@@ -77,7 +74,7 @@ def make_parser() -> Parser:
     for name in COMMANDS:
         import_module(f"isingmlc.commands.{name}").add_parser(commands)
     for each in (parser, *commands.choices.values()):
-        # Left alone where it is not given, so that it may stand before and after the command.
+        # Left alone if omitted, so that it may stand before and after the command.
         each.add_argument(
             "--debug",
             action="store_true",
@@ -93,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What stands after the command; ``sys.argv`` where not given.
+        What stands after the command; ``sys.argv`` if omitted.
 
     Returns
     -------

@@ -46,13 +46,7 @@ ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "completion",
         help="let your shell complete commands and options",
@@ -64,13 +58,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Print the script.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Print the script."""
     from isingmlc.commands.cli import make_parser
 
     parser = make_parser()
@@ -82,18 +70,7 @@ def run(options: Namespace) -> None:
 
 
 def bash_script(parser: ArgumentParser) -> str:
-    """Write the script for bash, which zsh runs too.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        The parser of the whole.
-
-    Returns
-    -------
-    str
-        The script.
-    """
+    """Write the script for bash, which zsh runs too."""
     commands = _commands(parser).choices
     values = [
         " | ".join(f'"{name} {flag}"' for flag in action.option_strings)
@@ -116,18 +93,7 @@ def bash_script(parser: ArgumentParser) -> str:
 
 
 def fish_lines(parser: ArgumentParser) -> Iterator[str]:
-    """Write the script for fish.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        The parser of the whole.
-
-    Yields
-    ------
-    str
-        Its lines.
-    """
+    """Write the lines of the script for fish."""
     commands = _commands(parser)
     yield "complete -c isingmlc -f"
     for entry in commands._choices_actions:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace, _SubParsersAction
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from isingmlc.commands.outputs import writable
+from isingmlc.commands.options import add_page
 from isingmlc.commands.values import count
 
 EXAMPLES = """\
@@ -18,13 +17,7 @@ examples:
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "demo",
         help="fit and rank the bundled data",
@@ -35,25 +28,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--top", type=count, default=10, metavar="N", help="how many features to list (default: 10)"
     )
-    parser.add_argument(
-        "--out",
-        type=writable,
-        default=Path("isingmlc-demo.html"),
-        metavar="FILE",
-        help="where the report goes (default: isingmlc-demo.html in this folder)",
-    )
+    add_page(parser, "isingmlc-demo.html")
     parser.add_argument("--no-report", action="store_true", help="write no report")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> None:
-    """Print the summary and the ranking of the bundled data, and write the report.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Print the summary and the ranking of the bundled data, and write the report."""
     from isingmlc.datasets import load_example
     from isingmlc.model import IsingModel
 

@@ -17,13 +17,7 @@ examples:
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "describe",
         help="count rows, labels and labelsets",
@@ -37,13 +31,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Describe the data sets.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Describe the data sets."""
     from isingmlc.datasets import describe
 
     check_output(options)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from argparse import Namespace, _SubParsersAction
 from typing import TYPE_CHECKING, Any
 
-from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import NULLS
+from isingmlc.commands.options import add_alpha, add_penalty, refuse_foreign
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
     check_output,
     say_written,
-    writable,
     write_output,
 )
+from isingmlc.commands.values import writable
 
 if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   isingmlc fit data.csv --labels 'y_*'
-  isingmlc fit data.csv --labels a,b,c --method ridge --alpha 2 --confidence 0.9
+  isingmlc fit data.csv --labels a,b,c --method ridge --penalty 2 --alpha 0.1
   isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
   isingmlc fit scene-train.arff --xml scene.xml --method l1 --gamma 0.5 --rule or
   isingmlc fit data.csv --labels 'y_*' --out network.tex
@@ -33,9 +33,9 @@ examples:
 """
 TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
 # Options that only some methods have.
-_OF_METHOD = {
-    "alpha": ("ridge",),
-    "confidence": NULLS,
+_OWNERS = {
+    "penalty": ("ridge",),
+    "alpha": NULLS,
     "save": NULLS,
     "no_intercept": NULLS,
     "lam": ("l1",),
@@ -46,18 +46,12 @@ _OF_METHOD = {
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "fit",
         help="fit the network of the labels",
-        description="Fit the Ising network of the labels, one logistic regression a label. Other "
-        "columns take no part in it: they are read only where --features names them, so that "
+        description="Fit the Ising network of the labels, one logistic regression per label. "
+        "Other columns take no part in it: they are read only if --features names them, so that "
         "--save keeps what tests of them need.",
         epilog=EXAMPLES,
     )
@@ -67,15 +61,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--method",
         choices=(*NULLS, "l1"),
         default="mle",
-        help="maximum likelihood, a ridge penalty, Firth's penalty, or a sparse network by "
-        "l1 penalties (default: mle)",
+        help="how label models are fitted: by maximum likelihood, with a ridge penalty, with "
+        "Firth's penalty, or with l1 penalties, which make a sparse network (default: mle)",
     )
-    group.add_argument("--alpha", type=float, help="penalty of --method ridge (default: 1)")
-    group.add_argument(
-        "--no-intercept", action="store_true", default=None, help="fit without thresholds"
-    )
-    group.add_argument(
-        "--confidence", type=float, help="level of the confidence intervals (default: 0.95)"
+    add_penalty(group, "--method")
+    add_alpha(
+        group,
+        "level of the confidence intervals, 0.05 for intervals of 95%% (default: 0.05)",
     )
     group.add_argument(
         "--save",
@@ -85,13 +77,17 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "also what score tests of them need",
     )
     sparse = parser.add_argument_group("sparse network (--method l1)")
-    sparse.add_argument("--lam", type=float, help="one penalty for all labels, instead of paths")
+    sparse.add_argument(
+        "--lam", type=float, metavar="X", help="one l1 penalty for all labels, instead of paths"
+    )
     sparse.add_argument(
         "--criterion",
         choices=("ebic", "bic", "aic"),
-        help="what chooses the penalty of a label (default: ebic)",
+        help="what chooses the l1 penalty of each label (default: ebic)",
     )
-    sparse.add_argument("--gamma", type=float, help="parameter of EBIC (default: 0.25)")
+    sparse.add_argument(
+        "--gamma", type=float, metavar="X", help="parameter of EBIC (default: 0.25)"
+    )
     sparse.add_argument(
         "--rule",
         choices=("and", "or"),
@@ -102,14 +98,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Fit the network and write it.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
-    _check(options)
+    """Fit the network and write it."""
+    refuse_foreign(options, "method", _OWNERS)
     check_output(options, summary=options.table is None)
     model = make_model(options)
     results: IsingResults | RegularizedIsingResults
@@ -120,9 +110,9 @@ def run(options: Namespace) -> None:
         )
         coefficients, summary = results.to_frame(), results.summary()
     else:
-        results = model.fit(method=options.method, alpha=options.alpha)
-        outside = 0.05 if options.confidence is None else 1 - options.confidence
-        coefficients, summary = results.to_frame(outside), results.summary(outside)
+        results = model.fit(method=options.method, penalty=options.penalty)
+        alpha = 0.05 if options.alpha is None else options.alpha
+        coefficients, summary = results.to_frame(alpha), results.summary(alpha)
         if options.save is not None:
             results.save(options.save)
             say_written(options, options.save)
@@ -136,17 +126,3 @@ def run(options: Namespace) -> None:
         write_output(options, coefficients, summary)
     else:
         write_output(options, tables[options.table])
-
-
-def _check(options: Namespace) -> None:
-    """Refuse options of other methods, and levels that are none."""
-    for name, methods in _OF_METHOD.items():
-        if getattr(options, name) is not None and options.method not in methods:
-            raise exc.DataError(
-                f"--{name.replace('_', '-')} is for --method {' or '.join(methods)}, but the "
-                f"method is {options.method}. Leave it out."
-            )
-    if options.confidence is not None and not 0 < options.confidence < 1:
-        raise exc.DataError(
-            f"--confidence must be above 0 and below 1, but is {options.confidence:g}."
-        )

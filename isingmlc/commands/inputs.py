@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def add_input_arguments(
     parser: ArgumentParser, *, several: bool = False, labels_alone: bool = False
 ) -> None:
-    """Add the arguments that `read_input` understands.
+    """Add the arguments that `read_file` understands.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def add_input_arguments(
     which.add_argument(
         "--xml",
         metavar="FILE",
-        help="Mulan's list of the labels; for an ARFF file found by itself where it has its name",
+        help="Mulan's list of the labels; for an ARFF file found by itself if it has the same name",
     )
     group.add_argument(
         "--features",
@@ -80,29 +80,6 @@ def add_input_arguments(
     group.add_argument("--encoding", help="encoding of a text file (default: utf-8)")
 
 
-def read_input(options: Namespace) -> Dataset:
-    """Read the data that the arguments name.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments of a command that takes one file.
-
-    Returns
-    -------
-    Dataset
-        Labels and features, without missing values.
-
-    Raises
-    ------
-    FileError
-        When a file can not be read, or lacks what is asked for.
-    DataError
-        When nothing says which columns are labels.
-    """
-    return read_file(options.data, options)
-
-
 def read_file(file: str, options: Namespace) -> Dataset:
     """Read one file as the arguments say.
 
@@ -121,7 +98,7 @@ def read_file(file: str, options: Namespace) -> Dataset:
     Raises
     ------
     FileError
-        When a file can not be read, or lacks what is asked for.
+        When the file cannot be read, or lacks what is asked for.
     DataError
         When nothing says which columns are labels.
     """
@@ -131,23 +108,12 @@ def read_file(file: str, options: Namespace) -> Dataset:
 
 
 def make_model(options: Namespace) -> IsingModel:
-    """Make the model of the data that the arguments name.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-
-    Returns
-    -------
-    IsingModel
-        The model; without features, where the data have none.
-    """
+    """Make the model of the data that the arguments name; without features if they have none."""
     from isingmlc.model import IsingModel
 
-    data = read_input(options)
-    intercept = not getattr(options, "no_intercept", False)
-    return IsingModel(data if data.feature_names else data.labels, intercept=intercept)
+    data = read_file(options.data, options)
+    labels = data if data.feature_names else data.labels
+    return IsingModel(labels, intercept=not options.no_intercept)
 
 
 def _read_table(file: str, options: Namespace) -> Dataset:

@@ -6,8 +6,8 @@ test compares the two.
 
 RANKINGS = (
     "score",
-    "interaction",
-    "interaction-joint",
+    "products",
+    "products-joint",
     "l1",
     "score+l1",
     "br-chi2",

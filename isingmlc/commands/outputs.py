@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isingmlc import exceptions as exc
+from isingmlc.commands.values import writable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +49,11 @@ def add_output_arguments(
     parser : ArgumentParser
         Parser of a subcommand.
     tables : tuple of str
-        The tables that the result has, where it has several; the first is the usual one.
+        The tables that the result has, if it has several; the first is the usual one.
     formats : tuple of str
         The forms that the result can take.
     default : str
-        The form where neither ``--format`` nor the ending of ``--out`` says one.
+        The form if neither ``--format`` nor the ending of ``--out`` says one.
     """
     group = parser.add_argument_group("output")
     if tables:
@@ -73,54 +73,8 @@ def add_output_arguments(
     parser.set_defaults(formats=formats, usual_format=default)
 
 
-def writable(text: str) -> Path:
-    """Read the path of a file that may be written.
-
-    What is wrong with it is said before anything is computed.
-
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    Path
-        The path; ``~`` is the home folder.
-
-    Raises
-    ------
-    ArgumentTypeError
-        When no file can be written there.
-    """
-    path = Path(text).expanduser()
-    if path.is_dir():
-        raise ArgumentTypeError(f"{text} is a folder; give the path of a file")
-    if not path.parent.is_dir():
-        raise ArgumentTypeError(f"there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ArgumentTypeError(f"{text} can not be written")
-    return path
-
-
 def output_format(options: Namespace) -> str:
-    """Give the form in which the result is wanted.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-
-    Returns
-    -------
-    str
-        The form.
-
-    Raises
-    ------
-    DataError
-        When the ending of the file stands for no form that the result can take.
-    """
+    """Give the form in which the result is wanted, and refuse endings that stand for none."""
     if options.format is not None:
         return str(options.format)
     if options.out is None or not options.out.suffix:
@@ -130,14 +84,14 @@ def output_format(options: Namespace) -> str:
     if ending not in endings:
         raise exc.DataError(
             f"--out {options.out} ends in {ending}, which is no form that isingmlc "
-            f"{options.command} writes. Known are {', '.join(endings)}; any other name does where "
+            f"{options.command} writes. Known are {', '.join(endings)}; any other name does if "
             "--format says the form."
         )
     return endings[ending]
 
 
 def check_output(options: Namespace, *, summary: bool = True) -> None:
-    """Refuse a form that the result can not take, before anything is computed.
+    """Refuse a form that the result cannot take, before anything is computed.
 
     Parameters
     ----------
@@ -153,26 +107,13 @@ def check_output(options: Namespace, *, summary: bool = True) -> None:
     """
     if output_format(options) == "latex" and not summary:
         raise exc.DataError(
-            "LaTeX is written of the summary only. Leave out what asks for another table, or "
+            "Only the summary can be written as LaTeX. Leave out what asks for another table, or "
             f"choose --format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}."
         )
 
 
 def first_rows(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
-    """Give as many rows as ``--top`` says.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    table : DataFrame
-        The rows, best first.
-
-    Returns
-    -------
-    DataFrame
-        The first of them; without ``--top`` a few for a person, all for a program.
-    """
+    """Give as many rows as ``--top`` says; if omitted, a few for a person, all for a program."""
     usual = SHOWN if output_format(options) == "table" else len(table)
     return table.head(options.top or usual)
 
@@ -187,16 +128,16 @@ def write_output(
     options : Namespace
         Parsed arguments.
     table : DataFrame
-        The result as data; its index is written too where it has a name.
+        The result as data; its index is written too if it has a name.
     text : IsingSummary or str, optional
-        The result as a person reads it; the table itself where not given.
+        The result as a person reads it; the table itself if omitted.
 
     Raises
     ------
     FileError
-        When the file can not be written.
+        When the file cannot be written.
     DataError
-        When the form needs a file, or a package that is not there.
+        When the form needs a file, or a package that is not installed.
     """
     kind = output_format(options)
     if kind == "table":
@@ -224,20 +165,12 @@ def _write(options: Namespace, content: str | bytes) -> None:
     try:
         options.out.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        raise exc.FileError(f"{options.out}: can not be written ({error.strerror}).") from error
+        raise exc.FileError(f"{options.out}: cannot be written ({error.strerror}).") from error
     say_written(options, options.out)
 
 
 def say_written(options: Namespace, *paths: Path) -> None:
-    """Say on standard error which files were written.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    *paths : Path
-        The files.
-    """
+    """Say on standard error which files were written."""
     listed = " and ".join(str(path) for path in paths)
     print(f"isingmlc {options.command}: wrote {listed}", file=sys.stderr)
 
@@ -247,7 +180,7 @@ def _csv(table: pd.DataFrame) -> str:
 
 
 def _json(table: pd.DataFrame) -> str:
-    """Write one object a row: null for NaN, and in quotes the infinities, which JSON has not."""
+    """Write one object per row: null for NaN, and in quotes the infinities, which JSON lacks."""
     rows = [
         {name: _json_value(value) for name, value in row.items()}
         for row in table.to_dict(orient="records")
@@ -267,7 +200,7 @@ def _parquet(table: pd.DataFrame) -> bytes:
         table.to_parquet(buffer, index=False)
     except ImportError as error:
         raise exc.DataError(
-            "parquet needs a package that is not there. Try python -m pip install pyarrow, or "
+            "parquet needs a package that is not installed. Try python -m pip install pyarrow, or "
             "choose --format csv."
         ) from error
     return buffer.getvalue()

@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import NULLS, RANKINGS
+from isingmlc.commands.options import add_null, add_ranking, add_top, check_penalty
 from isingmlc.commands.outputs import (
     SHOWN,
     SUMMARY_FORMATS,
@@ -15,35 +15,32 @@ from isingmlc.commands.outputs import (
     first_rows,
     write_output,
 )
-from isingmlc.commands.values import count, setting
+from isingmlc.commands.values import setting
 
 EXAMPLES = """\
 examples:
   isingmlc rank data.csv --labels 'y_*' --method score --top 20
-  isingmlc rank data.parquet --labels a,b,c --null ridge --alpha 2
+  isingmlc rank data.parquet --labels a,b,c --null ridge --penalty 2
   isingmlc rank scene-train.arff --xml scene.xml --method score+l1 --option keep=0.1
   isingmlc rank data.csv --labels 'y_*' --method br-ig --out ranking.csv
   zcat data.csv.gz | isingmlc rank - --labels 'y_*' --format json
 
 methods (isingmlc.rank_features explains them and their options):
   score              sum over labels of score statistics; has p-values
-  interaction        the same, and the products of features with other labels
-  interaction-joint  joint statistics of a feature and its products
+  products           the same, and the products of features with other labels
+  products-joint     joint statistics of a feature and its products
   l1, score+l1       coefficients of l1-penalised models, all features or those the score keeps
   br-chi2, br-ig     chi-square or information gain for each label by itself
   lp-chi2, lp-ig     the same for the labelset as one class
   oner               accuracy of rules on one feature
+
+--null, --penalty and --no-intercept are for methods with label models: score, products,
+products-joint and score+l1.
 """
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "rank",
         help="rank the features",
@@ -52,20 +49,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     add_input_arguments(parser)
     group = parser.add_argument_group("ranking")
-    group.add_argument(
-        "--method",
-        choices=RANKINGS,
-        default="score",
-        metavar="METHOD",
-        help="how importance is measured, see below (default: score)",
-    )
-    group.add_argument(
-        "--null",
-        choices=NULLS,
-        default="mle",
-        help="how label models are fitted, for score, interaction(-joint), score+l1 (default: mle)",
-    )
-    group.add_argument("--alpha", type=float, help="penalty of --null ridge (default: 1)")
+    add_ranking(group, "see below")
+    add_null(group)
     group.add_argument(
         "--option",
         "-o",
@@ -75,35 +60,27 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         metavar="NAME=VALUE",
         help="option of the method, e.g. min_count=5, keep=0.1, n_jobs=2; may be repeated",
     )
+    add_top(group, "features")
     group.add_argument(
-        "--top",
-        type=count,
-        metavar="N",
-        help=f"how many features (default: {SHOWN} in a table, else all)",
-    )
-    group.add_argument(
-        "--contributions", action="store_true", help="add a column a label: what it contributes"
+        "--contributions",
+        action="store_true",
+        help="add one column per label: what it contributes",
     )
     add_output_arguments(parser, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> None:
-    """Rank the features and write the ranking.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Rank the features and write the ranking."""
     from isingmlc.ranking.methods import Ranker, check_request
 
     settings = dict(options.option)
+    null = {"null": options.null, "penalty": options.penalty}
     # What is wrong with the options is said before the data are read.
     check_output(options, summary=not options.contributions)
-    check_request(options.method, options.null, options.alpha, settings)
-    model = make_model(options)
-    ranking = Ranker(model).rank(options.method, null=options.null, alpha=options.alpha, **settings)
+    check_request(options.method, **null, options=settings)
+    check_penalty(options)
+    ranking = Ranker(make_model(options)).rank(options.method, **null, **settings)
     table = ranking.to_frame()
     if options.contributions:
         # Labels may be called as columns of the table are.

@@ -6,6 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.names import EXPERIMENTS
+from isingmlc.commands.options import add_jobs, add_seed
 
 EXAMPLES = """\
 examples:
@@ -28,13 +29,7 @@ files are not found are listed as absent.
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "reproduce",
         help="run the experiments of the paper",
@@ -54,7 +49,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="folder with Mulan's data sets, one folder a set (default: ISINGMLC_DATA, then the "
+        help="folder with Mulan's data sets, one folder per set (default: ISINGMLC_DATA, then the "
         "folder of downloads)",
     )
     parser.add_argument(
@@ -62,21 +57,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         action="store_true",
         help="fewer simulations and subset sizes, small data sets only",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=1, help="processes; -1 for one a core (default: 1)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of all chance (default: 0)")
+    add_jobs(parser, "processes")
+    add_seed(parser, "all that is random", default=0)
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> None:
-    """Run the experiments, and say where the page is.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Run the experiments, and say where the page is."""
     from isingmlc.experiments import reproduce
 
     page = reproduce(

@@ -6,8 +6,16 @@ from argparse import ArgumentTypeError, Namespace, _SubParsersAction
 from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.inputs import add_input_arguments, read_file, read_input
-from isingmlc.commands.names import ADJUSTMENTS, METRICS, RANKINGS
+from isingmlc.commands.inputs import add_input_arguments, read_file
+from isingmlc.commands.names import METRICS, RANKINGS
+from isingmlc.commands.options import (
+    add_adjust,
+    add_alpha,
+    add_jobs,
+    add_seed,
+    add_top,
+    adjustment,
+)
 from isingmlc.commands.outputs import (
     SHOWN,
     SUMMARY_FORMATS,
@@ -16,7 +24,7 @@ from isingmlc.commands.outputs import (
     first_rows,
     write_output,
 )
-from isingmlc.commands.values import count, count_or_share, jobs, setting
+from isingmlc.commands.values import count, count_or_share, setting
 
 if TYPE_CHECKING:
     from isingmlc.datasets import Dataset
@@ -24,22 +32,16 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   isingmlc select train.csv --labels 'y_*' --test test.csv
-  isingmlc select data.csv --labels 'y_*' --method score,interaction,br-ig --metric jaccard
-  isingmlc select data.csv --labels 'y_*' --method score:null=ridge:alpha=2 --max-features 50
-  isingmlc select data.csv --labels 'y_*' --fdr 0.05 --out chosen.csv
+  isingmlc select data.csv --labels 'y_*' --method score,products,br-ig --metric jaccard
+  isingmlc select data.csv --labels 'y_*' --method score:null=ridge:penalty=2 --max-features 50
+  isingmlc select data.csv --labels 'y_*' --alpha 0.05 --out selected.csv
   isingmlc select train.csv --labels 'y_*' --test test.csv --table predictions --format csv
 """
-TABLES = ("chosen", "path", "measures", "predictions")
+TABLES = ("selected", "path", "measures", "predictions")
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "select",
         help="choose features for prediction",
@@ -54,22 +56,15 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         type=candidates,
         action="extend",
         metavar="METHODS",
-        help=f"auto, or rankings to try, separated by commas: {', '.join(RANKINGS)}; with options "
-        "as in score:null=ridge (default: score)",
+        help=f"how features are ranked: auto, or methods to try, separated by commas: "
+        f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: score)",
     )
-    group.add_argument(
-        "--fdr",
-        type=float,
-        metavar="ALPHA",
-        help="choose by p-values up to this false discovery rate, without a validation set",
+    add_alpha(
+        group,
+        "choose features whose adjusted p-values are at most this level, the false-discovery rate "
+        "unless --adjust says otherwise (default: choose by a validation set)",
     )
-    group.add_argument(
-        "--adjust",
-        choices=ADJUSTMENTS,
-        default="fdr_bh",
-        metavar="METHOD",
-        help=f"how p-values are adjusted for --fdr: {', '.join(ADJUSTMENTS)} (default: fdr_bh)",
-    )
+    add_adjust(group)
     group.add_argument(
         "--max-features",
         type=count_or_share,
@@ -93,44 +88,18 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--metric", choices=METRICS, default="subset", help="what to maximise (default: subset)"
     )
-    group.add_argument("--seed", type=int, metavar="N", help="seed of the split")
-    group.add_argument(
-        "--jobs",
-        type=jobs,
-        default=1,
-        metavar="N",
-        help="processes; -1 for one a core (default: 1)",
-    )
+    add_seed(group, "the split")
+    add_jobs(group, "processes")
     group.add_argument(
         "--test", metavar="FILE", help="other rows of the same columns to measure predictions on"
     )
-    group.add_argument(
-        "--top",
-        type=count,
-        metavar="N",
-        help=f"how many rows (default: {SHOWN} in a table, else all)",
-    )
+    add_top(group, "rows")
     add_output_arguments(parser, tables=TABLES, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
 def candidates(text: str) -> list[str | tuple[str, dict[str, object]]]:
     """Read rankings that are separated by commas, options after colons.
-
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    list of str and of pairs
-        Names, and names with options.
-
-    Raises
-    ------
-    ArgumentTypeError
-        When an option is not of the form name=value.
 
     Examples
     --------
@@ -149,13 +118,7 @@ def candidates(text: str) -> list[str | tuple[str, dict[str, object]]]:
 
 
 def run(options: Namespace) -> None:
-    """Choose features, and write them or what they predict.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Choose features, and write them or what they predict."""
     from isingmlc.selection.choice import AUTO, select_features
 
     check_output(options, summary=options.table is None)
@@ -164,12 +127,12 @@ def run(options: Namespace) -> None:
     methods: list[Any] = []
     for entry in options.method or ["score"]:
         methods += AUTO if entry == "auto" else [entry]
-    data = read_input(options)
+    data = read_file(options.data, options)
     selection = select_features(
         data if data.feature_names else data.labels,
         method=methods,
-        alpha=options.fdr,
-        adjust=options.adjust,
+        alpha=options.alpha,
+        adjust=adjustment(options),
         max_features=options.max_features,
         grid=options.grid,
         validation=options.validation,
@@ -177,8 +140,8 @@ def run(options: Namespace) -> None:
         random_state=options.seed,
         n_jobs=options.jobs,
     )
-    chosen = selection.ranking.to_frame().loc[list(selection.features)]
-    tables = {"chosen": chosen, "path": selection.path}
+    selected = selection.ranking.to_frame().loc[list(selection.selected)]
+    tables = {"selected": selected, "path": selection.path}
     summary = selection.summary(options.top or SHOWN)
     if options.test is not None:
         other = read_file(options.test, options)
@@ -192,7 +155,7 @@ def run(options: Namespace) -> None:
         summary.extra_txt = "\n\n".join(filter(None, [summary.extra_txt, measured]))
         summary.notes = (*summary.notes, measured)
     if options.table is None:
-        write_output(options, first_rows(options, chosen), summary)
+        write_output(options, first_rows(options, selected), summary)
     else:
         write_output(options, first_rows(options, tables[options.table]))
 

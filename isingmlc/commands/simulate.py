@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
+from isingmlc.commands.options import add_seed
 from isingmlc.commands.outputs import (
     add_output_arguments,
     output_format,
@@ -67,13 +68,7 @@ _OF_NETWORK = ("n_samples", "seed", "fit", "interactions", "thresholds")
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the parser of the command.
-
-    Parameters
-    ----------
-    commands : _SubParsersAction
-        Where to.
-    """
+    """Add the parser of the command."""
     parser = commands.add_parser(
         "simulate",
         help="make artificial data",
@@ -92,7 +87,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--noise", choices=("shared", "independent"), help="how noise is drawn (artdata4)"
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the random numbers")
+    add_seed(parser, "the random numbers")
     parser.add_argument("--fit", metavar="FILE", help="a fit to draw from (network)")
     parser.add_argument(
         "--interactions", metavar="FILE", help="CSV of interactions to draw from (network)"
@@ -105,13 +100,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Make the data and write them.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    """
+    """Make the data and write them."""
     kind = output_format(options)
     data = _draw(options) if options.what == "network" else _make(options)
     if kind != "arff":

@@ -1,95 +1,52 @@
-"""What is written after an option, turned into a value; argparse reports what can not be."""
+"""What is written after an option, turned into a value; argparse reports what cannot be."""
 
 from __future__ import annotations
 
 import csv
+import math
+import os
 from argparse import ArgumentTypeError
 from ast import literal_eval
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
 
 
 def count(text: str) -> int:
-    """Read a whole number of at least one.
-
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    int
-        The number.
-
-    Raises
-    ------
-    ArgumentTypeError
-        When it is something else.
-
-    Examples
-    --------
-    >>> count("20")
-    20
-    """
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ArgumentTypeError(f"must be a whole number of at least 1, but is {text!r}")
-    return number
+    """Read a whole number of at least one."""
+    return _number(text, int, lambda number: number >= 1, "a whole number of at least 1")
 
 
 def jobs(text: str) -> int:
-    """Read a number of processes or threads; negative ones count from the number of cores.
+    """Read a number of processes or threads; negative ones count from the number of cores."""
+    wanted = "a whole number other than 0 (-1 for one per core)"
+    return _number(text, int, lambda number: number != 0, wanted)
 
-    Parameters
-    ----------
-    text : str
-        What was written.
 
-    Returns
-    -------
-    int
-        The number.
+def level(text: str) -> float:
+    """Read the level of a test, an interval or a false-discovery rate."""
+    return _number(text, float, lambda number: 0 < number < 1, "a number above 0 and below 1")
 
-    Raises
-    ------
-    ArgumentTypeError
-        When it is not a whole number, or 0.
 
-    Examples
-    --------
-    >>> jobs("-1")
-    -1
-    """
+def penalty(text: str) -> float:
+    """Read a penalty."""
+    return _number(text, float, lambda number: 0 < number < math.inf, "a finite number above 0")
+
+
+def _number(text: str, kind: type[Number], accept: Callable[[Number], bool], wanted: str) -> Number:
     try:
-        number = int(text)
+        number = kind(text)
     except ValueError:
-        number = 0
-    if number == 0:
-        raise ArgumentTypeError(
-            f"must be a whole number other than 0 (-1 for all cores), but is {text!r}"
-        )
+        number = None
+    if number is None or not accept(number):
+        raise ArgumentTypeError(f"must be {wanted}, but is {text!r}")
     return number
 
 
 def count_or_share(text: str) -> int | float:
     """Read a number of things, or a share of them all where there is a decimal point.
-
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    int or float
-        The number, or the share.
-
-    Raises
-    ------
-    ArgumentTypeError
-        When it is something else.
 
     Examples
     --------
@@ -107,21 +64,6 @@ def count_or_share(text: str) -> int | float:
 def name_list(text: str) -> list[str]:
     """Read names that are separated by commas; quotes hold a name with a comma together.
 
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    list of str
-        The names.
-
-    Raises
-    ------
-    ArgumentTypeError
-        When there is none.
-
     Examples
     --------
     >>> name_list('beach,"hot, dry",y_*')
@@ -135,22 +77,7 @@ def name_list(text: str) -> list[str]:
 
 
 def setting(text: str) -> tuple[str, object]:
-    """Read an option of a method, written as name=value.
-
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    name, value
-        The value is a number or None where it looks like one, else text.
-
-    Raises
-    ------
-    ArgumentTypeError
-        When it is not of that form.
+    """Read an option of a method, written as name=value; what looks like a number becomes one.
 
     Examples
     --------
@@ -167,16 +94,17 @@ def setting(text: str) -> tuple[str, object]:
 
 
 def separator(text: str) -> str:
-    r"""Read the separator of columns; a tab may be written as \\t.
-
-    Parameters
-    ----------
-    text : str
-        What was written.
-
-    Returns
-    -------
-    str
-        The separator.
-    """
+    r"""Read the separator of columns; a tab may be written as \\t."""
     return "\t" if text == "\\t" else text
+
+
+def writable(text: str) -> Path:
+    """Read the path of a file; what is wrong with it is said before anything is computed."""
+    path = Path(text).expanduser()
+    if path.is_dir():
+        raise ArgumentTypeError(f"{text} is a folder; give the path of a file")
+    if not path.parent.is_dir():
+        raise ArgumentTypeError(f"there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ArgumentTypeError(f"{text} cannot be written")
+    return path

@@ -17,6 +17,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
+from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import TEST_NAMES
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
 
-# Pairs of labels kept for a feature where their number is left to us, and the number of products
+# Pairs of labels kept for each feature if their number is left to us, and the number of products
 # (features × labels²) up to which they are computed unasked.
 _PAIRS = 10
 _MAX_PRODUCTS = 20_000_000
@@ -43,7 +44,7 @@ class ReportOptions:
     Attributes
     ----------
     alpha : float
-        Level of significance.
+        Level up to which adjusted p-values are significant.
     adjust : str or None
         How p-values are adjusted.
     top : int
@@ -69,7 +70,7 @@ class ReportOptions:
             check_count("pairs", self.pairs, 0)
 
     @property
-    def level(self) -> str:
+    def significance(self) -> str:
         """When something is significant, in words."""
         kind = "p-value" if self.adjust is None else f"{self.adjust}-adjusted p-value"
         return f"{kind} ≤ {self.alpha:g}"
@@ -84,7 +85,7 @@ class StrongPairs:
     first, second : ndarray of int, shape (features, pairs)
         Positions of the labels.
     statistic : ndarray, shape (features, pairs)
-        What a pair adds to the importance with interactions; 0 where nothing could be tested.
+        What a pair adds to the importance with products; 0 where nothing could be tested.
     """
 
     first: npt.NDArray[np.intp]
@@ -101,7 +102,7 @@ class FeaturePart:
     tests : EdgeTests
         Tests of all edges.
     table : DataFrame
-        One row a feature: feature, importance, pvalue, pvalue_adj, strongest, sign, reason.
+        One row per feature: feature, importance, pvalue, pvalue_adj, strongest, sign, reason.
     edges : mapping of str to ndarray, shape (features, labels)
         statistic, df, pvalue, log10p, pvalue_adj, sign and reason of the edges of those features.
     total : int
@@ -114,6 +115,8 @@ class FeaturePart:
         Why there are none.
     method : str
         What the importance is.
+    notes : tuple of str
+        What to keep in mind about the ranking, in sentences.
     """
 
     tests: EdgeTests
@@ -124,6 +127,7 @@ class FeaturePart:
     pairs: StrongPairs | None
     without_pairs: str
     method: str
+    notes: tuple[str, ...]
 
     @property
     def has_pvalues(self) -> bool:
@@ -142,7 +146,7 @@ class ReportData:
     options : ReportOptions
         What was asked for.
     features : FeaturePart or None
-        Features and their edges, where the model has features.
+        Features and their edges, if the model has features.
     """
 
     results: IsingResults
@@ -172,7 +176,7 @@ class ReportData:
         cards = [
             (f"{results.nobs:,.12g}", "observations"),
             (f"{len(results.label_names):,}", "labels"),
-            (f"{len(results.model.statistics.counts):,}", "different label vectors"),
+            (f"{len(results.model.statistics.counts):,}", "labelsets"),
         ]
         if part is None:
             return cards
@@ -195,11 +199,11 @@ class ReportData:
         if part.has_pvalues:
             sentences.append(
                 f"{part.counts['features']:,} of {part.total:,} features go with some label "
-                f"({self.options.level})."
+                f"({self.options.significance})."
             )
         sentences.append(
             f"{part.counts['edges']:,} of {part.counts['tested']:,} tested edges between a feature "
-            f"and a label are significant ({self.options.level})."
+            f"and a label are significant ({self.options.significance})."
         )
         strongest = _strongest_edge(part)
         if strongest:
@@ -217,7 +221,17 @@ class ReportData:
         if self.features is not None:
             # The first note says what the null is; that stands elsewhere.
             notes += self.features.tests.summary(top=1).notes[1:]
-        return notes
+            notes += self.features.notes
+        # Tests and rankings may say the same.
+        return list(dict.fromkeys(notes))
+
+    @cached_property
+    def reasons(self) -> list[Reason]:
+        """The reasons that occur among labels, features and edges."""
+        found = set(self.results.diagnostics["reason"])
+        if self.features is not None:
+            found |= {*self.features.table["reason"], *self.features.edges["reason"].ravel()}
+        return [reason for reason in Reason if reason.meaning and reason in found]
 
     @cached_property
     def settings(self) -> dict[str, dict[str, str]]:
@@ -241,7 +255,7 @@ class ReportData:
                 "p-values": part.tests.distribution,
                 "importance": part.method,
                 "adjusted by": self.options.adjust or "not adjusted",
-                "level": f"{self.options.alpha:g}",
+                "alpha": f"{self.options.alpha:g}",
             }
         versions = {name: version(name) for name in _PACKAGES}
         groups["Versions"] = {"Python": platform.python_version(), **versions}
@@ -254,37 +268,7 @@ def gather(
     edges: EdgeTests | None = None,
     ranking: FeatureRanking | None = None,
 ) -> ReportData:
-    """Collect what a report shows.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    options : ReportOptions
-        What is asked for.
-    edges : EdgeTests, optional
-        Tests of the edges; the score tests of the fit where not given.
-    ranking : FeatureRanking, optional
-        Order of the features; by the sum of the statistics where not given.
-
-    Returns
-    -------
-    ReportData
-        Tables and sentences.
-
-    Raises
-    ------
-    DataError
-        When tests or ranking are of other labels or features than the fit.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> res = im.IsingModel(data.labels, data.features).fit()
-    >>> gather(res, ReportOptions()).features.table["feature"].tolist()[:2]
-    ['age', 'bmi']
-    """
+    """Collect what a report shows; `IsingResults.report` explains the arguments."""
     if edges is None and results.feature_names:
         edges = results.score_test()
     if edges is None:
@@ -298,8 +282,8 @@ def gather(
     if ranking is not None and set(ranking.feature_names) != set(edges.feature_names):
         raise exc.DataError(
             f"ranking must be of the features that are tested, {exc.shorten(edges.feature_names)}, "
-            f"but is of {exc.shorten(ranking.feature_names)}. Take it from the same results, e.g. with "
-            "results.rank_features()."
+            f"but is of {exc.shorten(ranking.feature_names)}. Take it from the same results, e.g. "
+            "with results.rank_features()."
         )
     return ReportData(results, options, _gather_features(results, options, edges, ranking))
 
@@ -324,7 +308,7 @@ def _gather_features(
         "tested": int(tested.sum()),
     }
     best = best_first(table["importance"].to_numpy())[: options.top]
-    pairs, without_pairs = _strong_pairs(results, edges, options)
+    pairs, without_pairs = _strong_pairs(results, options, edges, ranking)
     if pairs is not None:
         pairs = StrongPairs(pairs.first[best], pairs.second[best], pairs.statistic[best])
     return FeaturePart(
@@ -336,6 +320,7 @@ def _gather_features(
         pairs=pairs,
         without_pairs=without_pairs,
         method=f"sum of {edges.test} statistics" if ranking is None else ranking.method,
+        notes=() if ranking is None else ranking.scores.notes,
     )
 
 
@@ -351,14 +336,14 @@ def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[An
 def _feature_table(
     edges: EdgeTests, ranking: FeatureRanking | None, cells: Mapping[str, npt.NDArray[Any]]
 ) -> pd.DataFrame:
-    """Give one row a feature, in the order of the tests."""
+    """Give one row per feature, in the order of the tests."""
     names = list(edges.feature_names)
     depth = np.where(np.isnan(cells["log10p"]), np.inf, cells["log10p"])
     strongest = depth.argmin(axis=1)
     rows = np.arange(len(names))
     tested = np.isfinite(depth[rows, strongest])
     if ranking is None:
-        pvalue, reason = edges.arrays.feature_pvalue, cells["reason"][rows, strongest]
+        pvalue, reason = edges.arrays.feature_pvalue, _feature_reasons(edges)
         importance = edges.importance.to_numpy()
     else:
         pvalues = ranking.pvalues
@@ -379,8 +364,20 @@ def _feature_table(
     )
 
 
+def _feature_reasons(edges: EdgeTests) -> npt.NDArray[Any]:
+    """Say of each feature why nothing was tested, as a ranking by the same tests does."""
+    tested = ~np.isnan(edges.arrays.statistic)
+    products = edges.arrays.product_statistic
+    if products is not None:
+        tested |= ~np.isnan(products).all(axis=2)
+    return split_reasons(edges.arrays.reason, tested)[0]
+
+
 def _strong_pairs(
-    results: IsingResults, edges: EdgeTests, options: ReportOptions
+    results: IsingResults,
+    options: ReportOptions,
+    edges: EdgeTests,
+    ranking: FeatureRanking | None,
 ) -> tuple[StrongPairs | None, str]:
     """Find the pairs of labels that features move most, or say why they are not looked for."""
     n_labels = len(results.label_names)
@@ -389,21 +386,40 @@ def _strong_pairs(
         return None, "They were left out with pairs=0."
     if n_labels < 2:
         return None, "There is only one label."
-    place = {name: at for at, name in enumerate(results.feature_names)}
-    if not all(name in place for name in edges.feature_names):
+    if not set(edges.feature_names) <= set(results.feature_names):
         return None, "They are shown for single features, not for terms of a formula."
-    products = len(place) * n_labels**2
-    if options.pairs is None and products > _MAX_PRODUCTS:
-        return None, (
-            f"There are {products:,} products of features and labels to test, which takes a while "
-            f"and much memory: ask for them with pairs={_PAIRS}."
-        )
-    scores = results.rank_features(method="products").scores
-    assert scores.pairs is not None
-    values = scores.pairs[[place[name] for name in edges.feature_names]]
+    values = _known_pairs(edges, ranking)
+    if values is None:
+        products = len(edges.feature_names) * n_labels**2
+        if options.pairs is None and products > _MAX_PRODUCTS:
+            return None, (
+                f"There are {products:,} products of features and labels to test, which takes a "
+                f"while and much memory: ask for them with pairs={_PAIRS}."
+            )
+        all_features = edges.feature_names == results.feature_names
+        asked = None if all_features else edges.feature_names
+        values = _pairs_of(results.score_test(asked, products="individual"))
     best = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = np.triu_indices(n_labels, 1)
     return StrongPairs(first[best], second[best], np.take_along_axis(values, best, axis=1)), ""
+
+
+def _known_pairs(edges: EdgeTests, ranking: FeatureRanking | None) -> FloatArray | None:
+    """Give what pairs of labels add to features, if products were tested already."""
+    if edges.products == "individual":
+        return _pairs_of(edges)
+    if ranking is None or ranking.scores.pairs is None or ranking.label_names != edges.label_names:
+        return None
+    place = {name: at for at, name in enumerate(ranking.feature_names)}
+    return ranking.scores.pairs[[place[name] for name in edges.feature_names]]
+
+
+def _pairs_of(edges: EdgeTests) -> FloatArray:
+    """Add the two products of each pair of labels, features × pairs."""
+    assert edges.arrays.product_statistic is not None
+    products = np.nan_to_num(edges.arrays.product_statistic)
+    first, second = np.triu_indices(products.shape[1], 1)
+    return np.asarray(products[:, first, second] + products[:, second, first])
 
 
 def _strongest_edge(part: FeaturePart) -> str:
@@ -421,7 +437,7 @@ def _strongest_edge(part: FeaturePart) -> str:
 
 
 def say_power(log10: float) -> str:
-    """Write a power of ten, also where it is too small for a number.
+    """Write a power of ten, even one that is too small for a number.
 
     Examples
     --------

@@ -42,18 +42,7 @@ _NAME_LENGTH = 26
 
 
 def label_source(data: ReportData) -> ColumnDataSource:
-    """Put what is known of the labels into columns.
-
-    Parameters
-    ----------
-    data : ReportData
-        What the report shows.
-
-    Returns
-    -------
-    ColumnDataSource
-        Names, places on the circle and diagnostics, one row a label.
-    """
+    """Put names, places on the circle and diagnostics of the labels into columns."""
     results = data.results
     places = _places(data)
     diagnostics = results.diagnostics
@@ -74,18 +63,7 @@ def label_source(data: ReportData) -> ColumnDataSource:
 
 
 def feature_network(data: ReportData) -> figure:
-    """Make the picture of the network around one feature, without the feature.
-
-    Parameters
-    ----------
-    data : ReportData
-        What the report shows.
-
-    Returns
-    -------
-    figure
-        Ties between labels; sources ``spokes``, ``nodes``, ``numbers`` and ``centre`` are empty.
-    """
+    """Draw the ties between labels; ``report.js`` fills in the network of a feature."""
     plot = _network("network", "network of a feature", data)
     ties = _ties(data)
     plot.multi_line(
@@ -127,18 +105,7 @@ def feature_network(data: ReportData) -> figure:
 
 
 def label_network(data: ReportData) -> figure:
-    """Make the picture of the interactions between labels.
-
-    Parameters
-    ----------
-    data : ReportData
-        What the report shows.
-
-    Returns
-    -------
-    figure
-        All pairs of labels; the filter ``drawn`` says which are drawn.
-    """
+    """Draw the interactions between labels; the filter ``drawn`` says which are shown."""
     plot = _network("label-network", "label network", data)
     view = CDSView(filter=IndexFilter(name="drawn"))
     lines = _lines(plot, _pairs_of_labels(data), view=view)
@@ -162,13 +129,7 @@ def label_network(data: ReportData) -> figure:
 
 
 def pair_chart() -> figure:
-    """Make the bars of the products of a feature with pairs of labels.
-
-    Returns
-    -------
-    figure
-        Source ``pairs`` and the range of names ``pair-names`` are empty.
-    """
+    """Make the chart of the products of a feature with pairs of labels, without bars."""
     plot = figure(
         y_range=FactorRange(factors=[], name="pair-names"),
         x_range=Range1d(start=0, end=1, name="pair-range"),
@@ -203,18 +164,7 @@ def pair_chart() -> figure:
 
 
 def heat_map(part: FeaturePart) -> figure:
-    """Make the heat map of edges, without cells.
-
-    Parameters
-    ----------
-    part : FeaturePart
-        The features and their edges.
-
-    Returns
-    -------
-    figure
-        Source ``cells`` and the range of names ``heat-features`` are empty.
-    """
+    """Make the heat map of edges, without cells."""
     labels = wrap_names(list(part.tests.label_names), _NAME_LENGTH, 1)
     rows = min(PAGE, len(part.table))
     longest = max(len(name) for name in labels)
@@ -435,7 +385,7 @@ def _hover(plot: figure, renderers: list[Any], tooltips: list[tuple[str, str]]) 
 
 
 def palette(n: int) -> list[str]:
-    """Give so many colours from white to dark, for growing −log10 p."""
+    """Give n colours from white to dark, for growing −log10 p."""
     return [to_hex(color) for color in COLORS(np.linspace(0, 1, n))]
 
 

@@ -42,46 +42,14 @@ _POLICY = (
 
 
 def write_page(data: ReportData, path: Path) -> None:
-    """Write a report to a file, whole or not at all.
-
-    Parameters
-    ----------
-    data : ReportData
-        What it shows.
-    path : Path
-        Where to.
-
-    Raises
-    ------
-    FileError
-        When the file can not be written.
-    """
+    """Write a report to a file, whole or not at all; see `IsingResults.report`."""
     # Characters that no text can hold are replaced, not refused.
     content = render_page(data).encode("utf-8", "replace")
     write_file(path, lambda file: file.write(content))
 
 
 def render_page(data: ReportData) -> str:
-    """Make the page of a report.
-
-    Parameters
-    ----------
-    data : ReportData
-        What it shows.
-
-    Returns
-    -------
-    str
-        HTML; the same for the same fit.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> from isingmlc.report.data import ReportOptions, gather
-    >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
-    >>> render_page(gather(res, ReportOptions())).splitlines()[0]
-    '<!DOCTYPE html>'
-    """
+    """Make the page of `IsingResults.report`: HTML, the same for the same fit."""
     scripts = [*_bokeh_scripts(), _read("report.js")]
     facts = json.dumps(_facts(data), allow_nan=False)
     hashes = " ".join(_hash(script) for script in scripts)

@@ -26,6 +26,7 @@
   const nLabels = label("name").length;
   const nFeatures = feature ? feature("feature").length : 0;
   const { alpha, reasons, colors, rowsTotal } = facts;
+  const meanings = new Map(reasons);
 
   // Numbers as text
 
@@ -232,7 +233,7 @@
       : listed.join("");
   }
 
-  function sentence(edges) {
+  function sentences(edges, reason) {
     const named = (keep) => {
       const found = edges.map((one, at) => ({ ...one, at })).filter(keep);
       found.sort((one, other) => one.log10p - other.log10p);
@@ -244,10 +245,15 @@
       ["goes with", named((one) => one.significant && one.sign === 0)],
     ].filter(([, names]) => names.length);
     const untested = edges.filter((one) => !one.tested).length;
-    const acts = parts.length
-      ? `It ${parts.map(([verb, names]) => `${verb} ${join(names)}`).join("; it ")}.`
-      : "None of its edges is significant.";
-    return untested ? `${acts} ${untested} of ${nLabels} edges could not be tested.` : acts;
+    const said = [
+      parts.length
+        ? `It ${parts.map(([verb, names]) => `${verb} ${join(names)}`).join("; it ")}.`
+        : "None of its edges is significant.",
+    ];
+    if (untested) said.push(`${untested} of ${nLabels} edges could not be tested.`);
+    const words = meanings.get(reason);
+    if (words) said.push(`${words[0].toUpperCase()}${words.slice(1)} (${reason}).`);
+    return said.join(" ");
   }
 
   function fillRows(body, rows) {
@@ -274,7 +280,7 @@
       numbers.push(`adjusted p ${probability(feature("pvalue_adj")[chosen])}`);
     }
     element("chosen-facts").textContent = numbers.join(" · ");
-    element("chosen-words").textContent = sentence(edges);
+    element("chosen-words").textContent = sentences(edges, feature("reason")[chosen]);
     const order = edges.map((_, at) => at).sort((one, other) => {
       const [a, b] = [edges[one], edges[other]];
       return b.tested - a.tested || (a.log10p - b.log10p) || one - other;
@@ -388,6 +394,20 @@
     element("drawn-count").textContent = `${count(drawn.length)} of ${count(all)} pairs drawn`;
   }
 
+  // Columns of the table of features give way where there is no room to read them all
+
+  function makeRoom() {
+    const room = element("feature-table").clientWidth;
+    let width = model("feature-table").columns.reduce((sum, column) => sum + column.width, 0);
+    for (const name of ["p-column", "strongest-column", "importance-column"]) {
+      const column = model(name);
+      if (!column) continue;
+      // A column may be a little narrower than it would like to be.
+      column.visible = 0.92 * width <= room;
+      if (!column.visible) width -= column.width;
+    }
+  }
+
   // Search
 
   function search() {
@@ -424,7 +444,7 @@
       ]),
     ],
     edges: () => {
-      const columns = ["statistic", "df", "pvalue", "log10p", "pvalue_adj"];
+      const columns = ["statistic", "df", "pvalue", "log10p", "pvalue_adj", "sign"];
       return [
         ["feature", "label", ...columns, "reason"],
         ...each(edge("statistic"), (value, at) => [
@@ -438,7 +458,7 @@
     pairs: () => {
       const wide = pair("first").length / nFeatures;
       return [
-        ["feature", "first", "second", "statistic"],
+        ["feature", "label", "with", "statistic"],
         ...each(pair("statistic"), (value, at) => [
           feature("feature")[Math.floor(at / wide)],
           label("name")[pair("first")[at]],
@@ -500,11 +520,7 @@
     element("heat-back").addEventListener("click", () => turnTo(firstRow - 1));
     element("heat-on").addEventListener("click", () => turnTo(firstRow + page));
     whenResized("network", drawNetwork);
-    const narrow = window.matchMedia("(max-width: 600px)");
-    const column = model("p-column");
-    const makeRoom = () => { if (column) column.visible = !narrow.matches; };
-    narrow.addEventListener("change", makeRoom);
-    makeRoom();
+    new ResizeObserver(makeRoom).observe(element("feature-table"));
     if (pair) model("pair-chart").properties.outer_width.change.connect(drawPairs);
     search();
     selected.indices = [0];

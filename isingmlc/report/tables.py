@@ -36,18 +36,7 @@ _STYLE = """
 
 
 def feature_table(part: FeaturePart) -> DataTable:
-    """Make the table of features.
-
-    Parameters
-    ----------
-    part : FeaturePart
-        The features.
-
-    Returns
-    -------
-    DataTable
-        One row a feature; its view has the filter ``searched``.
-    """
+    """Make the table of features; the filter ``searched`` says which are shown."""
     table = part.table
     shown = [
         f"{label} {MARKS[sign]}".rstrip() if label else f"– {reason}"
@@ -79,6 +68,7 @@ def feature_table(part: FeaturePart) -> DataTable:
             width=98,
             formatter=NumberFormatter(format="0,0.00", **number),
             default_sort="descending",
+            name="importance-column",
         ),
     ]
     if part.has_pvalues:
@@ -86,7 +76,9 @@ def feature_table(part: FeaturePart) -> DataTable:
             TableColumn(field="pvalue", title="p", width=82, formatter=small, name="p-column"),
             TableColumn(field="pvalue_adj", title="Adjusted p", width=94, formatter=small),
         ]
-    columns.append(TableColumn(field="shown", title="Strongest label", width=140))
+    columns.append(
+        TableColumn(field="shown", title="Strongest label", width=140, name="strongest-column")
+    )
     return DataTable(
         source=source,
         columns=columns,
@@ -103,18 +95,7 @@ def feature_table(part: FeaturePart) -> DataTable:
 
 
 def edge_source(part: FeaturePart) -> ColumnDataSource:
-    """Put all edges into flat arrays, feature by feature.
-
-    Parameters
-    ----------
-    part : FeaturePart
-        The features and their edges.
-
-    Returns
-    -------
-    ColumnDataSource
-        The arrays; a reason is its place in `Reason`.
-    """
+    """Put all edges into flat arrays, feature by feature; a reason is its place in `Reason`."""
     codes = {reason: code for code, reason in enumerate(Reason)}
     cells = part.edges
     numbers = {
@@ -132,18 +113,7 @@ def edge_source(part: FeaturePart) -> ColumnDataSource:
 
 
 def pair_source(part: FeaturePart) -> ColumnDataSource | None:
-    """Put the strongest pairs of labels into flat arrays, feature by feature.
-
-    Parameters
-    ----------
-    part : FeaturePart
-        The features and their pairs.
-
-    Returns
-    -------
-    ColumnDataSource or None
-        The arrays, where there are pairs.
-    """
+    """Put the strongest pairs of labels, if there are any, into flat arrays, feature by feature."""
     if part.pairs is None:
         return None
     return ColumnDataSource(

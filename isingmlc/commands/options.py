@@ -1,0 +1,136 @@
+"""The options that several commands have: one name, one meaning, the same words in the help."""
+
+from __future__ import annotations
+
+from argparse import Namespace, _ActionsContainer
+from collections.abc import Mapping
+from pathlib import Path
+
+from isingmlc import exceptions as exc
+from isingmlc.commands.names import ADJUSTMENTS, NULLS, RANKINGS
+from isingmlc.commands.outputs import SHOWN
+from isingmlc.commands.values import count, jobs, level, penalty, writable
+
+
+def add_null(group: _ActionsContainer) -> None:
+    """Add the options that say how label models are fitted."""
+    group.add_argument(
+        "--null",
+        choices=NULLS,
+        default="mle",
+        help="how label models are fitted: by maximum likelihood, with a ridge penalty or with "
+        "Firth's penalty (default: mle)",
+    )
+    add_penalty(group, "--null")
+
+
+def add_penalty(group: _ActionsContainer, flag: str) -> None:
+    """Add the details of label models whose kind another option says."""
+    group.add_argument(
+        "--penalty",
+        type=penalty,
+        metavar="X",
+        help=f"the ridge penalty of {flag} ridge (default: 1)",
+    )
+    group.add_argument(
+        "--no-intercept", action="store_true", help="label models without an intercept"
+    )
+
+
+def check_penalty(options: Namespace) -> None:
+    """Refuse a penalty for label models that have none."""
+    refuse_foreign(options, "null", {"penalty": ("ridge",)})
+
+
+def refuse_foreign(options: Namespace, chooser: str, owners: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse options that do not belong to what another option chose.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    chooser : str
+        The option that chooses.
+    owners : mapping
+        For some options, the choices that they belong to.
+    """
+    chosen = getattr(options, chooser)
+    for name, choices in owners.items():
+        is_given = getattr(options, name) not in (None, False)
+        if is_given and chosen not in choices:
+            raise exc.DataError(
+                f"--{name.replace('_', '-')} is for --{chooser} {' or '.join(choices)}, but "
+                f"--{chooser} is {chosen}. Leave it out."
+            )
+
+
+def add_ranking(group: _ActionsContainer, see: str) -> None:
+    """Add the option that says how features are ranked."""
+    group.add_argument(
+        "--method",
+        choices=RANKINGS,
+        default="score",
+        metavar="METHOD",
+        help=f"how features are ranked, {see} (default: score)",
+    )
+
+
+def add_alpha(group: _ActionsContainer, meaning: str, default: float | None = None) -> None:
+    """Add the level of tests, intervals or a false-discovery rate."""
+    group.add_argument("--alpha", type=level, default=default, metavar="LEVEL", help=meaning)
+
+
+def add_adjust(group: _ActionsContainer) -> None:
+    """Add the option that says how p-values are adjusted; `adjustment` reads it."""
+    group.add_argument(
+        "--adjust",
+        choices=(*ADJUSTMENTS, "none"),
+        default="fdr_bh",
+        metavar="METHOD",
+        help=f"how p-values are adjusted: {', '.join(ADJUSTMENTS)} or none (default: fdr_bh)",
+    )
+
+
+def adjustment(options: Namespace) -> str | None:
+    """Give the adjustment of p-values as Python takes it."""
+    return None if options.adjust == "none" else str(options.adjust)
+
+
+def add_top(group: _ActionsContainer, things: str) -> None:
+    """Add the number of rows that are listed; `first_rows` takes them."""
+    group.add_argument(
+        "--top",
+        type=count,
+        metavar="N",
+        help=f"how many {things} to list (default: {SHOWN} in a table, else all)",
+    )
+
+
+def add_seed(group: _ActionsContainer, of: str, default: int | None = None) -> None:
+    """Add the seed of what is random."""
+    usual = "" if default is None else f" (default: {default})"
+    group.add_argument(
+        "--seed", type=int, default=default, metavar="N", help=f"seed of {of}{usual}"
+    )
+
+
+def add_jobs(group: _ActionsContainer, workers: str, default: int | None = 1) -> None:
+    """Add the number of processes or threads."""
+    group.add_argument(
+        "--jobs",
+        type=jobs,
+        default=default,
+        metavar="N",
+        help=f"how many {workers}, -1 for one per core (default: 1)",
+    )
+
+
+def add_page(group: _ActionsContainer, default: str) -> None:
+    """Add the file that a report goes to."""
+    group.add_argument(
+        "--out",
+        type=writable,
+        default=Path(default),
+        metavar="FILE",
+        help=f"file to write (default: {default})",
+    )
