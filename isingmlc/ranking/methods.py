@@ -359,7 +359,7 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
         hint = (
             " The null model is that of the fit: model.fit(method='ridge', penalty=…), or "
             "isingmlc.rank_features(labels, features, null='ridge')."
-            if found.needs_fit
+            if {"null", "penalty"} & set(unknown)
             else ""
         )
         raise exc.DataError(
