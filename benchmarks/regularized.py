@@ -25,7 +25,6 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
-from isingmlc.results.regularized import RegularizedIsingResults
 
 SETS = {"emotions": None, "yeast": None, "enron": None, "bibtex": 50}
 EVERY = 20
@@ -40,7 +39,7 @@ def violation(
     return max(abs(residual.mean()), off.max(initial=0.0))
 
 
-def liblinear(net: RegularizedIsingResults, labels: np.ndarray) -> tuple[float, float]:
+def liblinear(net: im.RegularizedIsingResults, labels: np.ndarray) -> tuple[float, float]:
     """Give the time of all fits, and the largest violation of those that were made."""
     spent = worst = 0.0
     standard = labels - labels.mean(axis=0)
@@ -93,7 +92,7 @@ def main() -> None:
                 "rows": len(data.labels),
                 "labels": data.labels.shape[1],
                 "labelsets": len(model.statistics.counts),
-                "penalties": len(net.ebic),
+                "penalties": len(net.criteria),
                 "edges": net.n_edges,
                 "isingmlc s": ours,
                 "liblinear s": theirs,

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
     from isingmlc.results.regularized import RegularizedIsingResults
-    from isingmlc.selection.choice import SelectionResult, select_features
+    from isingmlc.selection.choice import select_features
+    from isingmlc.selection.result import SelectionResult
     from isingmlc.statistics.labelsets import LabelsetStatistics
     from isingmlc.statistics.sources.files import scan
 
@@ -45,7 +46,7 @@ _MODULES = {
     "IsingResults": "results.ising",
     "LabelsetStatistics": "statistics.labelsets",
     "RegularizedIsingResults": "results.regularized",
-    "SelectionResult": "selection.choice",
+    "SelectionResult": "selection.result",
     "rank_features": "ranking.methods",
     "scan": "statistics.sources.files",
     "select_features": "selection.choice",

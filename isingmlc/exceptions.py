@@ -313,7 +313,7 @@ IN_BLOCKS = (
 
 NOTHING_RANKED = (
     "method {method!r} finds nothing in any feature, so their order is that of the columns. See "
-    ".reason and .label_reason of the ranking{hint}."
+    ".reasons and .label_reasons of the ranking{hint}."
 )
 FREE_THRESHOLD = (
     "{what} leaves the threshold of each label free, but the model has intercept=False. Make it "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,15 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_number, check_option, check_size
+from isingmlc.base.arguments import RandomState, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.inference.pvalues import METHODS
-from isingmlc.ranking.methods import rank_features
-from isingmlc.results.ranking import FeatureRanking
+from isingmlc.ranking.methods import RANKING_METHODS, rank_features
+from isingmlc.results.ranking import FeatureRanking, best_first
 
 __all__ = ["IsingSelector"]
 
-# How many features are kept where nothing is said.
+# How many features are kept if nothing is said.
 DEFAULT_SIZE = 10
 
 
@@ -36,23 +36,53 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     method : str
         How features are ranked; see `isingmlc.rank_features`.
-    n_features : int, float, "auto" or None
-        How many of the best features are kept: a number, a share in (0, 1], or 10 (fewer where
-        there are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
+    n_features_to_select : int, float, "auto" or None
+        How many of the best features are kept: a number, a share in (0, 1], or 10 (fewer if there
+        are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
     alpha : float, optional
         Keep features whose adjusted p-value is at most this. For methods with p-values.
     adjust : str or None
         How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
         `alpha` the false-discovery rate.
-    options : dict, optional
-        Further arguments of `isingmlc.rank_features`, such as ``{"null": "ridge"}``.
+    null : {"mle", "ridge", "firth"}
+        How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1`` are
+        fitted.
+    penalty : float, optional
+        The penalty of ``null="ridge"``; 1 if omitted.
+    intercept : bool
+        Whether each label has a threshold of its own.
+    min_count : int, optional
+        Labels (with ``lp-chi2`` and ``lp-ig`` labelsets) with fewer rows are not used.
+    lam_ratio : float, optional
+        The penalty of ``l1`` and ``score+l1``, as a share of the smallest one at which all
+        coefficients vanish.
+    keep, keep_pvalue : int or float, float, optional
+        What ``score+l1`` keeps: a number or share of the features, or those with an adjusted
+        p-value up to a level.
+    combine : {"sum", "max", "mean"}, optional
+        How ``br-chi2``, ``br-ig`` and ``oner`` combine the labels.
+    discretize : {"mdl", "quantile", "none"}, optional
+        How the chi-square and information-gain filters make categories of features.
+    n_bins : int, optional
+        Intervals with ``discretize="quantile"``.
+    estimator : {"plugin", "knn"}, optional
+        How ``br-ig`` and ``lp-ig`` estimate information gain.
+    n_neighbors : int, optional
+        Neighbours with ``estimator="knn"``.
+    min_bucket : int, optional
+        Rows of one kind that an interval of ``oner`` wants.
+    n_jobs : int, optional
+        Processes or threads of ``l1``, ``score+l1`` and the filters; −1 for one per core.
+    random_state : int, Generator or None
+        Source of the noise by which ``estimator="knn"`` breaks ties. Other methods have no use
+        for it.
 
     Attributes
     ----------
     scores_ : ndarray, shape (p,)
         Importances of the features.
     pvalues_ : ndarray, shape (p,), or None
-        p-values of the features, where the method has any; computed when asked for.
+        p-values of the features, if the method has any; computed when asked for.
     ranking_ : ndarray of int, shape (p,)
         Places in the ranking, 1 for the best.
     support_ : ndarray of bool, shape (p,)
@@ -64,7 +94,11 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    ``y`` has a column a label, with two values in each (the larger counts as 1); one column is
+    Options from `min_count` on are those of `isingmlc.rank_features`. None is the default of the
+    method; any other value is an error if the method has no such option. Only a `random_state`
+    may be set for any method, as scikit-learn's own tools do.
+
+    ``y`` has one column per label, with two values in each (the larger counts as 1); one column is
     one label. Constant columns are allowed and add nothing.
 
     Columns without names are called x0, x1, … and y0, y1, …, as scikit-learn does;
@@ -89,17 +123,45 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         method: str = "score",
-        n_features: int | float | str | None = "auto",
         *,
+        n_features_to_select: int | float | str | None = "auto",
         alpha: float | None = None,
         adjust: str | None = "fdr_bh",
-        options: Mapping[str, Any] | None = None,
+        null: str = "mle",
+        penalty: float | None = None,
+        intercept: bool = True,
+        min_count: int | None = None,
+        lam_ratio: float | None = None,
+        keep: int | float | None = None,
+        keep_pvalue: float | None = None,
+        combine: str | None = None,
+        discretize: str | None = None,
+        n_bins: int | None = None,
+        estimator: str | None = None,
+        n_neighbors: int | None = None,
+        min_bucket: int | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.method = method
-        self.n_features = n_features
+        self.n_features_to_select = n_features_to_select
         self.alpha = alpha
         self.adjust = adjust
-        self.options = options
+        self.null = null
+        self.penalty = penalty
+        self.intercept = intercept
+        self.min_count = min_count
+        self.lam_ratio = lam_ratio
+        self.keep = keep
+        self.keep_pvalue = keep_pvalue
+        self.combine = combine
+        self.discretize = discretize
+        self.n_bins = n_bins
+        self.estimator = estimator
+        self.n_neighbors = n_neighbors
+        self.min_bucket = min_bucket
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsingSelector:
         """Rank the features.
@@ -123,10 +185,16 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> from isingmlc.sklearn import IsingSelector
-        >>> selector = IsingSelector(n_features=3).fit(data.features, data.labels)
+        >>> selector = IsingSelector(n_features_to_select=3).fit(data.features, data.labels)
         >>> list(selector.get_feature_names_out())
         ['age', 'female', 'bmi']
         """
+        # scikit-learn wants no check before this.
+        if isinstance(self.method, Number):
+            raise exc.DataError(
+                f"method must be the name of a ranking, but is {self.method!r}. For a number of "
+                f"features write IsingSelector(n_features_to_select={self.method!r})."
+            )
         label_names = _names_of(y)
         if sparse.issparse(y):
             y = y.toarray()
@@ -139,28 +207,30 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             multi_output=True,
             ensure_min_samples=2,
         )
-        # What can not be met is said before anything is computed.
+        # What cannot be met is said before anything is computed.
         check_option("adjust", self.adjust, (None, *METHODS))
         if self.alpha is not None:
             check_number("alpha", self.alpha, above=0, below=1)
         size = self._size(X.shape[1])
-        options = self._check_options()
         coded = _code(y)
         ranking = rank_features(
             coded,
             X,
             method=self.method,
+            null=self.null,
+            penalty=self.penalty,
+            intercept=self.intercept,
             freq_weights=sample_weight,
             # As scikit-learn counts, from 0.
             label_names=label_names or [f"y{k}" for k in range(coded.shape[1])],
             feature_names=getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]),
-            **options,
+            **self._options(),
         )
         self.feature_ranking_ = ranking
         self.scores_ = ranking.importance.to_numpy()
-        best_first = np.argsort(-self.scores_, kind="stable")
-        self.ranking_ = np.empty(len(best_first), dtype=np.intp)
-        self.ranking_[best_first] = np.arange(1, len(best_first) + 1)
+        order = best_first(self.scores_)
+        self.ranking_ = np.empty(len(order), dtype=np.intp)
+        self.ranking_[order] = np.arange(1, len(order) + 1)
         self.support_ = self.ranking_ <= size
         if self.alpha is not None:
             adjusted = ranking.adjusted_pvalues(self.adjust, self.alpha)
@@ -169,38 +239,36 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 exc.warn(
                     f"no feature has an adjusted p-value up to alpha={self.alpha:g} (the smallest "
                     f"is {adjusted.min():.3g}), so none is kept. Raise alpha, or leave it out and "
-                    "say n_features.",
+                    "say n_features_to_select.",
                     exc.DataWarning,
                 )
         return self
 
     @property
     def pvalues_(self) -> FloatArray | None:
-        """p-values of the features, where the method has any."""
+        """p-values of the features, if the method has any."""
         check_is_fitted(self)
         pvalue = self.feature_ranking_.pvalues
         return None if pvalue is None else pvalue.to_numpy()
 
     def _size(self, available: int) -> int:
         """Give the most features that may be kept."""
-        wanted = self.n_features
+        wanted = self.n_features_to_select
         if wanted is None or (wanted == "auto" and self.alpha is not None):
             return available
         if isinstance(wanted, str):
-            check_option("n_features", wanted, ("auto",))
+            check_option("n_features_to_select", wanted, ("auto",))
             return min(DEFAULT_SIZE, available)
-        return check_size("n_features", wanted, available)
+        return check_size("n_features_to_select", wanted, available)
 
-    def _check_options(self) -> Mapping[str, Any]:
-        """Give the arguments for `rank_features` that are not the selector's own."""
-        options = {} if self.options is None else self.options
-        own = ("labels", "features", "method", "freq_weights", "label_names", "feature_names")
-        if not isinstance(options, Mapping) or set(own) & set(options):
-            raise exc.DataError(
-                "options must be a dict of arguments of isingmlc.rank_features other than "
-                f"{exc.shorten(own, limit=6)}, but is {options!r}."
-            )
-        return options
+    def _options(self) -> dict[str, Any]:
+        """Give the options of the method that were set."""
+        known = {name for method in RANKING_METHODS.values() for name in method.defaults}
+        options = {name: getattr(self, name) for name in sorted(known)}
+        found = RANKING_METHODS.get(self.method)
+        if found is not None and "random_state" not in found.defaults:
+            del options["random_state"]
+        return {name: value for name, value in options.items() if value is not None}
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
@@ -216,7 +284,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _names_of(y: Any) -> list[object] | None:
-    """Give the names of the labels, where they have any."""
+    """Give the names of the labels, if they have any."""
     if hasattr(y, "columns"):
         return list(y.columns)
     return None if getattr(y, "name", None) is None else [y.name]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
     from isingmlc.results.regularized import RegularizedIsingResults
-    from isingmlc.selection.choice import SelectionResult
+    from isingmlc.selection.result import SelectionResult
 
 # Up to so many labels every label has a table of its own; beyond, the strongest pairs share one.
 MAX_BLOCKS = 8
@@ -237,7 +237,7 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
     IsingSummary
         Head, the chosen features, the best size of each ranking that was tried, notes.
     """
-    chosen = list(selection.features)
+    chosen = list(selection.selected)
     frame = selection.ranking.to_frame().loc[chosen].reset_index()
     listed = frame.head(check_count("top", top, 1))
     digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}

@@ -13,15 +13,16 @@ from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
-from isingmlc.input.rows import prepare
-from isingmlc.ranking import l1 as module
-from isingmlc.ranking.l1 import fit_l1
 
 SETS = ("plain", "rare", "separated")
 
 
-def fit(labels, table, *arguments, freq_weights=None, **options):
-    return fit_l1(prepare(labels, table, freq_weights=freq_weights), *arguments, **options)
+def fit(labels, table=None, ratio=1e-4, method="l1", **options):
+    """Give the fits behind a ranking."""
+    with warnings.catch_warnings():
+        # Labels that are rare, and constant columns, are part of these tests.
+        warnings.simplefilter("ignore", im.exceptions.DataWarning)
+        return im.rank_features(labels, table, method=method, lam_ratio=ratio, **options).fits
 
 
 def dense(features):
@@ -123,7 +124,7 @@ def test_coefficients_agree_with_saga(ratio):
     for k in range(3):
         columns, coef, _ = regression(found, labels, features, k)
         saga = LogisticRegression(
-            **module._L1,
+            l1_ratio=1.0,
             solver="saga",
             C=1 / (len(labels) * found.lam[k]),
             tol=1e-12,
@@ -136,7 +137,7 @@ def test_coefficients_agree_with_saga(ratio):
 def test_the_gap_bounds_how_far_the_objective_can_fall(monkeypatch):
     labels, features = draw(150, 3, 10, seed=5)
     best = fit(labels, features)
-    monkeypatch.setattr(module, "_NEWTON_STEPS", 0)
+    monkeypatch.setattr("isingmlc.ranking.l1._NEWTON_STEPS", 0)
     with pytest.warns(im.exceptions.ConvergenceWarning):
         rough = fit(labels, features)
     for k in range(3):
@@ -277,14 +278,29 @@ def test_copies_of_a_feature_share_its_coefficient():
     np.testing.assert_allclose(doubled.coefficients[2:4], alone.coefficients[2:], atol=1e-7)
 
 
-def test_chosen_features_are_fitted_alone_in_their_order():
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
+def test_features_that_the_score_keeps_are_fitted_alone():
     labels, features = draw(150, 3, 6, seed=12)
-    chosen = [4, 0, 3]
-    found, expected = fit(labels, features, features=chosen), fit(labels, features[:, chosen])
+    found = fit(labels, features, method="score+l1", keep=3)
+    places = [int(name[1:]) - 1 for name in found.feature_names]
+    assert len(places) == 3
+    assert places == sorted(places)
+    expected = fit(labels, features[:, places])
     np.testing.assert_array_equal(found.coefficients, expected.coefficients)
     np.testing.assert_array_equal(found.label_coefficients, expected.label_coefficients)
-    thin = fit(labels, sparse.csr_array(features), features=np.array(chosen))
+    thin = fit(labels, sparse.csr_array(features), method="score+l1", keep=3)
     np.testing.assert_allclose(thin.coefficients, expected.coefficients, atol=1e-7)
+
+
+def test_a_table_tells_how_nearly_each_regression_is_optimal():
+    labels, features = load_data("plain")
+    found = fit(labels, features)
+    frame = found.to_frame()
+    assert frame.index.tolist() == list(found.label_names) == list(labels)
+    assert found.feature_names == tuple(features)
+    for name in ("lam", "lam_max", "violation", "gap"):
+        np.testing.assert_array_equal(frame[name], getattr(found, name))
+    assert (frame["reason"] == "ok").all()
 
 
 def test_processes_do_not_change_the_fits():
@@ -347,8 +363,8 @@ def test_a_single_label_is_explained_by_features_alone():
 
 def test_fits_that_are_not_optimal_are_named_in_one_warning(monkeypatch):
     labels, features = load_data("separated")
-    monkeypatch.setattr(module, "_LIBLINEAR_STEPS", 1)
-    monkeypatch.setattr(module, "_NEWTON_STEPS", 0)
+    monkeypatch.setattr("isingmlc.ranking.l1._LIBLINEAR_STEPS", 1)
+    monkeypatch.setattr("isingmlc.ranking.l1._NEWTON_STEPS", 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = fit(labels, features)
@@ -363,7 +379,7 @@ def test_fits_that_are_not_optimal_are_named_in_one_warning(monkeypatch):
 def test_newton_steps_mend_what_liblinear_left(monkeypatch):
     labels, features = load_data("separated")
     expected = fit(labels, features)
-    monkeypatch.setattr(module, "_LIBLINEAR_STEPS", 2)
+    monkeypatch.setattr("isingmlc.ranking.l1._LIBLINEAR_STEPS", 2)
     found = fit(labels, features)
     np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-6)
     assert len(found.notes) == 1
@@ -372,11 +388,10 @@ def test_newton_steps_mend_what_liblinear_left(monkeypatch):
 def test_the_data_are_left_alone_and_nothing_is_printed(capfd):
     labels, features = draw(60, 2, 3, seed=16)
     for table in (features.copy(), sparse.csr_array(features)):
-        data = prepare(labels, table)
-        stored = data.features.data if sparse.issparse(table) else data.features
+        stored = table.data if sparse.issparse(table) else table
         before = np.array(stored)
         stored.flags.writeable = False
-        fit_l1(data)
+        fit(labels, table)
         np.testing.assert_array_equal(stored, before)
     assert capfd.readouterr() == ("", "")
 
@@ -384,20 +399,13 @@ def test_the_data_are_left_alone_and_nothing_is_printed(capfd):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lam_ratio": 0}, "lam_ratio must be a finite number above 0"),
-        ({"lam_ratio": 1.01}, "lam_ratio"),
-        ({"lam_ratio": -1}, "lam_ratio"),
-        ({"lam_ratio": np.nan}, "lam_ratio"),
-        ({"lam_ratio": "small"}, "lam_ratio"),
+        ({"ratio": 0}, "lam_ratio must be a finite number above 0"),
+        ({"ratio": 1.01}, "lam_ratio"),
+        ({"ratio": -1}, "lam_ratio"),
+        ({"ratio": np.nan}, "lam_ratio"),
+        ({"ratio": "small"}, "lam_ratio"),
         ({"n_jobs": 0}, "n_jobs must be a whole number"),
         ({"min_count": -1}, "min_count must be a whole number"),
-        ({"features": []}, "features must be a list of positions from 0 to 2"),
-        ({"features": [3]}, "features must be a list of positions from 0 to 2"),
-        ({"features": [-1]}, "features must be a list of positions"),
-        ({"features": ["x1"]}, "features must be a list of positions"),
-        ({"features": [True, False, True]}, "features must be a list of positions"),
-        ({"features": 1}, "features must be a list of positions"),
-        ({"features": [0, 0]}, "each position once"),
     ],
 )
 def test_bad_arguments_are_named(options, message):
@@ -408,7 +416,7 @@ def test_bad_arguments_are_named(options, message):
 
 def test_data_without_features_or_variation_are_refused():
     with pytest.raises(im.exceptions.ModelError, match="no features"):
-        fit_l1(prepare([[0, 1], [1, 0]]))
+        fit([[0, 1], [1, 0]])
     with pytest.raises(im.exceptions.DataError, match="no label varies"):
         fit(np.ones((4, 2)), np.arange(4.0)[:, None])
 

@@ -16,8 +16,6 @@ from matplotlib.figure import Figure
 from scipy import sparse
 
 import isingmlc as im
-from isingmlc.fitting.l1_path import Design, l1_path
-from isingmlc.results.regularized import RegularizedIsingResults
 
 
 def plain(**options):
@@ -88,12 +86,13 @@ def test_coefficients_with_features_are_those_of_glmnet():
 def test_labelsets_give_what_rows_do():
     labels = random_labels(2)
     net = im.IsingModel(labels).fit_regularized()
-    rows = labels.to_numpy(float)
-    design = Design.of(rows, np.ones(len(rows)))
     for at, (name, path) in enumerate(zip(net.label_names, net.paths, strict=True)):
-        expected = l1_path(design, rows[:, at] == 1, np.arange(6) != at)
+        # As features of one label the others are taken row by row.
+        alone = im.IsingModel(labels[[name]], labels.drop(columns=name))
+        (expected,) = alone.fit_regularized(features=True).paths
         np.testing.assert_allclose(path.lam, expected.lam, rtol=1e-12)
-        np.testing.assert_allclose(path.coef.toarray(), expected.coef.toarray(), atol=1e-8)
+        coef = np.delete(path.coef.toarray(), at, axis=1)
+        np.testing.assert_allclose(coef, expected.coef.toarray()[:, 1:], atol=1e-8)
         np.testing.assert_allclose(path.llf, expected.llf, rtol=1e-12)
         assert net.lam[name] in path.lam
 
@@ -109,7 +108,7 @@ def test_statistics_and_weights_give_what_rows_do():
     ).fit_regularized()
     for other in (from_stats, from_counts):
         pd.testing.assert_frame_equal(other.interactions, net.interactions, rtol=1e-9)
-        pd.testing.assert_frame_equal(other.ebic, net.ebic, atol=1e-9)
+        pd.testing.assert_frame_equal(other.criteria, net.criteria, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=8)
@@ -129,7 +128,7 @@ def test_the_order_of_the_labels_does_not_matter(seed, order):
 
 def test_the_table_has_every_penalty_with_its_criteria():
     net = plain(gamma=0.5)
-    table = net.ebic
+    table = net.criteria
     log_n = np.log(net.nobs)
     price = table["n_nonzero"] * log_n
     np.testing.assert_allclose(table["bic"], price - 2 * table["llf"])
@@ -148,12 +147,12 @@ def test_another_criterion_chooses_from_the_same_paths(options):
     net = plain()
     chosen, fitted = net.with_criterion(**options), plain(**options)
     pd.testing.assert_frame_equal(chosen.interactions, fitted.interactions)
-    pd.testing.assert_frame_equal(chosen.ebic, fitted.ebic)
+    pd.testing.assert_frame_equal(chosen.criteria, fitted.criteria)
     assert chosen.criterion == fitted.criterion == options.get("criterion", "ebic")
     assert chosen.paths is net.paths
     kind = chosen.criterion
-    best = chosen.ebic.groupby("label")[kind].min()
-    np.testing.assert_array_equal(chosen.ebic.query("chosen")[kind], best)
+    best = chosen.criteria.groupby("label")[kind].min()
+    np.testing.assert_array_equal(chosen.criteria.query("chosen")[kind], best)
 
 
 def test_bic_is_ebic_without_gamma():
@@ -172,7 +171,7 @@ def test_a_larger_gamma_gives_no_more_coefficients():
 
 def test_of_two_penalties_as_good_the_larger_is_chosen():
     net = plain()
-    at = int(net.ebic.query("label == 'y1'")["chosen"].argmax())
+    at = int(net.criteria.query("label == 'y1'")["chosen"].argmax())
     path = net.paths[0]
     twice = replace(
         path,
@@ -183,7 +182,7 @@ def test_of_two_penalties_as_good_the_larger_is_chosen():
         explained=path.explained[[at, at]],
         kkt=path.kkt[[at, at]],
     )
-    tied = RegularizedIsingResults(net.model, net.settings, (twice, *net.paths[1:]))
+    tied = im.RegularizedIsingResults(net.model, net.settings, (twice, *net.paths[1:]))
     assert tied.lam["y1"] == 0.02
 
 
@@ -212,8 +211,8 @@ def test_given_penalties_are_used():
     net = model.fit_regularized(0.02)
     assert (net.lam == 0.02).all()
     assert net.criterion == "fixed"
-    assert len(net.ebic) == 4
-    assert net.ebic["chosen"].all()
+    assert len(net.criteria) == 4
+    assert net.criteria["chosen"].all()
     penalties = [0.01, 0.02, 0.03, 0.04]
     mapping = dict(zip(labels, penalties, strict=True))
     for given_as in (penalties, np.array(penalties), mapping, pd.Series(mapping)[::-1]):
@@ -254,7 +253,7 @@ def test_labels_with_one_case_or_none_are_left_out():
     pd.testing.assert_frame_equal(
         net.interactions.loc[names, names], expected.interactions, atol=1e-9
     )
-    pd.testing.assert_frame_equal(net.ebic, expected.ebic, atol=1e-9)
+    pd.testing.assert_frame_equal(net.criteria, expected.criteria, atol=1e-9)
     out = ["never", "once", "all_but_one"]
     assert not net.interactions[out].to_numpy().any()
     assert net.thresholds[out].isna().all()
@@ -285,7 +284,7 @@ def test_no_label_may_be_left():
     with pytest.warns(im.exceptions.DataWarning, match="left out"):
         net = model.fit_regularized()
     assert net.n_edges == 0
-    assert net.ebic.empty
+    assert net.criteria.empty
     assert "left out" in str(net.summary())
 
 
@@ -351,7 +350,7 @@ def test_features_stand_beside_the_labels():
     assert net.effects.loc["parent_diabetes", "diabetes"] > 0
     found = net.effects.index[(net.effects != 0).any(axis=1)]
     assert set(found) >= {"age", "bmi", "smoker", "hay_fever"}
-    table = net.ebic
+    table = net.criteria
     extra = 2 * 0.25 * table["n_nonzero"] * np.log(5 + 30)
     np.testing.assert_allclose(table["ebic"], table["bic"] + extra)
     counts = (net.directed != 0).sum() + (net.effects != 0).sum()
@@ -393,7 +392,7 @@ def test_sparse_weighted_features_give_what_dense_rows_do():
         ({"lam": 0}, "lam must be a finite number above 0, but is 0"),
         ({"lam": -1.0}, "lam must be a finite number above 0"),
         ({"lam": "small"}, "lam must be a finite number above 0, but is 'small'"),
-        ({"lam": [0.1, 0.1]}, r"one number a label \(4\), but has 2"),
+        ({"lam": [0.1, 0.1]}, r"one number per label \(4\), but has 2"),
         ({"lam": [0.1, 0.1, 0.1, np.nan]}, "lam must be a finite number above 0, but is nan"),
         ({"lam": np.ones((4, 2))}, "lam must be a finite number above 0"),
         ({"lam": {"y1": 0.1}}, "has none for 'y2', 'y3', 'y4'"),
@@ -469,7 +468,7 @@ def test_results_are_read_only():
 def test_results_can_be_pickled():
     net = plain()
     again = pickle.loads(pickle.dumps(net))
-    pd.testing.assert_frame_equal(again.ebic, net.ebic)
+    pd.testing.assert_frame_equal(again.criteria, net.criteria)
     assert str(again.summary()) == str(net.summary())
 
 

@@ -249,7 +249,7 @@ def _select(split: Split, method: str, options: dict[str, Any]) -> dict[str, Any
     scores = selection.evaluate(split.test.labels, split.test.features)
     return {
         **scores.to_dict(),
-        "size": len(selection.features),
+        "size": len(selection.selected),
         "validation": selection.score,
         "importance 0": int((selection.ranking.importance == 0).sum()),
         "ranking": selection.method,

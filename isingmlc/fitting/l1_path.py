@@ -20,7 +20,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, log_expit, logit
 
-from isingmlc.base.arrays import BoolArray, FloatArray, dense
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, dense
+from isingmlc.input.rows import ModelData
 
 # Largest violation of the optimality conditions that a solution may have, also as a part of the
 # penalty; and how much further a solution goes where rounding lets it.
@@ -107,10 +108,11 @@ class Design:
             center = np.where(full, mean, 0.0)
             values.data -= np.repeat(center, stored)
         else:
-            values = np.asfortranarray(columns - mean)
+            values = np.array(columns, dtype=np.float64, order="F")
+            values -= mean
             variance = share @ np.square(values)
             center = mean
-        # Where all values are alike their mean may be off by a rounding.
+        # If all values are alike, their mean may be off by a rounding.
         varies = variance > _CONSTANT * (variance + mean**2)
         scale = np.sqrt(np.where(varies, variance, np.inf))
         if sparse.issparse(values):
@@ -123,6 +125,33 @@ class Design:
     def varies(self) -> BoolArray:
         """Marks of the columns that are not constant, shape (q,)."""
         return np.isfinite(self.scale)
+
+
+def lay_out(data: ModelData) -> tuple[BoolArray, FloatArray, Design]:
+    """Lay out rows for regressions of each label on the other labels and the features.
+
+    Parameters
+    ----------
+    data : ModelData
+        The rows, with features.
+
+    Returns
+    -------
+    labels : ndarray of bool, shape (n, K)
+        The labels.
+    weights : ndarray, shape (n,)
+        The weights of the rows.
+    design : Design
+        Labels and features side by side, standardised, which all the regressions share.
+    """
+    labels = data.labels
+    features: Features = data.features
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if sparse.issparse(features):
+        columns = sparse.hstack([sparse.csc_array(labels), features], "csc", dtype=np.float64)
+    else:
+        columns = np.hstack([labels, features], dtype=np.float64)
+    return labels, weights, Design.of(columns, weights)
 
 
 @dataclass(frozen=True)
@@ -195,7 +224,7 @@ def l1_path(
         Which columns may explain it.
     lam : float, optional
         A single penalty. Otherwise the path is glmnet's: log-spaced from the smallest penalty at
-        which every coefficient is zero down to 1e-4 of it (1e-2 where there are not more
+        which every coefficient is zero down to 1e-4 of it (1e-2 if there are not more
         observations than columns), and ended early by the rule of `path_has_ended`.
     n_lambda : int
         How many penalties a path has at most.
@@ -366,6 +395,7 @@ def solve_quadratic(
 
 
 def _tolerance(lam: Any) -> Any:
+    """Give the violation that a solution may have."""
     return np.minimum(TOLERANCE, _RELATIVE * lam) + _ROUNDING
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
-from isingmlc.fitting.l1_path import Design, L1Path, l1_path
+from isingmlc.base.arrays import BoolArray, StrArray
+from isingmlc.fitting.l1_path import Design, L1Path, l1_path, lay_out
 from isingmlc.fitting.newton import thread_pools
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics
@@ -75,13 +74,17 @@ def fit_paths(
 ) -> tuple[NetworkSettings, tuple[L1Path | None, ...]]:
     """Fit the paths of all labels; `IsingModel.fit_regularized` explains the arguments.
 
-    The label models have the features besides the other labels where rows are given.
+    The label models have the features besides the other labels if rows are given.
     """
     settings = NetworkSettings(**choices, fixed=lam is not None)
     n_lambda = check_count("n_lambda", n_lambda, 1)
     if not intercept:
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
-    labels, columns, weights = _columns(stats, rows)
+    if rows is None:
+        labels, weights = stats.patterns, stats.counts
+        design = Design.of(labels, weights)
+    else:
+        labels, weights, design = lay_out(rows)
     positives = weights @ labels
     included = np.minimum(positives, weights.sum() - positives) >= TOO_RARE
     names = np.array(stats.label_names, dtype=object)
@@ -92,7 +95,6 @@ def fit_paths(
             exc.DataWarning,
         )
     given = None if lam is None else _check_lam(lam, names, included)
-    design = Design.of(columns, weights)
     usable = np.ones(design.columns.shape[1], dtype=np.bool_)
     usable[: len(names)] = included
     paths: list[L1Path | None] = [None] * len(names)
@@ -117,7 +119,7 @@ def fit_paths(
 
 
 def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
-    """Give one penalty a label; those of labels that are left out do not matter."""
+    """Give one penalty per label; those of labels that are left out do not matter."""
     if isinstance(lam, Mapping | pd.Series):
         lacking = [name for name in names[included] if name not in lam]
         if lacking:
@@ -130,23 +132,10 @@ def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
     penalties = list(lam) if is_list else [lam] * len(names)
     if len(penalties) != len(names):
         raise exc.DataError(
-            f"lam must be a number or one number a label ({len(names)}), but has {len(penalties)}."
+            f"lam must be a number or one number per label ({len(names)}), but has "
+            f"{len(penalties)}."
         )
     return [
         check_number("lam", penalty, above=0) if matters else np.nan
         for penalty, matters in zip(penalties, included, strict=True)
     ]
-
-
-def _columns(
-    stats: LabelsetStatistics, rows: ModelData | None
-) -> tuple[BoolArray, Any, FloatArray]:
-    """Give labels, columns that explain them and weights: of labelsets, or of rows."""
-    if rows is None:
-        return stats.patterns, stats.patterns.astype(np.float64), stats.counts
-    labels = rows.labels
-    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    if sparse.issparse(rows.features):
-        coded = sparse.csr_array(labels.astype(np.float64))
-        return labels, sparse.hstack([coded, rows.features]), weights
-    return labels, np.column_stack([labels, np.asarray(rows.features, np.float64)]), weights

@@ -25,7 +25,7 @@ from isingmlc.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from isingmlc.selection.choice import SelectionResult
+    from isingmlc.selection.result import SelectionResult
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -51,7 +51,7 @@ def plot_result(selection: SelectionResult, ax: Axes | None) -> Axes:
         When p-values chose, so that no sizes were tried.
     """
     path = selection.path
-    size = len(selection.features)
+    size = len(selection.selected)
     if path.empty:
         raise exc.ModelError(
             "the features were chosen by their p-values, so no sizes were tried on a validation "

@@ -1,7 +1,7 @@
 r"""Contingency tables of features and labels, for many features and all labels at once.
 
 A feature's *categories* are its distinct values, in order. The tables of several features stand
-one below the other, a row a category. They are counted by one product of matrices: an indicator
+one below the other, one row per category. They are counted by one product of matrices: an indicator
 of categories, rows × categories, times an indicator of labels. A 0/1 feature is its own indicator,
 and what no row of a sparse feature stores, its zeros, is counted by subtraction.
 """
@@ -115,11 +115,7 @@ class Tables:
 
     def merge(self, first: IntArray) -> Tables:
         """Merge neighbouring categories; `first` says where the merged ones begin."""
-        n_categories = len(self.rows)
-        pool = sparse.csr_array(
-            (np.ones(n_categories), np.arange(n_categories), np.append(first, n_categories)),
-            shape=(len(first), n_categories),
-        )
+        pool = _pool(np.append(first, len(self.rows)))
         return Tables(pool @ self.counts, pool @ self.rows, np.searchsorted(first, self.starts))
 
 
@@ -167,7 +163,7 @@ def label_cells(
 
 
 def subtract_counts(whole: FloatArray, part: FloatArray) -> FloatArray:
-    """Subtract counts; what is left by rounding, where weights are fractions, is zero."""
+    """Subtract counts; what is left by rounding, if weights are fractions, is zero."""
     left = whole - part
     left[left <= _ROUNDING * whole] = 0.0
     return left
@@ -188,7 +184,7 @@ def score_tables(tables: Tables, classes: Classes, criterion: str) -> FloatArray
     Returns
     -------
     ndarray, shape (p, K) or (p, 1)
-        One value a feature and label, or a feature and the class.
+        One value per feature and label, or per feature.
 
     Examples
     --------
@@ -210,7 +206,7 @@ def score_tables(tables: Tables, classes: Classes, criterion: str) -> FloatArray
         else:
             by_category[block] = label_cells(observed, rows, classes.totals, n, measure)
     sums = np.add.reduceat(by_category, tables.starts[:-1], axis=0)
-    # Exactly, also where weights are fractions and sums are rounded.
+    # Exactly, also if weights are fractions and sums are rounded.
     sums[tables.n_categories == 1] = 0.0
     return finish_scores(sums, n, criterion)
 
@@ -258,7 +254,7 @@ def cut_into_pieces(features: Features, classes: Classes) -> list[Piece]:
     else:
         most = np.full(len(binary), features.shape[0])
     n_columns = len(classes.column_sums)
-    # Binary features have two categories each, others at most one a row; a row has one class.
+    # Binary features have two categories each, others at most one per row; a row has one class.
     others = most + n_columns if classes.exclusive else most * n_columns
     cells = np.where(binary, most + 2 * n_columns, others)
     pieces = []
@@ -330,7 +326,7 @@ def _find_binary(features: Features) -> BoolArray:
 
 
 def _take_columns(features: Features, columns: IntArray) -> Features:
-    """Take columns, without a copy where they are neighbours."""
+    """Take columns, without a copy if they are neighbours."""
     if columns[-1] - columns[0] + 1 == len(columns):
         return features[:, columns[0] : columns[-1] + 1]
     return features[:, columns]
@@ -339,6 +335,19 @@ def _take_columns(features: Features, columns: IntArray) -> Features:
 def running_totals(values: Any) -> Any:
     """Give 0 and the sums of the first value, the first two, and so on."""
     return np.concatenate([[0], np.cumsum(values)])
+
+
+def mark_changes(*keys: Any) -> BoolArray:
+    """Mark the entries at which any of several arrays differs from the entry before."""
+    changes = np.ones(len(keys[0]), dtype=np.bool_)
+    changes[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return changes
+
+
+def _pool(pointers: IntArray) -> Any:
+    """Give the matrix that sums neighbouring entries; `pointers` say where sums begin and end."""
+    n = int(pointers[-1])
+    return sparse.csr_array((np.ones(n), np.arange(n), pointers), shape=(len(pointers) - 1, n))
 
 
 def _as_tables(counts: Any, starts: IntArray, classes: Classes) -> Tables:
@@ -350,7 +359,7 @@ def _as_tables(counts: Any, starts: IntArray, classes: Classes) -> Tables:
 
 
 def _tabulate_binary(part: Features, classes: Classes) -> Tables:
-    """Tables of 0/1 features: one product, the zeros by subtraction."""
+    """Count the tables of 0/1 features: one product, the zeros by subtraction."""
     part = part.astype(np.float64, copy=False)
     if sparse.issparse(part):
         ones = dense(part.T @ classes.membership)
@@ -390,7 +399,7 @@ def _code(columns: FloatArray) -> tuple[Any, IntArray]:
 
 
 def _tabulate_sparse(part: Any, classes: Classes) -> Tables:
-    """Tables of sparse features: stored values are sorted, zeros counted by subtraction."""
+    """Count the tables of sparse features: stored values are sorted, zeros are what is left."""
     n_rows, n_columns = part.shape
     stored = np.diff(part.indptr)
     thin = np.flatnonzero(stored < n_rows)
@@ -400,8 +409,7 @@ def _tabulate_sparse(part: Any, classes: Classes) -> Tables:
     order = np.lexsort((values, feature))
     rows = np.concatenate([part.indices, np.zeros(len(thin), dtype=part.indices.dtype)])[order]
     values, feature, is_stored = values[order], feature[order], order < part.nnz
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (np.diff(values) != 0) | (np.diff(feature) != 0)
+    new = mark_changes(values, feature)
     first = np.flatnonzero(new)
     starts = np.searchsorted(feature[first], np.arange(n_columns + 1))
     indicator = sparse.csr_array(
@@ -409,12 +417,9 @@ def _tabulate_sparse(part: Any, classes: Classes) -> Tables:
         shape=(len(first), n_rows),
     )
     counts = indicator @ classes.membership
-    pool = sparse.csr_array(
-        (np.ones(len(first)), np.arange(len(first)), starts), shape=(n_columns, len(first))
-    )
     zeros = np.cumsum(new)[~is_stored] - 1
     place = sparse.csr_array((np.ones(len(thin)), (zeros, thin)), shape=(len(first), n_columns))
-    lacking = subtract_counts(classes.column_sums, dense(pool @ counts))
+    lacking = subtract_counts(classes.column_sums, dense(_pool(starts) @ counts))
     if classes.exclusive:
         counts = sparse.csr_array(counts + place @ sparse.csr_array(lacking))
         counts.eliminate_zeros()

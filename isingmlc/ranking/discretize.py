@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 from scipy.special import entr
 
-from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray, IntArray, chunks_by_size
-from isingmlc.ranking.contingency import Tables, running_totals, subtract_counts
+from isingmlc.ranking.contingency import Tables, mark_changes, running_totals, subtract_counts
 
 # Costs that differ by less are equal, and the first cut is taken: what rounding leaves of a tie
 # must not depend on how rows or labels are ordered.
@@ -106,9 +103,7 @@ def quantile_bins(tables: Tables, n_bins: int) -> IntArray:
     middle = before - before[starts][feature] + tables.rows / 2
     total = np.add.reduceat(tables.rows, starts)[feature]
     bins = np.minimum(n_bins * middle // total, n_bins - 1)
-    new = np.ones(len(bins), dtype=np.bool_)
-    new[1:] = (np.diff(bins) != 0) | (np.diff(feature) != 0)
-    return np.flatnonzero(new)
+    return np.flatnonzero(mark_changes(bins, feature))
 
 
 def bucket_intervals(runs: LabelRuns, min_bucket: int) -> Intervals:
@@ -152,7 +147,7 @@ def bucket_intervals(runs: LabelRuns, min_bucket: int) -> Intervals:
 
 
 def mdl_intervals(runs: LabelRuns) -> Intervals:
-    """Cut features by minimum description length, for every label anew.
+    """Cut features by minimum description length, for every label anew; see `mdl_bins`.
 
     Parameters
     ----------
@@ -162,7 +157,7 @@ def mdl_intervals(runs: LabelRuns) -> Intervals:
     Returns
     -------
     first, last : ndarray of int
-        The intervals; one a pair where no cut is worth its description.
+        The intervals; one per pair if no cut is worth its description.
     """
 
     def sweep(places: _Places) -> _Cuts:
@@ -174,7 +169,7 @@ def mdl_intervals(runs: LabelRuns) -> Intervals:
 
 
 def mdl_bins(tables: Tables) -> IntArray:
-    """Cut features by minimum description length, for a class of many values.
+    r"""Cut features by minimum description length, for a class of many values.
 
     Parameters
     ----------
@@ -185,35 +180,6 @@ def mdl_bins(tables: Tables) -> IntArray:
     -------
     ndarray of int
         First category of each interval, for `Tables.merge`.
-    """
-
-    def sweep(places: _Places) -> _Cuts:
-        return _sweep_classes(tables, places)
-
-    intervals = _split(sweep, (tables.starts[:-1], tables.starts[1:]))
-    return np.sort(intervals[0])
-
-
-def mdl_cut_points(values: npt.ArrayLike, classes: npt.ArrayLike) -> FloatArray:
-    r"""Find where minimum description length cuts a feature.
-
-    Parameters
-    ----------
-    values : array_like of float, shape (n,)
-        The feature.
-    classes : array_like, shape (n,)
-        The class of each row, of any type that can be sorted.
-
-    Returns
-    -------
-    ndarray of float
-        The cuts in increasing order, halfway between neighbouring values; none where no cut is
-        worth its description.
-
-    Raises
-    ------
-    DataError
-        When the two differ in length, are empty, or the values are not finite numbers.
 
     Notes
     -----
@@ -230,32 +196,13 @@ def mdl_cut_points(values: npt.ArrayLike, classes: npt.ArrayLike) -> FloatArray:
     .. [1] Fayyad, U. M. and Irani, K. B. (1993). Multi-interval discretization of
        continuous-valued attributes for classification learning. *Proc. 13th Int. Joint Conf. on
        Artificial Intelligence*, 1022–1027.
-
-    Examples
-    --------
-    >>> mdl_cut_points([1, 2, 3, 4, 5, 6, 7, 8], list("aaaabbbb"))
-    array([4.5])
-    >>> mdl_cut_points([1, 2, 3, 4, 5, 6, 7, 8], list("abababab"))
-    array([], dtype=float64)
     """
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise exc.DataError("values must be numbers. Turn them into numbers first.") from error
-    given = np.asarray(classes)
-    if numbers.ndim != 1 or numbers.shape != given.shape or not len(numbers):
-        raise exc.DataError(
-            "values and classes must be two lists of the same length, one entry a row, but have "
-            f"shapes {numbers.shape} and {given.shape}."
-        )
-    if not np.isfinite(numbers).all():
-        raise exc.DataError("values must be finite, but some are not. Leave those rows out.")
-    distinct, categories = np.unique(numbers, return_inverse=True)
-    codes = np.unique(given, return_inverse=True)[1]
-    counts = sparse.csr_array((np.ones(len(codes)), (categories, codes)))
-    tables = Tables(counts, counts.sum(axis=1), np.array([0, len(distinct)]))
-    inner = mdl_bins(tables)[1:]
-    return (distinct[inner - 1] + distinct[inner]) / 2
+
+    def sweep(places: _Places) -> _Cuts:
+        return _sweep_classes(tables, places)
+
+    intervals = _split(sweep, (tables.starts[:-1], tables.starts[1:]))
+    return np.sort(intervals[0])
 
 
 @dataclass(frozen=True)
@@ -308,6 +255,7 @@ def _split(sweep: _Sweep, intervals: Intervals) -> Intervals:
 
 
 def _join(intervals: list[Intervals]) -> Intervals:
+    """Put lists of intervals one after the other."""
     return (
         np.concatenate([first for first, _ in intervals]),
         np.concatenate([last for _, last in intervals]),
@@ -322,7 +270,7 @@ def _ranges(first: IntArray, last: IntArray) -> IntArray:
 
 
 def _best_cuts(sweep: _Sweep, first: IntArray, last: IntArray) -> IntArray:
-    """Find the best cut of each interval; its end where that is not worth its description."""
+    """Find the best cut of each interval; its end if that is not worth its description."""
     sizes = last - first
     begin = np.cumsum(sizes) - sizes
     places = _Places(
@@ -347,19 +295,19 @@ def _best_cuts(sweep: _Sweep, first: IntArray, last: IntArray) -> IntArray:
 
 
 def _ratio(cost: FloatArray, rows: FloatArray) -> FloatArray:
-    """Entropies; no rows have none."""
+    """Give entropies; no rows have none."""
     return cost / np.where(rows > 0, rows, 1.0)
 
 
 def _label_side(ones: FloatArray, zeros: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Cost, rows and number of classes of one side of places, for a label."""
+    """Give cost, rows and number of classes of one side of places, for a label."""
     rows = ones + zeros
     cost = entr(ones) + entr(zeros) - entr(rows)
     return cost, rows, np.add(ones > 0, zeros > 0, dtype=np.intp)
 
 
 def _sweep_classes(tables: Tables, places: _Places) -> _Cuts:
-    """Sides of places for a class of many values.
+    """Give the sides of places for a class of many values.
 
     Going along the entries of the tables, each changes the count of one class: so the sums over
     classes are running totals of what the entries change, and cost no more for many classes.
@@ -373,8 +321,7 @@ def _sweep_classes(tables: Tables, places: _Places) -> _Cuts:
     # The entries of one class in one interval, in order.
     key = owner * tables.counts.shape[1] + tables.counts.indices[entry]
     order = np.argsort(key, kind="stable")
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = np.diff(key[order]) != 0
+    new = mark_changes(key[order])
     run = np.flatnonzero(new)
     lengths = np.diff(np.append(run, len(order)))
     steps = added[order]

@@ -50,7 +50,6 @@ from isingmlc.statistics.sums import find_labelsets
 
 _Score: TypeAlias = Callable[[Tables], FloatArray]
 
-CRITERIA = tuple(MEASURES)
 COMBINE = ("sum", "max", "mean")
 DISCRETIZE = ("mdl", "quantile", "none")
 ESTIMATORS = ("plugin", "knn")
@@ -106,7 +105,7 @@ def br_filter(
     random_state : int, Generator or None
         Source of the tiny noise by which ``estimator="knn"`` breaks ties.
     n_jobs : int
-        Threads to use, or processes with ``estimator="knn"``; −1 for one a core.
+        Threads to use, or processes with ``estimator="knn"``; −1 for one per core.
 
     Returns
     -------
@@ -116,14 +115,13 @@ def br_filter(
     Raises
     ------
     DataError
-        For options that do not exist, data without features or without labels that vary,
-        ``discretize="none"`` with continuous features, ``estimator="knn"`` with weights or
-        chi-squares.
+        For options that do not exist, ``discretize="none"`` with continuous features,
+        ``estimator="knn"`` with weights or chi-squares.
 
     Notes
     -----
     Weights count rows as often as they say. There are no p-values: intervals that were chosen by
-    looking at the label make large chi-squares also where there is no effect. A feature in which
+    looking at the label make large chi-squares also if there is no effect. A feature in which
     minimum description length finds no cut has one category, and scores 0; on weak effects that
     may be nearly all of them, and their order says nothing.
 
@@ -202,7 +200,7 @@ def lp_filter(
     Raises
     ------
     DataError
-        As for `br_filter`; and where fewer than two labelsets have `min_count` rows.
+        As for `br_filter`; and if fewer than two labelsets have `min_count` rows.
 
     Notes
     -----
@@ -227,7 +225,7 @@ def lp_filter(
     settings = _Settings(criterion, discretize, n_bins, estimator, n_neighbors, n_jobs)
     settings.check(data.weights)
     generator = make_generator(random_state)
-    features, _, _ = _open(data)
+    features: Features = data.features
     weights = data.weights
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
     counts = np.bincount(codes, weights)
@@ -269,7 +267,7 @@ def one_rule(
     min_bucket : int
         Rows of one kind that an interval of a feature wants.
     n_jobs : int
-        Threads to use; −1 for one a core.
+        Threads to use; −1 for one per core.
 
     Returns
     -------
@@ -280,7 +278,7 @@ def one_rule(
     Raises
     ------
     DataError
-        For options that do not exist, data without features or without labels that vary.
+        For options that do not exist.
 
     Notes
     -----
@@ -347,7 +345,7 @@ class _Settings:
     n_jobs: int
 
     def check(self, weights: FloatArray | None) -> None:
-        check_option("criterion", self.criterion, CRITERIA)
+        """Raise our error for settings that do not exist or do not go together."""
         check_option("discretize", self.discretize, DISCRETIZE)
         check_option("estimator", self.estimator, ESTIMATORS)
         check_count("n_bins", self.n_bins, 2)
@@ -357,8 +355,8 @@ class _Settings:
             return
         if self.criterion != "ig":
             raise exc.DataError(
-                "estimator='knn' estimates information gain, but the criterion is "
-                f"{self.criterion!r}. Use criterion 'ig', or estimator='plugin'."
+                "estimator='knn' estimates information gain, but the method has chi-squares. Use "
+                "method 'br-ig' or 'lp-ig', or estimator='plugin'."
             )
         if weights is not None and (weights != 1).any():
             raise exc.DataError(
@@ -367,6 +365,7 @@ class _Settings:
             )
 
     def check_categories(self, n_values: IntArray, names: Sequence[str]) -> None:
+        """Raise our error for features with too many values to be categories."""
         if self.estimator == "plugin" and self.discretize == "none":
             wrong = np.flatnonzero(n_values > MOST_CATEGORIES)
             if len(wrong):
@@ -393,14 +392,8 @@ class _Settings:
 
 def _open(data: ModelData) -> tuple[Features, BoolArray, BoolArray]:
     """Give features, labels, and which labels vary."""
-    if data.features is None:
-        raise exc.ModelError(exc.NO_FEATURES)
     labels = data.labels
     varies: BoolArray = np.ptp(labels.view(np.uint8), axis=0) > 0
-    if not varies.any():
-        raise exc.DataError(
-            exc.NO_LABEL_VARIES.format(n_labels=labels.shape[1], n_rows=len(labels))
-        )
     return data.features, labels, varies
 
 

@@ -5,7 +5,7 @@ For label k, with the other labels and the features as standardised columns z, t
 .. math:: -\frac{1}{n} \sum_i w_i \log P(y_{ik} | a + z_i'b) + \lambda_k \|b\|_1
 
 over a free intercept a and coefficients b is found in two stages. liblinear goes nearly all of
-the way, also where features separate the label, as those of texts do. But it penalises the
+the way, also if features separate the label, as those of texts do. But it penalises the
 intercept, and stops where coefficients may still move by a tenth and depend on the random order
 of its steps. So proximal Newton steps, which leave the intercept free, end what it began.
 """
@@ -28,8 +28,8 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_number
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray
-from isingmlc.fitting.l1_path import NO_GRADIENT, Design, L1Point, L1Problem
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.fitting.l1_path import NO_GRADIENT, Design, L1Point, L1Problem, lay_out
 from isingmlc.fitting.newton import thread_pools
 from isingmlc.fitting.testable import Reason, judge_counts, judge_features
 from isingmlc.input.rows import ModelData
@@ -54,7 +54,7 @@ class L1Fits:
     Attributes
     ----------
     coefficients : ndarray, shape (m, K)
-        Coefficients of the m features used, in the models of the K labels, on the scale of
+        Coefficients of the m features, in the models of the K labels, on the scale of
         standardised columns. NaN for constant features and for labels that were not fitted.
     label_coefficients : ndarray, shape (K, K)
         Coefficients of the labels, likewise: entry (l, k) is that of label l in the model of
@@ -65,7 +65,7 @@ class L1Fits:
         Intercepts that belong to the coefficients on the original scale.
     lam, lam_max : ndarray, shape (K,)
         Penalties on the scale of the mean log-likelihood, and the smallest ones at which every
-        coefficient is zero. Both are 0 where no column is correlated with the label.
+        coefficient is zero. Both are 0 if no column is correlated with the label.
     violation : ndarray, shape (K,)
         Largest violation of the optimality conditions, as a part of the penalty: how far the
         gradient of the mean log-likelihood is from 0 (intercept), from :math:`\pm\lambda`
@@ -76,8 +76,8 @@ class L1Fits:
         ``ok`` or ``constant-feature``.
     label_reason : ndarray of object, shape (K,)
         ``ok``, ``constant-label`` or ``too-rare``.
-    label_names : tuple of str
-        Names of the labels.
+    feature_names, label_names : tuple of str
+        Names of the features used and of the labels.
     notes : tuple of str
         Sentences that say what was fitted.
     """
@@ -93,11 +93,12 @@ class L1Fits:
     gap: FloatArray
     feature_reason: StrArray
     label_reason: StrArray
+    feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    def table(self) -> pd.DataFrame:
-        """Give one row a label: its penalty, and how nearly its regression is optimal.
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per label: its penalty, and how nearly its regression is optimal.
 
         Returns
         -------
@@ -108,7 +109,7 @@ class L1Fits:
         --------
         >>> import isingmlc as im
         >>> ranking = im.rank_features(im.datasets.load_example(), method="l1")
-        >>> bool((ranking.fits.table()["violation"] < 1e-5).all())
+        >>> bool((ranking.fits.to_frame()["violation"] < 1e-5).all())
         True
         """
         columns = {
@@ -135,7 +136,6 @@ class _NodeFit(NamedTuple):
 def fit_l1(
     data: ModelData,
     lam_ratio: float = 1e-4,
-    features: Sequence[int] | IntArray | None = None,
     *,
     min_count: int = 2,
     n_jobs: int = 1,
@@ -149,23 +149,20 @@ def fit_l1(
     lam_ratio : float
         The penalty of each label, as a part of the smallest one at which all its coefficients are
         zero; above 0, at most 1.
-    features : sequence of int, optional
-        Positions of the features to use; all of them where not given. All other labels are used
-        in any case.
     min_count : int
         Labels with fewer rows of one kind are too rare to fit. They still explain other labels.
     n_jobs : int
-        Processes to use; −1 for one a core.
+        Processes to use; −1 for one per core.
 
     Returns
     -------
     L1Fits
-        The fits; arrays over features have the order of `features`.
+        The fits.
 
     Raises
     ------
     DataError
-        For arguments out of their range, data without features or without labels that vary.
+        For arguments out of their range.
 
     Warns
     -----
@@ -178,8 +175,8 @@ def fit_l1(
     the degrees of freedom. The smallest penalty at which all coefficients of label k are zero is
     :math:`\max_j |\sum_i w_i z_{ij} (y_{ik} - \bar y_k)| / n`.
 
-    Where columns are copies of each other the fit is not unique: the sum of their coefficients
-    is, its division among them is not. Processes, unlike threads, do not share the generator of
+    If columns are copies of each other, the fit is not unique: the sum of their coefficients is,
+    its division among them is not. Processes, unlike threads, do not share the generator of
     random numbers inside liblinear, so that the fits do not depend on `n_jobs`.
 
     References
@@ -205,16 +202,10 @@ def fit_l1(
     """
     ratio = check_number("lam_ratio", lam_ratio, above=0, at_most=1)
     least, jobs = check_count("min_count", min_count, 0), check_jobs(n_jobs)
-    if data.features is None:
-        raise exc.ModelError(exc.NO_FEATURES)
-    used = data.features
-    if features is not None:
-        used = used[:, _check_features(features, used.shape[1])]
-    labels = data.labels
+    labels, weights, design = lay_out(data)
     n_labels = labels.shape[1]
-    weights = np.ones(len(labels)) if data.weights is None else data.weights
-    label_reason = _label_reasons(labels, weights, least)
-    design = _make_design(labels, used, weights)
+    minority = np.minimum(weights @ labels, weights @ ~labels)
+    label_reason = judge_counts(minority, least)
     fitted = np.flatnonzero(label_reason == Reason.OK)
     results = Parallel(n_jobs=jobs, return_as="generator")(
         delayed(_fit_node)(design, labels, label, ratio) for label in fitted
@@ -241,42 +232,10 @@ def fit_l1(
         gap=gap,
         feature_reason=judge_features(~design.varies[n_labels:], label_reason),
         label_reason=label_reason,
+        feature_names=data.feature_names,
         label_names=data.label_names,
         notes=notes,
     )
-
-
-def _check_features(given: Sequence[int] | IntArray, n_features: int) -> IntArray:
-    """Give positions of features, each at most once, or raise our error."""
-    positions = np.asarray(given)
-    is_list = positions.ndim == 1 and positions.dtype.kind in "iu" and len(positions) > 0
-    if not is_list or positions.min() < 0 or positions.max() >= n_features:
-        raise exc.DataError(
-            f"features must be a list of positions from 0 to {n_features - 1}, but is {given!r}."
-        )
-    if len(np.unique(positions)) < len(positions):
-        raise exc.DataError("features must hold each position once, but some come more than once.")
-    return positions
-
-
-def _label_reasons(labels: BoolArray, weights: FloatArray, min_count: int) -> StrArray:
-    """Say of each label whether it can be fitted; one at least must vary."""
-    ones = weights @ labels
-    minority = np.minimum(ones, weights @ ~labels)
-    if not minority.any():
-        raise exc.DataError(
-            exc.NO_LABEL_VARIES.format(n_labels=labels.shape[1], n_rows=len(labels))
-        )
-    return judge_counts(minority, min_count)
-
-
-def _make_design(labels: BoolArray, features: Any, weights: FloatArray) -> Design:
-    """Standardise labels and features, side by side in one matrix that all fits share."""
-    if sparse.issparse(features):
-        columns = sparse.hstack([sparse.csc_array(labels), features], "csc", dtype=np.float64)
-    else:
-        columns = np.hstack([labels, features], dtype=np.float64)
-    return Design.of(columns, weights)
 
 
 def _fit_node(design: Design, labels: BoolArray, label: int, lam_ratio: float) -> _NodeFit:

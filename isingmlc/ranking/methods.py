@@ -50,7 +50,7 @@ class RankingMethod:
     needs_fit: bool
 
     def run(self, source: IsingResults | IsingModel, options: Mapping[str, Any]) -> FeatureRanking:
-        """Rank features, and warn where nothing sets one above another.
+        """Rank features, and warn if nothing sets one above another.
 
         Parameters
         ----------
@@ -204,13 +204,13 @@ def rank_by_score_and_l1(
 ) -> FeatureRanking:
     """Rank by l1 the features that the score keeps; the others follow in the score's order."""
     screening = rank_by_score(results, min_count=min_count)
-    kept = _kept(screening, keep, keep_pvalue)
+    order = best_first(screening.scores.importance)
+    kept = _kept(screening, order, keep, keep_pvalue)
     contributions = np.full(screening.scores.contributions.shape, np.nan)
     usable = screening.scores.feature_reason == Reason.OK
     # The share of features behind it in the score's order is below 1, 1 plus coefficients is not.
     n_features = len(usable)
     importance = np.empty(n_features)
-    order = best_first(screening.scores.importance)
     importance[order] = np.arange(n_features - 1, -1, -1) / n_features
     importance[~usable] = 0.0
     reason = screening.scores.feature_reason.copy()
@@ -259,15 +259,18 @@ def _fit_l1(
     if not model.intercept:
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what=f"method={method!r}"))
     rows = model._rows(f"method={method!r}")
-    return fit_l1(rows, lam_ratio, kept, min_count=min_count, n_jobs=n_jobs)
+    rows = rows if kept is None else rows.take_features(kept)
+    return fit_l1(rows, lam_ratio, min_count=min_count, n_jobs=n_jobs)
 
 
-def _kept(screening: FeatureRanking, keep: int | float, keep_pvalue: float | None) -> IntArray:
+def _kept(
+    screening: FeatureRanking, order: IntArray, keep: int | float, keep_pvalue: float | None
+) -> IntArray:
     """Find the positions of the features that a screening keeps, in the user's order."""
     usable = screening.scores.feature_reason == Reason.OK
     if keep_pvalue is None:
         size = check_size("keep", keep, len(usable))
-        chosen = np.isin(np.arange(len(usable)), best_first(screening.scores.importance)[:size])
+        chosen = np.isin(np.arange(len(usable)), order[:size])
     else:
         level = check_number("keep_pvalue", keep_pvalue, above=0, below=1)
         chosen = (screening.adjusted_pvalues("fdr_bh", level) <= level).to_numpy()
@@ -289,7 +292,7 @@ def by_filter(
     score : callable
         Takes rows, the criterion if there is one, and options by keyword; gives `FeatureScores`.
     *criterion : str
-        What the filter computes, where it can compute several things.
+        What the filter computes, if it can compute several things.
     per_label : bool
         Whether it scores features for each label, or for the labelset.
 
@@ -359,7 +362,7 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
         hint = (
             " The null model is that of the fit: model.fit(method='ridge', penalty=…), or "
             "isingmlc.rank_features(labels, features, null='ridge')."
-            if found.needs_fit
+            if {"null", "penalty"} & set(unknown)
             else ""
         )
         raise exc.DataError(
@@ -502,7 +505,7 @@ def rank_features(
         - ``estimator`` (br-ig, lp-ig): ``"plugin"``, or ``"knn"`` for nearest neighbours, with
           ``n_neighbors`` and ``random_state``.
         - ``min_bucket`` (oner): rows of one kind that an interval of a feature wants.
-        - ``n_jobs`` (l1, score+l1 and the filters): processes or threads; −1 for one a core.
+        - ``n_jobs`` (l1, score+l1 and the filters): processes or threads; −1 for one per core.
 
     Returns
     -------

@@ -95,7 +95,7 @@ class RegularizedIsingResults(ReadOnly):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that took part; none where only labels did."""
+        """Names of the features that took part; none if only labels did."""
         return self.model.feature_names if self.settings.features else ()
 
     @property
@@ -124,8 +124,8 @@ class RegularizedIsingResults(ReadOnly):
     def interactions(self) -> pd.DataFrame:
         """Symmetric matrix of weights, zero where there is no edge.
 
-        The mean of the two coefficients of each pair; by the rule ``"and"`` only where both of
-        them are other than zero.
+        The mean of the two coefficients of each pair; by the rule ``"and"`` only if both of them
+        are other than zero.
         """
         theirs = self.directed.to_numpy()
         weights = (theirs + theirs.T) / 2
@@ -135,14 +135,14 @@ class RegularizedIsingResults(ReadOnly):
 
     @table
     def directed(self) -> pd.DataFrame:
-        """Coefficients of the label models: one column a label, one row each other label."""
+        """Coefficients of the label models: one column per label, one row per other label."""
         return pd.DataFrame(self._coef[: len(self.label_names)], self._labels, self._labels)
 
     @table
     def effects(self) -> pd.DataFrame:
-        """Coefficients of the features: one column a label, one row a feature.
+        """Coefficients of the features: one column per label, one row per feature.
 
-        Without rows where only labels took part.
+        Without rows if only labels took part.
         """
         effects = self._coef[len(self.label_names) :]
         return pd.DataFrame(effects, pd.Index(self.feature_names, dtype=object), self._labels)
@@ -226,8 +226,8 @@ class RegularizedIsingResults(ReadOnly):
     # The fits
 
     @table
-    def ebic(self) -> pd.DataFrame:
-        """All fits with their criteria, one row a label and penalty.
+    def criteria(self) -> pd.DataFrame:
+        """All fits with their criteria, one row per label and penalty.
 
         ``label``, ``lam`` : the label and its penalty, from the largest down.
         ``n_nonzero`` : coefficients other than zero, without the threshold.
@@ -274,7 +274,7 @@ class RegularizedIsingResults(ReadOnly):
 
     @table
     def diagnostics(self) -> pd.DataFrame:
-        """What there is to know about each label's fits, one row a label.
+        """What there is to know about each label's fits, one row per label.
 
         ``positives``, ``prevalence`` : how often the label occurs.
         ``lam``, ``lam_max`` : its penalty, and the smallest at which it has no neighbour.
@@ -380,7 +380,7 @@ class RegularizedIsingResults(ReadOnly):
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; a new figure where not given.
+            Where to draw; a new figure if omitted.
         **options
             Further arguments of `isingmlc.plots.plot_label_network`.
 
@@ -440,7 +440,7 @@ class RegularizedIsingResults(ReadOnly):
 
     @cached_property
     def _positions(self) -> tuple[int, ...]:
-        """Where on the path of each label its fit is; the larger penalty where two are as good."""
+        """Where on the path of each label its fit is; the larger penalty if two are as good."""
         kind = self.settings.criterion
         return tuple(
             -1 if path is None else int(self._criterion(path, kind).argmin()) for path in self.paths

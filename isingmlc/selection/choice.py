@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import (
@@ -20,236 +16,28 @@ from isingmlc.base.arguments import (
     check_number,
     check_option,
     check_size,
-    make_generator,
 )
-from isingmlc.base.arrays import BoolArray, Features, IntArray, dense
-from isingmlc.base.readonly import table
+from isingmlc.base.arrays import IntArray
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
-from isingmlc.input.rows import ModelData, prepare, prepare_features, prepare_labels
-from isingmlc.input.tables import Dataset, check_same_rows, open_dataset
-from isingmlc.metrics import METRICS, evaluate
+from isingmlc.input.rows import ModelData, prepare
+from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker, check_request
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, logistic_chain, vary
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from isingmlc.base.printing import IsingSummary
+from isingmlc.selection.result import SelectionResult
+from isingmlc.selection.validation import split_rows, try_sizes
 
 # Conditional and marginal relevance differ from one data set to the next: these four rankings
 # cover both, and the validation set chooses among them.
 AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
     ("score", {}),
     ("score", {"null": "ridge"}),
-    ("interaction", {}),
+    ("products", {}),
     ("score+l1", {}),
 )
-# Chosen columns up to this many bytes are made dense: chains work much faster on them.
-_DENSE_BYTES = 2**28
 # More numbers of features than this take long to try, unless rows are few.
 _MANY_SIZES = 200
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SelectionResult:
-    """A chosen subset of features and the classifier that uses it.
-
-    Attributes
-    ----------
-    features : tuple of str
-        The chosen features, best first.
-    method : str
-        The ranking that they are the first of.
-    classifier : estimator
-        Fitted to all rows, on the chosen columns in the order of `features`.
-    ranking : FeatureRanking
-        The ranking; of the training part, where a validation set chose.
-    metric : str
-        What was maximised on the validation set.
-    attempts : DataFrame
-        What was tried; `path` hands it out.
-    n_train, n_validation : int
-        Rows of the two parts; no row for validation where p-values chose.
-    label_names, feature_names : tuple of str
-        Names of all labels and features.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> sel = im.select_features(data.labels, data.features, random_state=0)
-    >>> sel.features[:2]
-    ('age', 'bmi')
-    >>> sel.evaluate(data.labels, data.features).index.tolist()
-    ['subset', 'hamming', 'jaccard']
-    """
-
-    features: tuple[str, ...]
-    method: str
-    classifier: VaryingLabels
-    ranking: FeatureRanking
-    metric: str
-    attempts: pd.DataFrame
-    n_train: int
-    n_validation: int
-    label_names: tuple[str, ...]
-    feature_names: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return (
-            f"SelectionResult({len(self.features)} of {len(self.feature_names)} features by "
-            f"{self.method}: {exc.shorten(self.features)})"
-        )
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    @table
-    def path(self) -> pd.DataFrame:
-        """What was tried on the validation set, a row a ranking and size.
-
-        Columns method, size, score (the measure that was maximised) and all measures. Empty where
-        p-values chose.
-        """
-        return self.attempts
-
-    @property
-    def score(self) -> float:
-        """Score of the chosen subset on the validation set; NaN where p-values chose."""
-        path = self.attempts
-        chosen = path[(path["method"] == self.method) & (path["size"] == len(self.features))]
-        return float(chosen["score"].iloc[0]) if len(chosen) else float("nan")
-
-    def predict(self, features: Any) -> pd.DataFrame:
-        """Predict the labels of other rows.
-
-        Parameters
-        ----------
-        features : array_like, DataFrame or sparse, or Dataset
-            A frame with the chosen features among its columns, or all features in the order of
-            the data that the choice was made on.
-
-        Returns
-        -------
-        DataFrame, rows × labels
-            Labels, 0 or 1.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
-        >>> sel.predict(data.features.head(2)).shape
-        (2, 6)
-        """
-        if isinstance(features, Dataset):
-            features = features.features
-        rows, index = prepare_features(features, self.feature_names, self.features)
-        predicted = self.classifier.predict(_compact(rows))
-        return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
-
-    def evaluate(
-        self, labels: Any, features: Any = None, *, zero_division: float = 0.0
-    ) -> pd.Series:
-        """Measure the predictions on other rows.
-
-        Parameters
-        ----------
-        labels : array_like, DataFrame or sparse, or Dataset
-            The true labels. A `Dataset` brings its features along.
-        features : array_like, DataFrame or sparse
-            As `predict` takes them.
-        zero_division : {0.0, 1.0}
-            Jaccard score of a row with no label, truly and by prediction.
-
-        Returns
-        -------
-        Series
-            Entries subset, hamming and jaccard.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
-        >>> sel.evaluate(data)["hamming"] > 0.7
-        np.True_
-        """
-        labels, features, _ = open_dataset(labels, features, None)
-        predicted = self.predict(features).to_numpy()
-        truth = prepare_labels(labels, self.label_names)
-        # Rows of two frames belong together by their indexes.
-        are_frames = isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame)
-        known, found = (labels, features) if are_frames else (truth, predicted)
-        check_same_rows("labels", known, "features", found)
-        return evaluate(truth, predicted, zero_division=zero_division)
-
-    def summary(self, top: int = 20) -> IsingSummary:
-        """Summarise the choice.
-
-        Parameters
-        ----------
-        top : int
-            How many of the chosen features to list.
-
-        Returns
-        -------
-        IsingSummary
-            A statsmodels summary.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
-        >>> print(sel.summary().as_text().splitlines()[0].strip())
-        Feature Selection
-        """
-        from isingmlc.summaries import summarize_selection
-
-        return summarize_selection(self, top)
-
-    def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw how good subsets of each size were on the validation set.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw; a new figure if omitted.
-
-        Returns
-        -------
-        Axes
-            The picture: one curve per measure, or, where several rankings were tried, the measure
-            that was maximised with one curve per ranking.
-
-        Raises
-        ------
-        ModelError
-            When p-values chose, so that no sizes were tried.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> data = im.datasets.load_example()
-        >>> sel = im.select_features(data.labels, data.features, random_state=0)
-        >>> sel.plot().get_xlabel()
-        'number of features'
-        """
-        from isingmlc.plots.selection import plot_result
-
-        return plot_result(self, ax)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A ranking to be tried: its name in the tables, its method and options."""
-
-    name: str
-    method: str
-    options: Mapping[str, Any]
 
 
 def select_features(
@@ -275,9 +63,9 @@ def select_features(
 
     Rows are split into two parts. Features are ranked on the first, a classifier is trained there
     on the first 1, 2, … features of the ranking, and the number of features with the best score
-    on the second part is kept (the smaller, where two are equal). The classifier is then fitted
-    again on these features with all rows. With `alpha` there is no split: features are chosen by
-    the p-values of a ranking of all rows.
+    on the second part is kept (the smaller one of two that are equal). The classifier is then
+    fitted again on these features with all rows. With `alpha` there is no split: features are
+    chosen by the p-values of a ranking of all rows.
 
     Parameters
     ----------
@@ -287,7 +75,7 @@ def select_features(
         The ranking; see `rank_features`. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
         lets the validation set choose among them too. ``"auto"`` tries ``score``, ``score`` with a
-        ridge null, ``interaction`` and ``score+l1``.
+        ridge null, ``products`` and ``score+l1``.
     ranking : FeatureRanking, optional
         A ranking to use instead of making one. It should not know the validation rows.
     alpha : float, optional
@@ -299,23 +87,23 @@ def select_features(
         The most features to try: a number, or a share in (0, 1] of them all.
     grid : int or sequence of int, optional
         Which numbers of features to try: so many of them, spread evenly on a logarithmic scale, or
-        the given ones. All up to `max_features` where not given.
+        the given ones. All up to `max_features` if omitted.
     validation : float
         Share of the rows that is kept for validation, in (0, 1).
     metric : {"subset", "hamming", "jaccard"}
         What is maximised on the validation rows.
     classifier : estimator, optional
-        Any multi-label classifier of scikit-learn's kind; a chain of logistic regressions where
-        not given. A label that is constant in the training rows is predicted as its constant.
+        Any multi-label classifier of scikit-learn's kind; a chain of logistic regressions if
+        omitted. A label that is constant in the training rows is predicted as its constant.
     random_state : int, Generator or None
         Source of the split.
     n_jobs : int
-        Processes to use; −1 for one a core.
+        Processes to use; −1 for one per core.
 
     Returns
     -------
     SelectionResult
-        The features, what was tried, and the classifier.
+        The chosen features, what was tried, and the classifier.
 
     Raises
     ------
@@ -339,7 +127,7 @@ def select_features(
     >>> import isingmlc as im
     >>> data = im.datasets.load_example()
     >>> sel = im.select_features(data.labels, data.features, random_state=0)
-    >>> len(sel.features) <= 6
+    >>> len(sel.selected) <= 6
     True
     >>> sel.path.columns.tolist()
     ['method', 'size', 'score', 'subset', 'hamming', 'jaccard']
@@ -348,9 +136,8 @@ def select_features(
     check_option("adjust", adjust, (None, *ADJUSTMENTS))
     n_jobs = check_jobs(n_jobs)
     share = check_number("validation", validation, above=0, below=1)
-    candidates = _candidates(method, ranking, alpha)
+    asked = {} if ranking is not None else _read_methods(method, alpha)
     estimator = VaryingLabels(_check_classifier(classifier))
-    labels, features, feature_names = open_dataset(labels, features, feature_names)
     data = prepare(
         labels,
         features,
@@ -364,77 +151,70 @@ def select_features(
         raise exc.DataError(
             exc.NO_LABEL_VARIES.format(n_labels=len(data.label_names), n_rows=data.n_rows)
         )
-    if ranking is not None and ranking.feature_names != data.feature_names:
-        raise exc.DataError(
-            "ranking must be of the features that are passed, in their order, but it has "
-            f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and there "
-            f"are {len(data.feature_names)} ({exc.shorten(data.feature_names)})."
-        )
+    given = {} if ranking is None else {_check_ranking(ranking, data).method: ranking}
     sizes = _sizes(len(data.feature_names), max_features, grid)
-    all_rows = np.arange(data.n_rows)
-    if alpha is not None:
-        found = ranking or _rank(data, all_rows, candidates)[0]
-        path = pd.DataFrame(columns=["method", "size", "score", *METRICS])
-        chosen = found.select(alpha, adjust)
-        if not chosen:
-            raise exc.ModelError(_why_none(found, alpha, adjust))
-        name, parts = candidates[0].name, (all_rows, all_rows[:0])
-    else:
-        parts = _split(data, share, random_state)
+    if alpha is None:
+        training, held_out = split_rows(data, share, random_state)
         if grid is None and len(sizes) > _MANY_SIZES:
-            exc.warn(_many_sizes(len(sizes), len(candidates)), exc.DataWarning)
-        rankings = [ranking] if ranking is not None else _rank(data, parts[0], candidates)
-        path = _try_sizes(data, parts, candidates, rankings, sizes, estimator, metric, n_jobs)
+            exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
+        rankings = given or _rank(training, asked)
+        path = try_sizes(training, held_out, rankings, sizes, estimator, n_jobs)
+        path.insert(2, "score", path[metric])
         # Rows are in the order of methods and sizes, but among equal scores the smaller size wins.
         best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable").iloc[0]
         name = str(best["method"])
-        found = rankings[[candidate.name for candidate in candidates].index(name)]
-        chosen = found.order[: int(best["size"])]
-    places = _places(chosen, data.feature_names)
-    estimator.fit(_compact(data.features[:, places]), data.labels)
+        found = rankings[name]
+        selected = found.order[: int(best["size"])]
+        n_train, n_validation = training.n_rows, held_out.n_rows
+    else:
+        ((name, found),) = (given or _rank(data, asked)).items()
+        path = pd.DataFrame(columns=["method", "size", "score", *METRICS])
+        selected = found.select(alpha, adjust)
+        if not selected:
+            raise exc.ModelError(_why_none(found, alpha, adjust))
+        n_train, n_validation = data.n_rows, 0
+    place = {feature: at for at, feature in enumerate(data.feature_names)}
+    chosen = data.take_features(np.array([place[feature] for feature in selected]))
     return SelectionResult(
-        tuple(chosen),
-        name,
-        estimator,
-        found,
-        metric,
-        path,
-        len(parts[0]),
-        len(parts[1]),
-        data.label_names,
-        data.feature_names,
+        selected=selected,
+        method=name,
+        classifier=estimator.fit(chosen.features, chosen.labels),
+        ranking=found,
+        metric=metric,
+        attempts=path,
+        n_train=n_train,
+        n_validation=n_validation,
+        label_names=data.label_names,
+        feature_names=data.feature_names,
     )
 
 
-def _candidates(
-    method: str | Sequence[Any], ranking: FeatureRanking | None, alpha: float | None
-) -> list[_Candidate]:
-    """Read which rankings are to be tried, and see that each of them exists."""
-    if ranking is not None:
-        if not isinstance(ranking, FeatureRanking):
-            raise exc.DataError(
-                f"ranking must be a FeatureRanking, but is of type {type(ranking).__name__}. Make "
-                "one with isingmlc.rank_features."
-            )
-        return [_Candidate(ranking.method, ranking.method, {})]
+def _read_methods(
+    method: str | Sequence[Any], alpha: float | None
+) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Read which rankings are to be tried, by name, and see that each of them exists."""
     is_one = isinstance(method, str) or (len(method) == 2 and isinstance(method[1], Mapping))
-    candidates: list[_Candidate] = []
+    asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for entry in [method] if is_one else method:
         for name, options in AUTO if entry == "auto" else [_read_entry(entry)]:
-            asked = {"null": "mle", "alpha": None, **options}
-            check_request(name, asked.pop("null"), asked.pop("alpha"), asked)
+            others = {"null": "mle", "penalty": None, **options}
+            check_request(name, others.pop("null"), others.pop("penalty"), others)
             given = ", ".join(f"{option}={value}" for option, value in options.items())
-            candidates.append(_Candidate(f"{name} ({given})" if given else name, name, options))
-    if not candidates:
+            title = f"{name} ({given})" if given else name
+            if title in asked:
+                raise exc.DataError(
+                    "method must not hold the same ranking twice with the same options, but "
+                    f"{title!r} comes again. Leave one of them out."
+                )
+            asked[title] = name, options
+    if not asked:
         raise exc.DataError("method must name at least one ranking, but is an empty list.")
-    if len({candidate.name for candidate in candidates}) < len(candidates):
-        raise exc.DataError("method must not hold the same ranking twice with the same options.")
-    if alpha is not None and len(candidates) > 1:
+    if alpha is not None and len(asked) > 1:
         raise exc.DataError(
             "alpha chooses features by the p-values of one ranking, but method names "
-            f"{len(candidates)}. Name one, or leave alpha out to let a validation set choose."
+            f"{len(asked)}. Name one, or leave alpha out to let a validation set choose."
         )
-    return candidates
+    return asked
 
 
 def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
@@ -447,6 +227,22 @@ def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
             f"one entry is {entry!r}."
         )
     return entry[0], entry[1]
+
+
+def _check_ranking(ranking: Any, data: ModelData) -> FeatureRanking:
+    """See that a ranking is of the features at hand."""
+    if not isinstance(ranking, FeatureRanking):
+        raise exc.DataError(
+            f"ranking must be a FeatureRanking, but is of type {type(ranking).__name__}. Make "
+            "one with isingmlc.rank_features."
+        )
+    if ranking.feature_names != data.feature_names:
+        raise exc.DataError(
+            "ranking must be of the features that are passed, in their order, but it has "
+            f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and "
+            f"there are {len(data.feature_names)} ({exc.shorten(data.feature_names)})."
+        )
+    return ranking
 
 
 def _check_classifier(classifier: Any) -> Any:
@@ -491,96 +287,12 @@ def _many_sizes(n_sizes: int, n_rankings: int) -> str:
     )
 
 
-def _split(data: ModelData, share: float, random_state: RandomState) -> tuple[IntArray, IntArray]:
-    """Split the rows for training and validation."""
-    n_validation = round(share * data.n_rows)
-    if not 0 < n_validation < data.n_rows - 1:
-        raise exc.DataError(
-            f"validation={share:g} leaves {data.n_rows - n_validation} of {data.n_rows} rows to "
-            f"train and {n_validation} to validate: both parts need some. Change validation, or "
-            "give more rows."
-        )
-    order = make_generator(random_state).permutation(data.n_rows)
-    training = np.sort(order[n_validation:])
-    if not vary(data.labels[training]).any():
-        raise exc.DataError(
-            f"no label varies among the {len(training)} rows for training, so there is nothing to "
-            "learn. Give more rows, another random_state or a smaller share for validation."
-        )
-    return training, np.sort(order[:n_validation])
-
-
 def _rank(
-    data: ModelData, rows: IntArray, candidates: Sequence[_Candidate]
-) -> list[FeatureRanking]:
-    """Rank the features on some of the rows, by each candidate."""
-    assert data.features is not None
-    model = IsingModel(
-        data.labels[rows],
-        data.features[rows],
-        label_names=data.label_names,
-        feature_names=data.feature_names,
-    )
-    ranker = Ranker(model)
-    return [ranker.rank(candidate.method, **candidate.options) for candidate in candidates]
-
-
-def _try_sizes(
-    data: ModelData,
-    parts: tuple[IntArray, IntArray],
-    candidates: Sequence[_Candidate],
-    rankings: Sequence[FeatureRanking],
-    sizes: IntArray,
-    estimator: VaryingLabels,
-    metric: str,
-    n_jobs: int,
-) -> pd.DataFrame:
-    """Train on the first features of each ranking and measure on the validation rows."""
-    assert data.features is not None
-    rows = [data.features[part] for part in parts]
-    truth = [data.labels[part] for part in parts]
-    tasks = [
-        (candidate.name, int(size), _places(ranking.order[:size], data.feature_names))
-        for candidate, ranking in zip(candidates, rankings, strict=True)
-        for size in sizes
-    ]
-    jobs = (
-        joblib.delayed(_measure)(estimator, *(_compact(part[:, places]) for part in rows), *truth)
-        for _, _, places in tasks
-    )
-    measured = tqdm(
-        joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs),
-        desc="selecting features",
-        total=len(tasks),
-        disable=None,
-    )
-    path = pd.DataFrame(list(measured)).reset_index(drop=True)
-    path.insert(0, "method", [name for name, _, _ in tasks])
-    path.insert(1, "size", [size for _, size, _ in tasks])
-    path.insert(2, "score", path[metric])
-    return path
-
-
-def _measure(
-    estimator: VaryingLabels,
-    training: Features,
-    validation: Features,
-    labels: BoolArray,
-    truth: BoolArray,
-) -> pd.Series:
-    # The problems are small: threads would wait for each other most of the time.
-    with threadpool_limits(limits=1):
-        return evaluate(truth, estimator.fit(training, labels).predict(validation))
-
-
-def _places(chosen: Sequence[str], names: tuple[str, ...]) -> IntArray:
-    place = {name: at for at, name in enumerate(names)}
-    return np.array([place[name] for name in chosen], dtype=np.intp)
-
-
-def _compact(columns: Features) -> Any:
-    """Make columns dense where that is not too large."""
-    return dense(columns) if columns.shape[0] * columns.shape[1] * 8 <= _DENSE_BYTES else columns
+    data: ModelData, asked: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> dict[str, FeatureRanking]:
+    """Rank the features by each method."""
+    ranker = Ranker(IsingModel._from_rows(data))
+    return {name: ranker.rank(method, **options) for name, (method, options) in asked.items()}
 
 
 def _why_none(ranking: FeatureRanking, alpha: float, adjust: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
@@ -15,6 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, IntArray
+
+# Sparse columns that take up to this many bytes are made dense: chains work much faster on them.
+_DENSE_BYTES = 2**28
 
 
 def logistic_chain() -> Any:
@@ -69,7 +73,7 @@ def vary(labels: Any) -> BoolArray:
 class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fit a classifier to the labels that vary; a constant label is predicted as its constant.
 
-    scikit-learn's chains, and most of its classifiers, fail where a label has one value.
+    scikit-learn's chains, and most of its classifiers, fail if a label has one value.
 
     Parameters
     ----------
@@ -78,8 +82,8 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classifier_ : estimator or None
-        The fitted classifier; None where no label varies.
+    classifier_ : estimator
+        The fitted classifier.
     varies_ : ndarray of bool, shape (K,)
         Marks of the labels that vary.
     constants_ : ndarray of int, shape (K,)
@@ -115,26 +119,23 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            When the classifier can not be fitted to several labels.
+            When the classifier cannot be fitted to several labels.
         """
         labels = np.asarray(y, dtype=np.int64)
         self.constants_ = labels[0].copy()
         self.varies_ = vary(labels)
-        self.classifier_ = None
-        if self.varies_.any():
-            varying = labels[:, self.varies_]
-            # One label is a vector to most of scikit-learn's classifiers.
-            is_chain = hasattr(self.classifier, "order") or hasattr(self.classifier, "steps")
-            target = varying if varying.shape[1] > 1 or is_chain else varying.ravel()
-            try:
-                self.classifier_ = clone(self.classifier).fit(X, target)
-            except (TypeError, ValueError, AttributeError) as error:
-                raise exc.DataError(
-                    f"classifier {self.classifier!r} could not be fitted to {varying.shape[1]} "
-                    f"labels at once: {error}. It must be a multi-label estimator of "
-                    "scikit-learn's kind; wrap one for single labels, e.g. in "
-                    "sklearn.multioutput.ClassifierChain."
-                ) from error
+        varying = labels[:, self.varies_]
+        # One label is a vector to most of scikit-learn's classifiers.
+        is_chain = hasattr(self.classifier, "order") or hasattr(self.classifier, "steps")
+        target = varying if varying.shape[1] > 1 or is_chain else varying.ravel()
+        try:
+            self.classifier_ = clone(self.classifier).fit(_densify(X), target)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise exc.DataError(
+                f"classifier {self.classifier!r} could not be fitted to {varying.shape[1]} labels "
+                f"at once: {error}. It must be a multi-label estimator of scikit-learn's kind; "
+                "wrap one for single labels, e.g. in sklearn.multioutput.ClassifierChain."
+            ) from error
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -151,18 +152,17 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels, 0 or 1.
         """
         check_is_fitted(self, "varies_")
+        found = self.classifier_.predict(_densify(X))
+        varying = found.toarray() if sparse.issparse(found) else np.asarray(found)
         predicted = np.tile(self.constants_, (np.shape(X)[0], 1))
-        if self.classifier_ is not None:
-            varying = self.classifier_.predict(X)
-            varying = varying.toarray() if hasattr(varying, "toarray") else np.asarray(varying)
-            shape = (len(predicted), int(self.varies_.sum()))
-            if varying.size != np.prod(shape) or not np.isin(varying, (0, 1)).all():
-                raise exc.DataError(
-                    f"classifier {self.classifier!r} must predict 0 or 1 for each of {shape[1]} "
-                    f"labels, but its predictions have shape {varying.shape} or other values. Pass "
-                    "a multi-label classifier, not a regression."
-                )
-            predicted[:, self.varies_] = varying.reshape(shape)
+        shape = (len(predicted), int(self.varies_.sum()))
+        if varying.size != np.prod(shape) or not np.isin(varying, (0, 1)).all():
+            raise exc.DataError(
+                f"classifier {self.classifier!r} must predict 0 or 1 for each of {shape[1]} "
+                f"labels, but its predictions have shape {varying.shape} or other values. Pass "
+                "a multi-label classifier, not a regression."
+            )
+        predicted[:, self.varies_] = varying.reshape(shape)
         return predicted
 
     def __sklearn_tags__(self) -> Tags:
@@ -171,3 +171,9 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.single_output = False
         tags.input_tags.sparse = True
         return tags
+
+
+def _densify(columns: Any) -> Any:
+    """Make sparse columns dense unless they are too large."""
+    is_small = sparse.issparse(columns) and 8 * np.prod(columns.shape) <= _DENSE_BYTES
+    return columns.toarray() if is_small else columns

@@ -1,0 +1,212 @@
+"""`SelectionResult`: a chosen subset of features, with the classifier that uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base.readonly import table
+from isingmlc.input.rows import prepare_features, prepare_labels
+from isingmlc.input.tables import Dataset, check_same_rows, open_dataset
+from isingmlc.metrics import evaluate
+from isingmlc.results.ranking import FeatureRanking
+from isingmlc.selection.classifiers import VaryingLabels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from isingmlc.base.printing import IsingSummary
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectionResult:
+    """A chosen subset of features and the classifier that uses it.
+
+    Attributes
+    ----------
+    selected : tuple of str
+        The chosen features, best first.
+    method : str
+        The ranking that they are the first of.
+    classifier : estimator
+        Fitted to all rows, on the chosen columns in the order of `selected`.
+    ranking : FeatureRanking
+        The ranking; of the training part if a validation set chose.
+    metric : str
+        What was maximised on the validation set.
+    attempts : DataFrame
+        What was tried; `path` hands it out.
+    n_train, n_validation : int
+        Rows of the two parts; no row for validation if p-values chose.
+    label_names, feature_names : tuple of str
+        Names of all labels and features.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> sel = im.select_features(data.labels, data.features, random_state=0)
+    >>> sel.selected[:2]
+    ('age', 'bmi')
+    >>> sel.evaluate(data.labels, data.features).index.tolist()
+    ['subset', 'hamming', 'jaccard']
+    """
+
+    selected: tuple[str, ...]
+    method: str
+    classifier: VaryingLabels
+    ranking: FeatureRanking
+    metric: str
+    attempts: pd.DataFrame
+    n_train: int
+    n_validation: int
+    label_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"SelectionResult({len(self.selected)} of {len(self.feature_names)} features by "
+            f"{self.method}: {exc.shorten(self.selected)})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    @table
+    def path(self) -> pd.DataFrame:
+        """What was tried on the validation set, one row per ranking and size.
+
+        Columns method, size, score (the measure that was maximised) and all measures. Empty if
+        p-values chose.
+        """
+        return self.attempts
+
+    @property
+    def score(self) -> float:
+        """Score of the chosen subset on the validation set; NaN if p-values chose."""
+        path = self.attempts
+        chosen = path[(path["method"] == self.method) & (path["size"] == len(self.selected))]
+        return float(chosen["score"].iloc[0]) if len(chosen) else float("nan")
+
+    def predict(self, features: Any) -> pd.DataFrame:
+        """Predict the labels of other rows.
+
+        Parameters
+        ----------
+        features : array_like, DataFrame or sparse, or Dataset
+            A frame with the chosen features among its columns, or all features in the order of
+            the data that the choice was made on.
+
+        Returns
+        -------
+        DataFrame, rows × labels
+            Labels, 0 or 1.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> sel.predict(data.features.head(2)).shape
+        (2, 6)
+        """
+        if isinstance(features, Dataset):
+            features = features.features
+        rows, index = prepare_features(features, self.feature_names, self.selected)
+        predicted = self.classifier.predict(rows)
+        return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
+
+    def evaluate(
+        self, labels: Any, features: Any = None, *, zero_division: float = 0.0
+    ) -> pd.Series:
+        """Measure the predictions on other rows.
+
+        Parameters
+        ----------
+        labels : array_like, DataFrame or sparse, or Dataset
+            The true labels. A `Dataset` brings its features along.
+        features : array_like, DataFrame or sparse
+            As `predict` takes them.
+        zero_division : {0.0, 1.0}
+            Jaccard score of a row with no label, truly and by prediction.
+
+        Returns
+        -------
+        Series
+            Entries subset, hamming and jaccard.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> sel.evaluate(data)["hamming"] > 0.7
+        np.True_
+        """
+        labels, features, _ = open_dataset(labels, features, None)
+        predicted = self.predict(features).to_numpy()
+        truth = prepare_labels(labels, self.label_names)
+        # Rows of two frames belong together by their indexes.
+        are_frames = isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame)
+        known, found = (labels, features) if are_frames else (truth, predicted)
+        check_same_rows("labels", known, "features", found)
+        return evaluate(truth, predicted, zero_division=zero_division)
+
+    def summary(self, top: int = 20) -> IsingSummary:
+        """Summarise the choice.
+
+        Parameters
+        ----------
+        top : int
+            How many of the chosen features to list.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> print(sel.summary().as_text().splitlines()[0].strip())
+        Feature Selection
+        """
+        from isingmlc.summaries import summarize_selection
+
+        return summarize_selection(self, top)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw how good subsets of each size were on the validation set.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture: one curve per measure, or, if several rankings were tried, the measure that
+            was maximised with one curve per ranking.
+
+        Raises
+        ------
+        ModelError
+            When p-values chose, so that no sizes were tried.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, random_state=0)
+        >>> sel.plot().get_xlabel()
+        'number of features'
+        """
+        from isingmlc.plots.selection import plot_result
+
+        return plot_result(self, ax)
