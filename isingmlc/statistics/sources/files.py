@@ -216,7 +216,7 @@ def _find_damage(error: exc.EngineError, paths: Sequence[str]) -> str | None:
     cause = error.__cause__
     # Below this it quotes the query, with the names of files that are in order.
     said = str(cause).partition("\nLINE ")[0]
-    suspects = [path for path in paths if _is_named(path, said)]
+    suspects = [path for path in dict.fromkeys(paths) if _is_named(path, said)]
     # An error of its most general class comes from a part that does not know the file, such as
     # the one that decodes pages. An error that names two files is about how they differ.
     if not suspects and type(cause) is Error:
