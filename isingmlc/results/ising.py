@@ -701,8 +701,8 @@ class IsingResults(ReadOnly):
         >>> res = im.IsingModel(data.labels, data.features).fit()
         >>> res.rank_features().top(2)
         ('age', 'bmi')
-        >>> interacting = res.rank_features(method="interaction")
-        >>> interacting.table().loc["deprivation_decile", "strongest_pair"]
+        >>> by_products = res.rank_features(method="products")
+        >>> by_products.to_frame().loc["deprivation_decile", "strongest_pair"]
         'depression × asthma'
         """
         from isingmlc.ranking.methods import find_method
@@ -938,6 +938,11 @@ class IsingResults(ReadOnly):
 
     def plot_diagnostics(self, *, ax: Axes | None = None) -> Axes:
         """Draw what limits the tests of each label: rows with information, separation, rarity.
+
+        A bar shows the share of rows that carry information: those at which the label is not
+        certain given the others. A mark shows how often the label occurs. On the right stands the
+        smallest variance p(1−p) of its fitted probabilities, at most a quarter: near zero some
+        rows tell little.
 
         Parameters
         ----------

@@ -478,7 +478,7 @@ class FeatureRanking:
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> first = im.rank_features(data.labels, data.features)
-        >>> second = im.rank_features(data.labels, data.features, method="interaction")
+        >>> second = im.rank_features(data.labels, data.features, method="products")
         >>> first.agreement(second).overlap[4]
         np.float64(1.0)
         """
@@ -524,7 +524,8 @@ class FeatureRanking:
         Returns
         -------
         Axes
-            The picture. Of many labels the eight that add most have a colour of their own.
+            The picture. Of many labels the eight that add most have a colour of their own. What
+            no label adds, as with ``"score+l1"``, is light grey.
 
         Examples
         --------
@@ -538,8 +539,11 @@ class FeatureRanking:
 
         return plot_ranking(self, top, ax=ax)
 
-    def plot_interactions(self, feature: str, top: int = 20, *, ax: Axes | None = None) -> Axes:
-        """Draw the pairs of labels whose interaction a feature moves, strongest first.
+    def plot_pairs(self, feature: str, top: int = 20, *, ax: Axes | None = None) -> Axes:
+        """Draw what products of a feature with pairs of labels add, strongest first.
+
+        A feature that acts on one label of a pair shows here too: a long bar alone does not say
+        that the feature moves the interaction of the two.
 
         Parameters
         ----------
@@ -564,14 +568,14 @@ class FeatureRanking:
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> ranking = im.rank_features(data.labels, data.features, method="interaction")
-        >>> ax = ranking.plot_interactions("deprivation_decile")
+        >>> ranking = im.rank_features(data.labels, data.features, method="products")
+        >>> ax = ranking.plot_pairs("deprivation_decile")
         >>> ax.get_yticklabels()[0].get_text()
         'depression × asthma'
         """
-        from isingmlc.plots import plot_interactions
+        from isingmlc.plots import plot_pairs
 
-        return plot_interactions(self, feature, top, ax=ax)
+        return plot_pairs(self, feature, top, ax=ax)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
