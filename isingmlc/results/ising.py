@@ -701,8 +701,8 @@ class IsingResults(ReadOnly):
         >>> res = im.IsingModel(data.labels, data.features).fit()
         >>> res.rank_features().top(2)
         ('age', 'bmi')
-        >>> by_products = res.rank_features(method="products")
-        >>> by_products.to_frame().loc["deprivation_decile", "strongest_pair"]
+        >>> moving = res.rank_features(method="products")
+        >>> moving.to_frame().loc["deprivation_decile", "strongest_pair"]
         'depression × asthma'
         """
         from isingmlc.ranking.methods import find_method
