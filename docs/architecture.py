@@ -1,4 +1,4 @@
-"""Read the module map and the real imports of the package, and draw the one by the other."""
+"""Read the map of the package and its real imports, and draw the one by the other."""
 
 from __future__ import annotations
 
@@ -21,108 +21,120 @@ class Import:
     Attributes
     ----------
     source, target : str
-        Modules and subpackages, by the names that the map has.
-    deferred : bool
-        Whether it waits inside a function until that is called.
+        The modules, e.g. ``results.ising``; ``__init__`` is the package itself.
+    when : {"loaded", "function", "method", "types"}
+        Whether it is made when the module is loaded, when a function or a method is called, or
+        only by type checkers.
     """
 
     source: str
     target: str
-    deferred: bool
+    when: str
+
+
+def folder_of(module: str) -> str:
+    """Give the folder of a module, or the module itself where it is in none."""
+    return module.split(".")[0]
 
 
 def read_map() -> dict[str, list[str]]:
-    """Read the table of the developer page: layers from top to bottom, with their modules.
+    """Read the table of the developer page: layers from top to bottom, with their folders.
 
     Returns
     -------
     dict of str to list of str
-        Modules of each layer.
+        Folders and single modules of each layer.
     """
     rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \|", MAP.read_text(encoding="utf-8"), re.M)
-    return {layer: re.findall(r"`(\w+)(?:\.py|/)`", modules) for layer, modules in rows}
+    return {layer: re.findall(r"`(\w+)(?:\.py|/)`", folders) for layer, folders in rows}
 
 
-def list_modules() -> dict[str, list[Path]]:
-    """List the modules and subpackages with their files.
+def list_modules() -> dict[str, Path]:
+    """List the modules of the package with their files; a folder stands for its ``__init__``.
 
     Returns
     -------
-    dict of str to list of Path
-        Files of each; the package's own ``__init__`` only names what is public.
+    dict of str to Path
+        Files by module.
     """
-    found: dict[str, list[Path]] = {}
+    found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if first != "__init__":
-            found.setdefault(first, []).append(path)
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "__init__"] = path
     return found
 
 
 def read_imports() -> set[Import]:
-    """Read which module imports which; imports for type checkers alone do not count.
+    """Read which module imports which; the package itself only names what is public.
 
     Returns
     -------
     set of Import
-        The imports between different modules of the map.
+        The imports between different modules.
     """
     modules = list_modules()
     return {
-        Import(source, target, deferred)
-        for source, paths in modules.items()
-        for path in paths
-        for name, deferred in _walk(ast.parse(path.read_text(encoding="utf-8")), False)
-        if (target := _top(name)) in modules and target != source
+        Import(source, target, when)
+        for source, path in modules.items()
+        if source != "__init__"
+        for name, when in _walk(ast.parse(path.read_text(encoding="utf-8")), "loaded")
+        if (target := _find(name, modules)) not in ("", source)
     }
 
 
-def _walk(node: ast.AST, deferred: bool) -> Iterator[tuple[str, bool]]:
-    """Give every name that is imported below a node, and whether inside a function."""
+def _walk(node: ast.AST, when: str) -> Iterator[tuple[str, str]]:
+    """Give every name that is imported below a node, and when."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
-            yield from ((alias.name, deferred) for alias in child.names)
+            yield from ((alias.name, when) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
-            yield from ((f"{child.module}.{alias.name}", deferred) for alias in child.names)
+            yield from ((f"{child.module}.{alias.name}", when) for alias in child.names)
         elif isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
-            continue
+            yield from _walk(child, "types")
+        elif isinstance(child, ast.FunctionDef) and when == "loaded":
+            yield from _walk(child, "method" if isinstance(node, ast.ClassDef) else "function")
         else:
-            yield from _walk(child, deferred or isinstance(child, ast.FunctionDef))
+            yield from _walk(child, when)
 
 
-def _top(name: str) -> str:
-    """Give the module of the map that an imported name belongs to."""
+def _find(name: str, modules: dict[str, Path]) -> str:
+    """Give the module that an imported name belongs to; none for other packages."""
     package, _, rest = name.partition(".")
-    return rest.split(".")[0] if package == PACKAGE.name else ""
+    if package != PACKAGE.name:
+        return ""
+    while rest and rest not in modules:
+        rest = rest.rpartition(".")[0]
+    return rest or "__init__"
 
 
-def join_layers(deferred: bool) -> dict[tuple[int, int], int]:
-    """Count the imports between layers.
+def join_layers(*when: str) -> set[tuple[int, int]]:
+    """Give the pairs of layers between which there are imports.
 
     Parameters
     ----------
-    deferred : bool
-        Whether to count those inside functions or the others.
+    *when : str
+        Which imports count; see `Import`.
 
     Returns
     -------
-    dict of tuple of int to int
-        Numbers of imports by the places of the two layers, from the top.
+    set of tuple of int
+        Places of the two layers, from the top.
     """
-    place = {module: at for at, names in enumerate(read_map().values()) for module in names}
-    counts: dict[tuple[int, int], int] = {}
-    for each in read_imports():
-        pair = place[each.source], place[each.target]
-        if each.deferred == deferred and pair[0] != pair[1]:
-            counts[pair] = counts.get(pair, 0) + 1
-    return counts
+    place = {folder: at for at, folders in enumerate(read_map().values()) for folder in folders}
+    pairs = {
+        (place[folder_of(each.source)], place[folder_of(each.target)])
+        for each in read_imports()
+        if each.when in when
+    }
+    return {(first, second) for first, second in pairs if first != second}
 
 
 def draw() -> Any:
-    """Draw the layers with their modules, and the imports between them.
+    """Draw the layers with their folders, and the imports between them.
 
-    Solid arrows on the right are imports of modules, dashed ones on the left wait inside a method.
-    What every layer uses, the lowest, has no arrows; nor has a solid arrow that others imply.
+    Solid arrows on the right are made when modules are loaded, dashed ones on the left when a
+    function or a method is called. The lowest layer, which all others use, has no arrows; nor has
+    a solid arrow that others imply.
 
     Returns
     -------
@@ -135,19 +147,19 @@ def draw() -> Any:
 
     layers = read_map()
     lowest = len(layers) - 1
-    figure, ax = plt.subplots(figsize=(11, 0.78 * len(layers)), layout="constrained")
-    for at, (layer, modules) in enumerate(layers.items()):
+    figure, ax = plt.subplots(figsize=(9, 0.72 * len(layers)), layout="constrained")
+    for at, (layer, folders) in enumerate(layers.items()):
         box = FancyBboxPatch(
-            (0, -at - 0.33), 10, 0.66, boxstyle="round,pad=0.02", fc="#eef3f8", ec="#1f4e79", lw=0.8
+            (0, -at - 0.33), 7, 0.66, boxstyle="round,pad=0.02", fc="#eef3f8", ec="#1f4e79", lw=0.8
         )
         ax.add_patch(box)
         ax.text(0.12, -at + 0.16, layer, weight="bold", size=9.5, va="center")
-        ax.text(0.12, -at - 0.16, ", ".join(modules), size=7.5, va="center", color="#333333")
-    down = nx.DiGraph(pair for pair in join_layers(deferred=False) if pair[1] != lowest)
+        ax.text(0.12, -at - 0.16, ", ".join(folders), size=8.5, va="center", color="#333333")
+    down = nx.DiGraph(pair for pair in join_layers("loaded") if pair[1] != lowest)
     # A command may import anything, when it runs.
-    later = [pair for pair in join_layers(deferred=True) if pair[0] > 0]
+    later = [pair for pair in join_layers("function", "method") if pair[0] > 0]
     for pairs, side, style in [
-        (nx.transitive_reduction(down).edges, 10.03, {"color": "#1f4e79"}),
+        (nx.transitive_reduction(down).edges, 7.03, {"color": "#1f4e79"}),
         (later, -0.03, {"color": "#b35900", "linestyle": (0, (4, 2))}),
     ]:
         for source, target in pairs:
@@ -161,6 +173,6 @@ def draw() -> Any:
                 **style,
             )
             ax.add_patch(arrow)
-    ax.set(xlim=(-2.2, 12.2), ylim=(-lowest - 0.6, 0.6))
+    ax.set(xlim=(-2.2, 9.2), ylim=(-lowest - 0.6, 0.6))
     ax.axis("off")
     return figure

@@ -20,7 +20,7 @@ NEAR = 0.03
 
 
 def put_side_by_side(table: pd.DataFrame) -> pd.DataFrame:
-    """Put printed values in brackets behind ours, one row a data set and number of labels."""
+    """Put printed values in brackets behind ours, one row per data set and number of labels."""
     methods = list(table.columns[2:])
     rows = []
     for name, part in table.groupby("dataset", sort=False):

@@ -1,6 +1,6 @@
 """
-One p-value a feature
-=====================
+One p-value per feature
+=======================
 
 The importance of a feature is the sum of its score statistics over the labels. To turn it into a
 p-value one has to know how large the sum is by chance. Each statistic by itself follows a
@@ -33,20 +33,21 @@ print("rows by number of labels:", labels.sum(axis=1).value_counts().sort_index(
 def three_pvalues(features):
     """Give three p-values for each feature: that it has no effect on any label."""
     edges = im.IsingModel(labels, features).fit().score_test()
+    smallest = edges.pvalues.min(axis=1).to_numpy()
     return pd.DataFrame(
         {
             "naive chi-square, K df": stats.chi2.sf(edges.importance, N_LABELS),
-            "weighted chi-squares": edges.feature_pvalue.to_numpy(),
-            "Bonferroni over labels": np.minimum(1, N_LABELS * edges.pvalue.min(axis=1)).to_numpy(),
+            "weighted chi-squares": edges.feature_pvalues().to_numpy(),
+            "Bonferroni over labels": np.minimum(1, N_LABELS * smallest),
         }
     )
 
 
 # %%
-# Where nothing acts a p-value is uniform, and its quantiles lie on the diagonal. ``weighted
-# chi-squares`` is what :attr:`~isingmlc.EdgeTests.feature_pvalue` gives: it compares the sum with a
-# weighted sum of chi-squares, whose weights come from the covariance of the scores. ``Bonferroni``
-# is the smallest p-value of the six edges, times six.
+# If nothing acts, p-values are uniform, and their quantiles lie on the diagonal. ``weighted
+# chi-squares`` is what :meth:`~isingmlc.EdgeTests.feature_pvalues` gives: it compares the sum with
+# a weighted sum of chi-squares, whose weights come from the covariance of the scores.
+# ``Bonferroni`` is the smallest p-value of the six edges, times six.
 
 null = three_pvalues(noise)
 rank = np.arange(1, N_FEATURES + 1)

@@ -2,10 +2,10 @@
 A million rows with DuckDB
 ==========================
 
-All that the tests need of the rows are their number, sums and sums of squares in each labelset. A
-database adds these up without the rows ever coming into Python. Here a million rows lie in Parquet
-files, and :func:`isingmlc.scan` has DuckDB read them. This needs the extra ``engines``, which
-brings DuckDB and Ibis.
+All that the tests need to know about the rows is their number, and the sums and sums of squares of
+the features, in each labelset. A database adds these up without the rows ever coming into Python.
+Here a million rows lie in Parquet files, and :func:`isingmlc.scan` has DuckDB read them. This needs
+the extra ``engines``, which brings DuckDB and Ibis.
 """
 
 import tempfile
@@ -109,7 +109,7 @@ start = time.perf_counter()
 res = model.fit()
 edges = res.score_test()
 seconds = time.perf_counter() - start
-print(f"fit and {edges.statistic.size} tests: {1000 * seconds:.0f} ms")
+print(f"fit and {edges.statistics.size} tests: {1000 * seconds:.0f} ms")
 
 # %%
 # What a million rows show

@@ -22,7 +22,7 @@ print(data)
 # The network of the conditions
 # -----------------------------
 #
-# The fit is one logistic regression a condition, each on the other five.
+# The fit is one logistic regression per condition, each on the other five.
 # ``print(res.summary())`` shows them all; here is its head and its first regression. A positive
 # coefficient means that two conditions occur together more often than the others explain.
 
@@ -59,7 +59,7 @@ axes = res.plot_networks(["smoker", "exercise_hours"])
 # A table for a paper
 # -------------------
 #
-# :meth:`~isingmlc.EdgeTests.to_frame` gives one row an edge, which pandas sorts, filters and
+# :meth:`~isingmlc.EdgeTests.to_frame` gives one row per edge, which pandas sorts, filters and
 # writes.
 
 strongest = edges.to_frame(adjust="fdr_bh").nsmallest(8, "pvalue").set_index(["feature", "label"])
@@ -79,7 +79,7 @@ print(edges.summary(top=5).as_latex())
 # characteristic adds to the log-odds of a condition. Times the standard deviation of the
 # characteristic they can be compared with each other; the picture shows them without their signs.
 
-effects = pd.DataFrame(data.truth["effects"], edges.labels, edges.features).T
+effects = pd.DataFrame(data.truth["effects"], edges.label_names, edges.feature_names).T
 planted = effects.fillna(0.0).mul(data.features.std(), axis=0).abs()
 compared = edges.to_frame().set_index(["feature", "label"])
 compared["planted"] = planted.to_numpy().ravel()
@@ -126,13 +126,13 @@ print(f"found but not planted: {compared.loc[~acts, 'significant'].sum()} of {(~
 
 # %%
 # One more characteristic was planted, and these tests cannot see it: deprivation raises neither
-# depression nor asthma, but makes them go together more. The tests of products of a
+# depression nor asthma, but makes them go together more often. Tests of products of a
 # characteristic and a condition see that.
 
-ranking = res.rank_features(method="interaction")
-ax = ranking.plot_interactions("deprivation_decile", top=6)
+ranking = res.rank_features(method="products")
+ax = ranking.plot_pairs("deprivation_decile", top=6)
 places = {
     method: res.rank_features(method=method).order.index("deprivation_decile") + 1
-    for method in ("score", "interaction")
+    for method in ("score", "products")
 }
 print("place of deprivation_decile among 30 characteristics:", places)

@@ -6,7 +6,7 @@ The paper opens with two networks of the labels of *scene*, photographs that sho
 sunset, a field, autumn leaves, mountains or a town, or several of these at once. In the centre of
 one network stands the feature that matters most, in the other the one that matters least, and the
 numbers on the edges are score statistics. This example draws the same two networks for the
-bundled data, and for *scene* itself where its files are at hand.
+bundled data, and for *scene* itself if its files are at hand.
 """
 
 import os
@@ -20,10 +20,9 @@ import isingmlc as im
 # The bundled survey
 # ------------------
 #
-# :meth:`~isingmlc.IsingResults.plot_networks` draws the most and the least important feature where
-# nothing else is asked for. Both pictures have the same scale: an edge is the wider the larger its
-# statistic, solid where it is significant, blue where the feature raises the label and orange
-# where it lowers it.
+# :meth:`~isingmlc.IsingResults.plot_networks` draws the most and the least important feature unless
+# others are named. Both pictures have the same scale: the larger its statistic, the wider an edge;
+# it is solid if it is significant, blue if the feature raises the label and orange if it lowers it.
 
 res = im.IsingModel(im.datasets.load_example()).fit()
 axes = res.plot_networks()
@@ -57,8 +56,8 @@ except im.exceptions.FileError:
 # %%
 # Every photograph has at least one label, and one with sunset has no other. So the other labels
 # tell exactly which photographs show a sunset, and nothing is left for a feature to add: its edge
-# cannot be tested, and where scene is drawn it is grey and has no number. Three more pairs of
-# labels never meet. The fit warns of all that.
+# cannot be tested, and is grey and without a number if scene is drawn. Three more pairs of labels
+# never meet. The fit warns of all that.
 
 if scene is not None:
     with warnings.catch_warnings(record=True) as caught:

@@ -3,7 +3,7 @@ Which words go with which topics
 ================================
 
 Texts have many thousands of words as features, of which each text holds a few. Such a table is kept
-sparse, and the package takes it so and leaves it so. This example writes 4,000 short reports on
+sparse, and the package leaves it sparse. This example writes 4,000 short reports on
 five topics, counts their words with scikit-learn, and ranks the words.
 """
 
@@ -76,8 +76,8 @@ print(f"what fit and tests took at most: {peak / 2**20:6.0f} MB")
 # The words that matter
 # ---------------------
 #
-# The bars are stacked by topic. All words on top are those that were planted, each with the colour
-# of its topic.
+# The bars are stacked by topic. All words at the top are planted ones, each in the colour of its
+# topic.
 
 ranking = res.rank_features()
 ax = ranking.plot(top=25)
@@ -96,14 +96,14 @@ alone = {
     topic: im.IsingModel(labels[[topic]], counts, feature_names=model.feature_names)
     .fit()
     .score_test()
-    .pvalue[topic]
+    .pvalues[topic]
     for topic in topics
 }
 planted = np.array([[word in OWN_WORDS[topic].split() for topic in topics] for word in own_words])
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 6.6), layout="constrained", sharey=True)
 for ax, title, pvalue in (
     (axes[0], "each topic by itself", np.column_stack([alone[t].loc[own_words] for t in topics])),
-    (axes[1], "given the other topics", edges.pvalue.loc[own_words, topics].to_numpy()),
+    (axes[1], "given the other topics", edges.pvalues.loc[own_words, topics].to_numpy()),
 ):
     picture = ax.imshow(-np.log10(pvalue), vmin=0, vmax=10, cmap="Blues", aspect="auto")
     beyond = int(((pvalue < 0.001) & ~planted).sum())
@@ -120,10 +120,10 @@ colours = fig.colorbar(picture, ax=axes, label="−log10 p", extend="max", shrin
 # -------------
 #
 # ``IsingSelector`` takes the counts as they come from a vectoriser. It keeps ten features unless
-# told otherwise. The words that it keeps have their names from the vectoriser; by rank they are
-# found through ``ranking_``.
+# told otherwise. The words that it keeps get their names from the vectoriser; ``ranking_`` gives
+# their ranks.
 
-pipeline = make_pipeline(CountVectorizer(min_df=5), IsingSelector(n_features=25))
+pipeline = make_pipeline(CountVectorizer(min_df=5), IsingSelector(n_features_to_select=25))
 pipeline.fit(texts, labels.to_numpy())
 words, selector = pipeline[0].get_feature_names_out(), pipeline[-1]
 print("kept:   ", *selector.get_feature_names_out(words)[:5])

@@ -1,6 +1,6 @@
 """
-Do the tests keep their level where labels are rare
-===================================================
+Do the tests keep their level if labels are rare
+================================================
 
 A test at the level 0.01 should reject one true null in a hundred. The usual p-values promise that
 for large samples, and where a label is rare the sample is not large: what counts is the number of
@@ -15,7 +15,8 @@ import pandas as pd
 import isingmlc as im
 
 # %%
-# Four labels, from common to rare, hang together, and features are skewed as incomes or doses are.
+# Four labels, from common to rare, depend on each other, and features are skewed as incomes or
+# doses are.
 # Labels and features are drawn independently, so every rejection is an error. Given the labels the
 # features are independent of each other too: each of them is one repetition of the experiment.
 
@@ -38,15 +39,15 @@ def draw_rates(ax, tests, level, highest):
     looks = zip(("#0072B2", "#E69F00", "#009E73", "#CC79A7"), "osD^", strict=True)
     rates = {}
     for at, ((name, edges), (colour, marker)) in enumerate(zip(tests.items(), looks, strict=False)):
-        rate = (edges.pvalue <= level).mean()
-        error = 1.96 * np.sqrt(rate * (1 - rate) / len(edges.features))
+        rate = (edges.pvalues <= level).mean()
+        error = 1.96 * np.sqrt(rate * (1 - rate) / len(edges.feature_names))
         place = np.arange(len(rate)) + 0.13 * (at - (len(tests) - 1) / 2)
         ax.errorbar(place, rate, error, fmt=marker, color=colour, capsize=3, label=name)
         rates[name] = rate
     ax.axhline(level, color="#222222", linestyle=":", linewidth=1.2)
     ax.set_xticks(range(len(carried)), [f"{name}\n{n} rows" for name, n in carried.items()])
     ax.set(ylim=(0, highest), ylabel="share of true nulls rejected")
-    ax.set_title(f"level {level:g}, {len(edges.features)} features")
+    ax.set_title(f"level {level:g}, {len(edges.feature_names)} features")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="upper left")
     return pd.DataFrame(rates)
@@ -83,5 +84,5 @@ print(at_5.round(3).to_string(), at_0001.round(4).to_string(), sep="\n\n")
 # At 0.05 all three tests keep what they promise, as far as 600 features can tell. Far out in the
 # tails the chi-square distribution no longer holds: for the two rare labels it rejects seven and
 # ten times as often as it should, and many edges are tested at once, so it is the tails that
-# count. The saddlepoint approximation is right also there.
+# count. The saddlepoint approximation is right there too.
 # ``res.score_test(pvalue="saddlepoint")`` gives it; it needs the rows of the data.

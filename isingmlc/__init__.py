@@ -4,12 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isingmlc import compare, datasets, exceptions, experiments, metrics, simulate
+    from isingmlc import compare, datasets, exceptions, experiments, metrics, plots, simulate
+    from isingmlc.base.printing import IsingSummary
+    from isingmlc.fitting.testable import Reason
+    from isingmlc.inference.theory import TheoremBound
     from isingmlc.model import IsingModel
     from isingmlc.ranking.methods import rank_features
-    from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.edge_tests import EdgeTest, EdgeTests
     from isingmlc.results.ising import IsingResults
-    from isingmlc.results.ranking import FeatureRanking
+    from isingmlc.results.ranking import (
+        FeatureRanking,
+        FeatureScores,
+        RankingAgreement,
+        RankingRoc,
+    )
     from isingmlc.results.regularized import RegularizedIsingResults
     from isingmlc.selection.choice import select_features
     from isingmlc.selection.result import SelectionResult
@@ -19,18 +27,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "EdgeTest",
     "EdgeTests",
     "FeatureRanking",
+    "FeatureScores",
     "IsingModel",
     "IsingResults",
+    "IsingSummary",
     "LabelsetStatistics",
+    "RankingAgreement",
+    "RankingRoc",
+    "Reason",
     "RegularizedIsingResults",
     "SelectionResult",
+    "TheoremBound",
     "compare",
     "datasets",
     "exceptions",
     "experiments",
     "metrics",
+    "plots",
     "rank_features",
     "scan",
     "select_features",
@@ -40,13 +56,20 @@ __all__ = [
 # Names are imported when they are asked for: pandas, statsmodels and scikit-learn take seconds to
 # import, and ``isingmlc --help`` needs none of them.
 _MODULES = {
+    "EdgeTest": "results.edge_tests",
     "EdgeTests": "results.edge_tests",
     "FeatureRanking": "results.ranking",
+    "FeatureScores": "results.ranking",
     "IsingModel": "model",
     "IsingResults": "results.ising",
+    "IsingSummary": "base.printing",
     "LabelsetStatistics": "statistics.labelsets",
+    "RankingAgreement": "results.ranking",
+    "RankingRoc": "results.ranking",
+    "Reason": "fitting.testable",
     "RegularizedIsingResults": "results.regularized",
     "SelectionResult": "selection.result",
+    "TheoremBound": "inference.theory",
     "rank_features": "ranking.methods",
     "scan": "statistics.sources.files",
     "select_features": "selection.choice",

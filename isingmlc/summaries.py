@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from isingmlc.results.regularized import RegularizedIsingResults
     from isingmlc.selection.result import SelectionResult
 
+# Tests as titles call them.
+TEST_NAMES = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}
+
 # Up to so many labels every label has a table of its own; beyond, the strongest pairs share one.
 MAX_BLOCKS = 8
 N_STRONGEST = 20
@@ -35,20 +38,7 @@ _FEW_ROWS = 0.5
 
 
 def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
-    """Summarise a fit.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    alpha : float
-        One minus the level of the confidence intervals.
-
-    Returns
-    -------
-    IsingSummary
-        Head, coefficient tables, notes.
-    """
+    """Summarise a fit; `IsingResults.summary` explains the arguments."""
     frame = results.to_frame(alpha)
     if len(results.label_names) <= MAX_BLOCKS:
         width = max(len(shorten_name(name)) for name in ("const", *results.label_names))
@@ -62,22 +52,7 @@ def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
 def summarize_edges(
     edges: EdgeTests, top: int, adjust: str | None, within: str | None = None
 ) -> IsingSummary:
-    """Summarise the strongest edges of many tests.
-
-    Parameters
-    ----------
-    edges : EdgeTests
-        The tests.
-    top : int
-        How many edges to list.
-    adjust, within : str or None
-        How p-values are adjusted for multiplicity; see `EdgeTests.to_frame`.
-
-    Returns
-    -------
-    IsingSummary
-        Head, the edges with the smallest p-values, notes.
-    """
+    """Summarise the strongest edges of many tests; `EdgeTests.summary` explains the arguments."""
     frame = edges.to_frame(adjust, within)
     tested = frame[frame["statistic"].notna()]
     listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
@@ -88,7 +63,6 @@ def summarize_edges(
     digits["pvalue_adj"] = "{:.3g}"
     title = f"The {len(listed)} strongest of {len(tested)} edges"
     table = list_rows(listed, names, digits, title)
-    kind = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}[edges.test]
     left = [
         ("Features:", f"{len(edges.feature_names)}"),
         ("Labels:", f"{len(edges.label_names)}"),
@@ -99,7 +73,9 @@ def summarize_edges(
         ("Distribution:", edges.distribution),
         ("Adjusted p-values:", f"{adjust or 'none'}{f' by {within}' if within else ''}"),
     ]
-    head = two_columns(f"{kind} Tests of Feature-Label Edges", left, right, table.width)
+    head = two_columns(
+        f"{TEST_NAMES[edges.test]} Tests of Feature-Label Edges", left, right, table.width
+    )
     notes = [f"Null: {edges.null}."]
     for reason, count in frame.loc[frame["statistic"].isna(), "reason"].value_counts().items():
         edges_were = "1 edge was" if count == 1 else f"{count} edges were"
@@ -110,30 +86,9 @@ def summarize_edges(
 
 
 def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
-    """Summarise the best features of a ranking.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        The ranking.
-    top : int
-        How many features to list.
-
-    Returns
-    -------
-    IsingSummary
-        Head, the best features, notes.
-    """
-    frame = ranking.to_frame().reset_index()
-    listed = frame.head(check_count("top", top, 1))
-    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
-    words = [name for name in ("strongest", "strongest_pair") if name in frame]
-    table = list_rows(
-        listed,
-        ["feature", *words],
-        {name: form for name, form in digits.items() if name in frame},
-        f"The {len(listed)} best of {len(frame)} features",
-    )
+    """Summarise the best features of a ranking; `FeatureRanking.summary` explains the arguments."""
+    frame = ranking.to_frame()
+    table = _list_features(frame, top, "features")
     used = ranking.label_reasons == Reason.OK
     left = [("Method:", ranking.method), ("Features:", f"{len(frame)}")]
     right = [
@@ -154,18 +109,7 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
 
 
 def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
-    """Summarise a sparse network of labels.
-
-    Parameters
-    ----------
-    results : RegularizedIsingResults
-        The network.
-
-    Returns
-    -------
-    IsingSummary
-        Head, the strongest edges, the labels where they are few, notes.
-    """
+    """Summarise a sparse network: its strongest edges, and its labels where they are few."""
     edges = results.to_frame()
     listed = edges.head(N_STRONGEST)
     diagnostics = results.diagnostics.assign(threshold=results.thresholds)
@@ -216,40 +160,14 @@ def _about_network(results: RegularizedIsingResults, diagnostics: pd.DataFrame) 
     for reason, names in diagnostics.groupby("reason", sort=False).groups.items():
         if reason != Reason.OK:
             notes.append(f"{_list(names)} {_be(names)} left out: {reason}.")
-    failed = diagnostics.index[~diagnostics["converged"]]
-    if len(failed):
-        notes.append(f"The fit of {_list(failed)} did not converge.")
-    return notes
+    return notes + _about_convergence(diagnostics)
 
 
 def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
-    """Summarise a choice of features.
-
-    Parameters
-    ----------
-    selection : SelectionResult
-        The choice.
-    top : int
-        How many of the chosen features to list.
-
-    Returns
-    -------
-    IsingSummary
-        Head, the chosen features, the best size of each ranking that was tried, notes.
-    """
+    """Summarise a choice of features; `SelectionResult.summary` explains the arguments."""
     chosen = list(selection.selected)
-    frame = selection.ranking.to_frame().loc[chosen].reset_index()
-    listed = frame.head(check_count("top", top, 1))
-    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
-    title = f"The {len(listed)} best of {len(chosen)} chosen features"
-    tables = [
-        list_rows(
-            listed,
-            ["feature", "strongest"],
-            {name: form for name, form in digits.items() if name in frame},
-            title,
-        )
-    ]
+    frame = selection.ranking.to_frame().loc[chosen]
+    tables = [_list_features(frame, top, "chosen features")]
     validated = selection.n_validation > 0
     left = [
         ("Method:", selection.method),
@@ -272,9 +190,24 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
     return IsingSummary([head, *tables], list(selection.ranking.scores.notes))
 
 
+def _list_features(frame: pd.DataFrame, top: int, what: str) -> Table:
+    """Tabulate the best of ranked features."""
+    listed = frame.head(check_count("top", top, 1)).reset_index()
+    words = [name for name in ("feature", "strongest", "strongest_pair") if name in listed]
+    digits = {"rank": "{:d}", "importance": "{:.4g}", "pvalue": "{:.3g}"}
+    known = {name: form for name, form in digits.items() if name in listed}
+    return list_rows(listed, words, known, f"The {len(listed)} best of {len(frame)} {what}")
+
+
+def _about_convergence(diagnostics: pd.DataFrame) -> list[str]:
+    """Name the labels whose fits did not converge."""
+    failed = diagnostics.index[~diagnostics["converged"]]
+    return [f"The fit of {_list(failed)} did not converge."] if len(failed) else []
+
+
 def _head(results: IsingResults, width: int) -> Table:
     settings = results.settings
-    method = f"ridge, alpha={settings.penalty:g}" if results.method == "ridge" else results.method
+    method = f"ridge, penalty={settings.penalty:g}" if results.method == "ridge" else results.method
     left = [
         ("Labels:", f"{len(results.label_names)}"),
         ("Features:", f"{len(results.feature_names)}"),
@@ -320,7 +253,7 @@ def _block(label: str, frame: pd.DataFrame, width: int) -> Table:
 
 
 def _strongest(frame: pd.DataFrame) -> Table:
-    """Tabulate the pairs with the largest z-values; all are in ``summary_frame()``."""
+    """Tabulate the pairs with the largest z-values; all are in ``to_frame()``."""
     pairs = frame[frame.index.get_level_values("term") != "const"]
     order = pairs["z"].abs().sort_values(ascending=False, kind="stable", na_position="last")
     chosen = pairs.loc[order.index[:N_STRONGEST]]
@@ -342,7 +275,7 @@ def attention(results: IsingResults) -> list[str]:
     Returns
     -------
     list of str
-        One sentence or two a matter; empty where all is ordinary.
+        One or two sentences per matter; none if all is ordinary.
     """
     diagnostics = results.diagnostics
     notes = _about_certain_labels(results)
@@ -359,9 +292,7 @@ def attention(results: IsingResults) -> list[str]:
             f"{_list(rare)} {'has' if len(rare) == 1 else 'have'} fewer than {RARE} rows of one "
             "kind: large-sample p-values are not to be trusted there."
         )
-    failed = diagnostics.index[~diagnostics["converged"]]
-    if len(failed):
-        notes.append(f"The fit of {_list(failed)} did not converge.")
+    notes += _about_convergence(diagnostics)
     if results.method == "ridge":
         notes.append("Standard errors come from the penalised information and are approximate.")
     data = results.model.data
@@ -371,7 +302,7 @@ def attention(results: IsingResults) -> list[str]:
 
 
 def _about_certain_labels(results: IsingResults) -> list[str]:
-    """Name the labels that can not be tested, and why."""
+    """Name the labels that cannot be tested, and why."""
     patterns = results.model.statistics.patterns
     reasons = results.diagnostics["reason"].to_numpy()
     names = np.array(results.label_names, dtype=object)
@@ -393,7 +324,7 @@ def _about_certain_labels(results: IsingResults) -> list[str]:
 
 
 def _rule(patterns: BoolArray, label: int, names: npt.NDArray[np.object_]) -> str:
-    """Say how a label follows from the others, where that takes few words."""
+    """Say how a label follows from the others, if that takes few words."""
     outcome = patterns[:, label]
     others = np.delete(patterns, label, axis=1)
     if np.array_equal(outcome, ~others.any(axis=1)):
@@ -433,7 +364,7 @@ def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
 
 
 def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float) -> list[str]:
-    """Recommend a penalty where separation leaves little to test."""
+    """Recommend a penalty if separation leaves little to test."""
     tested = diagnostics[diagnostics["reason"] != Reason.CONSTANT_LABEL]
     partly = tested.index[tested["separated"] & ~tested["determined"]]
     notes = []
@@ -449,7 +380,7 @@ def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float) -> list[str]:
         notes.append(
             f"On average {share:.0%} of the rows carry information about a label, and "
             f"{tested['determined'].sum()} of {len(tested)} labels cannot be tested at all. To use "
-            "every row for every label, fit(method='ridge', alpha=1.0)."
+            "every row for every label, fit(method='ridge', penalty=1.0)."
         )
     return notes
 

@@ -80,10 +80,10 @@ def path():
 # By name: what draws the picture of a case, on given axes or on new ones.
 PICTURES = {
     "network": lambda case, ax=None: plots.plot_network(
-        fit(case), edges(case).features[0], edges=edges(case), ax=ax
+        fit(case), edges(case).feature_names[0], edges=edges(case), ax=ax
     ),
     "spring network": lambda case, ax=None: plots.plot_network(
-        fit(case), edges(case).features[0], edges=edges(case), layout="spring", ax=ax
+        fit(case), edges(case).feature_names[0], edges=edges(case), layout="spring", ax=ax
     ),
     "label network": lambda case, ax=None: plots.plot_label_network(
         fit(case).interactions, fit(case).thresholds, layout="cluster", ax=ax
@@ -93,8 +93,8 @@ PICTURES = {
     ),
     "heatmap": lambda case, ax=None: plots.plot_heatmap(edges(case), ax=ax),
     "ranking": lambda case, ax=None: plots.plot_ranking(ranking(case), ax=ax),
-    "interactions": lambda case, ax=None: plots.plot_interactions(
-        ranking(case, "interaction"), edges(case).features[0], ax=ax
+    "pairs": lambda case, ax=None: plots.plot_pairs(
+        ranking(case, "products"), edges(case).feature_names[0], ax=ax
     ),
     "qq": lambda case, ax=None: plots.plot_qq(edges(case), ax=ax),
     "diagnostics": lambda case, ax=None: plots.plot_diagnostics(fit(case), ax=ax),

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import networkx as nx
 import pytest
 
 import isingmlc as im
@@ -24,21 +25,21 @@ PAGES = sorted(
 )
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PUBLIC = ["", *(f".{name}" for name in im.__all__ if inspect.ismodule(getattr(im, name)))]
-# Objects that a user holds, whose methods may call what stands above them when they are called.
-FACADES = {
-    "edge_tests",
-    "feature_methods",
-    "labelsets",
-    "plot_methods",
-    "ranking",
-    "regularized_results",
-    "report_methods",
-    "results",
-    "selection",
+CODE = sorted((ROOT / "isingmlc").rglob("*.py"))
+# Where the objects are that a user holds: their methods may look up when they are called.
+FACADES = ("compare", "model", "results", "selection")
+# Variables by which pages call the objects of a class.
+HELD = {
+    "edges": im.EdgeTests,
+    "net": im.RegularizedIsingResults,
+    "ranking": im.FeatureRanking,
+    "res": im.IsingResults,
+    "sel": im.SelectionResult,
 }
 
 sys.path.insert(0, str(DOCS))
 import architecture  # noqa: E402
+from architecture import folder_of  # noqa: E402
 from check_links import find_broken  # noqa: E402
 
 
@@ -118,7 +119,7 @@ def test_examples_run_and_show_something(path, in_a_folder, capsys):
 
 
 def public_objects():
-    for end in [*PUBLIC, ".plots", ".sklearn"]:
+    for end in [*PUBLIC, ".sklearn"]:
         module = importlib.import_module("isingmlc" + end)
         for name in module.__all__:
             found = getattr(module, name)
@@ -131,12 +132,33 @@ def documented():
     return set(re.findall(r"^   (isingmlc\.[\w.]+)$", text, flags=re.MULTILINE))
 
 
-def test_every_public_name_has_a_page():
-    callables = {name for name, found in public_objects() if callable(found)}
-    assert callables <= documented()
-    for name in documented() - callables:
-        module, _, attribute = name.rpartition(".")
-        assert inspect.isclass(getattr(importlib.import_module(module), attribute))
+def test_every_public_name_has_a_page_and_no_other():
+    assert {name for name, found in public_objects() if callable(found)} == documented()
+
+
+def test_names_are_imported_from_where_the_reference_says():
+    places = [name.rpartition(".")[::2] for name in sorted(documented())]
+    code = "\n".join(f"from {module} import {attribute}" for module, attribute in places)
+    # A fresh process has imported nothing yet.
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def has_member(found, name):
+    return hasattr(found, name) or any(name in inspect.get_annotations(c) for c in found.__mro__)
+
+
+@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES, *CODE], ids=name_of)
+def test_members_that_a_text_names_exist(path):
+    text = path.read_text(encoding="utf-8")
+    classes = {
+        name.rpartition(".")[2]: found for name, found in public_objects() if inspect.isclass(found)
+    }
+    named = set(re.findall(rf"\b({'|'.join(classes)})\.(?!py\b)([a-z]\w*)", text))
+    assert not [pair for pair in named if not has_member(classes[pair[0]], pair[1])]
+    if path in PAGES and path.name != "CHANGELOG.md":
+        prose = " ".join(re.findall(r"`[^`\n]+`", text))
+        held = set(re.findall(rf"(?<![\w\"])({'|'.join(HELD)})\.(\w+)", prose))
+        assert not [pair for pair in held if not has_member(HELD[pair[0]], pair[1])]
 
 
 @pytest.mark.parametrize("name", sorted(documented()))
@@ -149,7 +171,7 @@ def test_every_public_name_and_method_has_an_example(name):
             f"{name}.{key}"
             for key, member in inspect.getmembers(found, callable)
             if not key.startswith("_")
-            and getattr(member, "__module__", "").startswith("isingmlc")
+            and (getattr(member, "__module__", None) or "").startswith("isingmlc")
             and not has_example(member)
         ]
         assert all(
@@ -167,37 +189,105 @@ def has_example(found):
 # The map
 
 
-def test_every_module_has_one_place_on_the_map():
-    placed = [module for modules in architecture.read_map().values() for module in modules]
-    assert sorted(placed) == sorted(architecture.list_modules())
+def test_every_folder_has_one_place_on_the_map():
+    placed = [folder for folders in architecture.read_map().values() for folder in folders]
+    assert sorted(placed) == sorted({folder_of(module) for module in architecture.list_modules()})
 
 
 def test_imports_only_point_down_the_map():
     layers = architecture.read_map()
     assert len(layers) > 10
-    place = {module: at for at, modules in enumerate(layers.values()) for module in modules}
+    place = {folder: at for at, folders in enumerate(layers.values()) for folder in folders}
     imports = architecture.read_imports()
-    assert len(imports) > 100
-    up = [each for each in imports if place[each.target] < place[each.source]]
-    assert not [each for each in up if not each.deferred]
-    assert {each.source for each in up} == FACADES
+    assert len(imports) > 400
+    up = [each for each in imports if place[folder_of(each.target)] < place[folder_of(each.source)]]
+    allowed = [
+        each
+        for each in up
+        if folder_of(each.source) in FACADES and each.when in ("method", "types")
+    ]
+    assert up == allowed
+    assert any(each.source == "results.ising" and each.target == "plots" for each in up)
 
 
-def test_an_import_that_points_up_is_seen(tmp_path, monkeypatch):
+@pytest.mark.parametrize("part_of", [folder_of, str], ids=["folders", "modules"])
+def test_nothing_is_imported_in_a_circle(part_of):
+    imports = architecture.read_imports()
+    pairs = {(part_of(each.source), part_of(each.target)) for each in imports if is_loaded(each)}
+    graph = nx.DiGraph((source, target) for source, target in pairs if source != target)
+    assert not list(nx.simple_cycles(graph))
+
+
+def is_loaded(each):
+    return each.when == "loaded"
+
+
+def test_imports_of_every_kind_are_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(architecture, "PACKAGE", tmp_path / "isingmlc")
     (tmp_path / "isingmlc" / "plots").mkdir(parents=True)
     (tmp_path / "isingmlc" / "data.py").write_text(
         "from typing import TYPE_CHECKING\n"
+        "import isingmlc as im\n"
         "import isingmlc.score\n"
         "if TYPE_CHECKING:\n    from isingmlc.model import IsingModel\n"
         "def call():\n    from isingmlc.plots import network\n"
+        "class Held:\n    def plot(self):\n        from isingmlc.plots.network import draw\n"
     )
-    for name in ("score.py", "model.py", "plots/__init__.py"):
+    names = ("__init__.py", "score.py", "model.py", "plots/__init__.py", "plots/network.py")
+    for name in names:
         (tmp_path / "isingmlc" / name).touch()
     assert architecture.read_imports() == {
-        architecture.Import("data", "score", deferred=False),
-        architecture.Import("data", "plots", deferred=True),
+        architecture.Import("data", "__init__", "loaded"),
+        architecture.Import("data", "score", "loaded"),
+        architecture.Import("data", "model", "types"),
+        architecture.Import("data", "plots.network", "function"),
+        architecture.Import("data", "plots.network", "method"),
     }
+
+
+@pytest.mark.parametrize("name", ["docs/developer.md", "CONTRIBUTING.md"])
+def test_files_that_the_developer_pages_name_are_there(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = set(re.findall(r"`(?:python )?([\w/]+\.py)`", text))
+    homes = [ROOT, ROOT / "isingmlc", ROOT / "benchmarks"]
+    assert not [file for file in named if not any((home / file).exists() for home in homes)]
+
+
+# Words
+
+
+# What is counted "a label" is counted per label.
+COUNTED = "row|column|line|regression|p-value|number|byte|module|thread|process|job|axes|Axes|point"
+UNITS = "label|row|feature|edge|pair|labelset|column|method|measure|core|condition|data set|test"
+UNITS += "|line|model|term|file|batch|product|group|query|name|experiment|subcommand|module|draw"
+ODD_WORDS = {
+    "cannot": r"\b[Cc]an not\b",
+    "if omitted": r"[Ww]here (?:it is )?not given|[Ww]here nothing is given",
+    "per …": rf"\b(?:{COUNTED})(?:e?s)? an? (?:{UNITS})\b"
+    rf"|\b(?:[Oo]ne|two|three|\d+)(?: [\w-]+){{0,2}} (?:fit|test|model|value|weight|curve|refit)s?"
+    rf" an? (?:{UNITS})\b",
+}
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, *EXAMPLES, *CODE, *sorted(DOCS.glob("*.py"))], ids=name_of
+)
+def test_words_are_the_usual_ones(path):
+    if path.name == "CHANGELOG.md":
+        return
+    # Sentences go on in the next line of a text or a comment.
+    text = re.sub(r"\s*\n\s*(?:# )?", " ", path.read_text(encoding="utf-8"))
+    found = {usual: re.findall(odd, text) for usual, odd in ODD_WORDS.items()}
+    assert not {usual: odd for usual, odd in found.items() if odd}
+
+
+def test_odd_words_are_seen():
+    odd = "can not, a new figure where not given, one regression a label, 16 bytes a labelset, "
+    odd += "one p-value a feature, one statsmodels fit a label"
+    usual = "cannot, a new figure if omitted, one regression per label, tests a feature and a row, "
+    usual += "names a label, in the model of a label"
+    assert sum(len(re.findall(word, odd)) for word in ODD_WORDS.values()) == 6
+    assert not any(re.search(word, usual) for word in ODD_WORDS.values())
 
 
 # Links

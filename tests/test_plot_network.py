@@ -80,17 +80,25 @@ def test_edges_show_statistic_direction_and_significance():
     adjusted = tests.to_frame().set_index(["feature", "label"])["pvalue_adj"]["exercise_hours"]
     lines = spokes(ax)
     assert len(lines) == 6
-    for line, label in zip(lines, tests.labels, strict=True):
-        sign = tests.sign.loc["exercise_hours", label]
+    for line, label in zip(lines, tests.label_names, strict=True):
+        sign = tests.signs.loc["exercise_hours", label]
         assert line.get_color() == (RAISES if sign > 0 else LOWERS)
         assert dashes(line) == (SOLID if adjusted[label] <= 0.05 else DASHED)
-    statistic = tests.statistic.loc["exercise_hours"]
+    statistic = tests.statistics.loc["exercise_hours"]
     widths = pd.Series([line.get_linewidth() for line in lines], statistic.index)
     assert widths.corr(np.sqrt(statistic)) == pytest.approx(1)
     written = [text.get_text() for text in ax.texts]
-    marks = tests.sign.loc["exercise_hours"].map({1.0: "▲", -1.0: "▼"})
-    for label in tests.labels:
+    marks = tests.signs.loc["exercise_hours"].map({1.0: "▲", -1.0: "▼"})
+    for label in tests.label_names:
         assert f"{marks[label]} {statistic[label]:.1f}" in written
+
+
+def test_pictures_use_the_tests_that_the_fit_holds(monkeypatch):
+    results = im.IsingModel(im.datasets.load_example()).fit()
+    results.score_test()
+    monkeypatch.setattr("isingmlc.results.ising.score_test", None)
+    assert "bmi" in results.plot_network("bmi").get_title()
+    assert len(results.plot_networks()) == 2
 
 
 def test_the_level_and_the_adjustment_decide_what_is_significant():
@@ -98,7 +106,7 @@ def test_the_level_and_the_adjustment_decide_what_is_significant():
         ax = plots.plot_network(fit("example"), "bmi", edges=edges("example"), **options)
         return sum(dashes(line) == SOLID for line in spokes(ax))
 
-    pvalue = edges("example").pvalue.loc["bmi"]
+    pvalue = edges("example").pvalues.loc["bmi"]
     assert solid(adjust=None, alpha=0.4) == (pvalue <= 0.4).sum() > solid(adjust="bonferroni")
 
 
@@ -112,7 +120,7 @@ def test_edges_that_are_not_significant_can_be_left_out():
     assert "edges not drawn: p > 0.05, fdr_bh" in legend_texts(ax)
 
 
-def test_edges_that_can_not_be_tested_are_grey_and_the_legend_says_why(separated):
+def test_edges_that_cannot_be_tested_are_grey_and_the_legend_says_why(separated):
     ax = separated.plot_network("x1")
     grey = [line for line in spokes(ax) if line.get_color() == UNTESTED]
     assert len(grey) == 1
@@ -132,22 +140,22 @@ def test_all_edges_may_be_untestable():
 def test_other_tests_and_terms_can_be_drawn():
     results = fit("example")
     assert "Wald" in results.plot_network("bmi", edges=results.wald_test(["bmi"])).get_title()
-    joint = results.score_test(interactions="joint")
+    joint = results.score_test(products="joint")
     ax = results.plot_network("deprivation_decile", edges=joint)
     assert any(
-        f"{joint.statistic.loc['deprivation_decile', 'asthma']:.1f}" in t.get_text()
+        f"{joint.statistics.loc['deprivation_decile', 'asthma']:.1f}" in t.get_text()
         for t in ax.texts
     )
-    individual = results.score_test(interactions="individual")
+    individual = results.score_test(products="individual")
     assert len(spokes(results.plot_network("age", edges=individual))) == 6
 
 
 def test_statistics_stand_beside_the_names_when_edges_have_no_room():
     tests = edges("many labels")
     ax = fit("many labels").plot_network("x1", edges=tests)
-    statistic = tests.statistic.loc["x1"]
+    statistic = tests.statistics.loc["x1"]
     texts = [text.get_text() for text in ax.texts]
-    for label in tests.labels:
+    for label in tests.label_names:
         number = f"{statistic[label]:.{0 if statistic[label] >= 99.95 else 1}f}"
         assert any(text.startswith(label) and text.endswith(number) for text in texts)
 
@@ -175,7 +183,7 @@ def test_networks_side_by_side_share_layout_and_scale():
         {
             text.get_text(): text.get_position()
             for text in ax.texts
-            if text.get_text() in tests.labels
+            if text.get_text() in tests.label_names
         }
         for ax in axes
     ]
@@ -185,7 +193,9 @@ def test_networks_side_by_side_share_layout_and_scale():
     units = [np.ptp(ax.transData.transform([(0, 0), (1, 0)])[:, 0]) for ax in axes]
     np.testing.assert_allclose(units, units[0])
     width = [line.get_linewidth() for ax in axes for line in spokes(ax)]
-    root = np.sqrt(tests.statistic.loc[["age", "bmi", "exercise_hours", "pets"]]).to_numpy().ravel()
+    root = (
+        np.sqrt(tests.statistics.loc[["age", "bmi", "exercise_hours", "pets"]]).to_numpy().ravel()
+    )
     assert np.corrcoef(width, root)[0, 1] == pytest.approx(1)
     assert len(axes[0].figure.legends) == 1
 
@@ -237,7 +247,9 @@ def test_network_refuses_what_is_out_of_range(options, message):
 def test_networks_refuse_no_features_and_too_few_axes():
     with pytest.raises(DataError, match="features must name at least one feature"):
         fit("example").plot_networks([])
-    with pytest.raises(DataError, match="axes must hold one Axes a feature, 2 in all, but holds 3"):
+    with pytest.raises(
+        DataError, match="axes must hold one Axes per feature, 2 in all, but holds 3"
+    ):
         fit("example").plot_networks(["age", "bmi"], axes=Figure().subplots(1, 3))
 
 

@@ -155,7 +155,7 @@ def test_heatmap_shows_minus_log_p_in_the_order_of_importance():
     ax = plots.plot_heatmap(tests, top=7)
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == list(tests.importance.sort_values(ascending=False).index[:7])
-    np.testing.assert_allclose(ax.images[0].get_array(), -tests.log10p.loc[names])
+    np.testing.assert_allclose(ax.images[0].get_array(), -tests.log10_pvalues.loc[names])
 
 
 def test_heatmap_marks_significant_edges_by_their_direction():
@@ -172,7 +172,7 @@ def test_heatmap_marks_significant_edges_by_their_direction():
     }
     adjusted = tests.to_frame("bonferroni")["pvalue_adj"].to_numpy().reshape(30, 6)
     for shape, sign in (("^", 1), ("v", -1)):
-        expected = np.argwhere((adjusted <= 0.01) & (tests.sign.to_numpy() == sign))
+        expected = np.argwhere((adjusted <= 0.01) & (tests.signs.to_numpy() == sign))
         assert found[shape] == {tuple(at) for at in expected.tolist()}
     assert any("p ≤ 0.01, bonferroni" in text for text in legend_texts(ax))
 
@@ -204,7 +204,7 @@ def test_heatmap_hatches_what_could_not_be_tested_and_says_why():
     tests = im.IsingModel(labels, rng.normal(size=(200, 4))).fit().score_test()
     ax = plots.plot_heatmap(tests)
     hatched = [patch for patch in ax.patches if isinstance(patch, Rectangle) and patch.get_hatch()]
-    assert len(hatched) == tests.statistic.isna().to_numpy().sum() == 12
+    assert len(hatched) == tests.statistics.isna().to_numpy().sum() == 12
     assert "not tested: determined-label" in legend_texts(ax)
 
 
@@ -230,7 +230,7 @@ def test_qq_puts_sorted_p_values_against_uniform_quantiles():
     ax = plots.plot_qq(tests)
     expected, observed = ax.lines[1].get_data()
     np.testing.assert_allclose(expected, -np.log10((np.arange(1, 181) - 0.5) / 180))
-    np.testing.assert_allclose(observed, np.sort(-tests.log10p.to_numpy().ravel())[::-1])
+    np.testing.assert_allclose(observed, np.sort(-tests.log10_pvalues.to_numpy().ravel())[::-1])
 
 
 def test_the_band_of_qq_holds_the_central_part_of_each_order_statistic():
@@ -246,7 +246,7 @@ def test_qq_keeps_the_smallest_of_very_many_p_values():
     labels = (rng.random((300, 4)) < 0.4).astype(int)
     tests = im.IsingModel(labels, rng.normal(size=(300, 2000))).fit().score_test()
     observed = plots.plot_qq(tests).lines[1].get_ydata()
-    best = np.sort(-tests.log10p.to_numpy().ravel())[::-1]
+    best = np.sort(-tests.log10_pvalues.to_numpy().ravel())[::-1]
     assert len(observed) <= 5000 < best.size
     np.testing.assert_allclose(observed[:100], best[:100])
     assert observed[-1] == best[-1]
@@ -271,7 +271,7 @@ def test_bars_of_a_ranking_add_up_to_the_importance():
         widths[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()
     np.testing.assert_allclose(widths, ranked.importance[list(ranked.order[:6])])
     assert [text.get_text() for text in ax.get_yticklabels()] == list(ranked.order[:6])
-    assert set(legend_texts(ax)) == set(edges("example").labels)
+    assert set(legend_texts(ax)) == set(edges("example").label_names)
 
 
 def test_of_many_labels_the_strongest_have_colours_and_the_others_share_one():
@@ -323,9 +323,9 @@ def test_ranking_refuses_no_features():
         plots.plot_ranking(ranking("example"), 0)
 
 
-def test_interactions_name_the_planted_pair_first():
-    ranked = ranking("example", "interaction")
-    ax = plots.plot_interactions(ranked, "deprivation_decile", top=5)
+def test_pairs_name_the_planted_pair_first():
+    ranked = ranking("example", "products")
+    ax = plots.plot_pairs(ranked, "deprivation_decile", top=5)
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names[0] == "depression × asthma"
     assert len(names) == 5
@@ -333,20 +333,20 @@ def test_interactions_name_the_planted_pair_first():
     np.testing.assert_allclose(widths, ranked.pairs.loc["deprivation_decile"].nlargest(5))
 
 
-def test_interactions_need_a_ranking_with_pairs():
-    with pytest.raises(ModelError, match=r"rank_features\(method='interaction'\)"):
-        plots.plot_interactions(ranking("example"), "age")
+def test_pairs_need_a_ranking_with_pairs():
+    with pytest.raises(ModelError, match=r"rank_features\(method='products'\)"):
+        plots.plot_pairs(ranking("example"), "age")
 
 
-def test_interactions_suggest_names_that_are_close():
+def test_pairs_suggest_names_that_are_close():
     with pytest.raises(DataError, match=r"but is 'smokr'\. Did you mean 'smoker'"):
-        plots.plot_interactions(ranking("example", "interaction"), "smokr")
+        plots.plot_pairs(ranking("example", "products"), "smokr")
 
 
 def test_methods_of_rankings_draw_the_same_pictures():
-    ranked = ranking("example", "interaction")
-    assert ranked.plot(3).get_title() == "The 3 most important of 30 features (interaction)"
-    assert "age" in ranked.plot_interactions("age").get_title()
+    ranked = ranking("example", "products")
+    assert ranked.plot(3).get_title() == "The 3 most important of 30 features (products)"
+    assert "age" in ranked.plot_pairs("age").get_title()
     ax = ranked.roc(["age"]).plot(name="mine")
     assert legend_texts(ax) == [f"mine: AUC {ranked.roc(['age']).auc:.3f}"]
 
@@ -409,7 +409,7 @@ def test_a_selection_by_p_values_has_no_path():
 
     empty = pd.DataFrame(columns=["method", "size", "score", "subset"])
     with pytest.raises(ModelError, match="chosen by their p-values"):
-        plot_result(SimpleNamespace(path=empty, features=("a",)), None)
+        plot_result(SimpleNamespace(path=empty, selected=("a",)), None)
 
 
 # Diagnostics

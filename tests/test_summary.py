@@ -41,7 +41,7 @@ def test_every_label_has_a_table_with_its_coefficients():
     assert text.count("P>|z|") == 4
     row = next(line for line in text.splitlines() if line.startswith("y2"))
     numbers = [float(cell) for cell in row.split()[1:]]
-    np.testing.assert_allclose(numbers, res.summary_frame().loc[("y1", "y2")], atol=6e-4)
+    np.testing.assert_allclose(numbers, res.to_frame().loc[("y1", "y2")], atol=6e-4)
     lengths = {len(line) for line in text.splitlines()}
     assert lengths == {len(text.splitlines()[1])}
 
@@ -53,7 +53,7 @@ def test_many_labels_are_shortened_to_the_strongest():
     text = str(res.summary())
     assert "The 20 strongest of 2450 label-label coefficients" in text
     assert len(text.splitlines()) < 60
-    first = res.summary_frame().query("term != 'const'")["z"].abs().idxmax()
+    first = res.to_frame().query("term != 'const'")["z"].abs().idxmax()
     assert f"{first[0]} ~ {first[1]}" in text
 
 
@@ -106,7 +106,7 @@ def test_rare_labels_and_dropped_rows_are_mentioned():
 
 def test_ridge_is_recommended_where_little_can_be_tested():
     labels = np.repeat(np.eye(5, dtype=int), 15, axis=0)
-    recommended = "fit(method='ridge', alpha=1.0)"
+    recommended = "fit(method='ridge', penalty=1.0)"
     assert any(recommended in note for note in fitted(labels).summary().notes)
     assert not any(recommended in note for note in fitted(labels, method="ridge").summary().notes)
     assert not any(recommended in note for note in fitted(*load_data("separated")).summary().notes)

@@ -141,7 +141,7 @@ class IsingSummary(Summary):  # type: ignore[misc]
         Returns
         -------
         str
-            The tables one after the other, then the notes, one a line.
+            The tables one after the other, then the notes, one per line.
 
         Examples
         --------

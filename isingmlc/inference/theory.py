@@ -32,6 +32,15 @@ class TheoremBound:
         C = (Λ_min v / (2e³ L (K + L)^{3/2}))².
     range : float
         H = max(1, G), G a bound of the coefficient.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> res = im.IsingModel(data.labels, data.features).fit()
+    >>> bound = res.theorem_bound("smoker", "asthma", a=0.9)
+    >>> bound.range, bound.bound < res.score_test().loc["smoker", "asthma"].statistic
+    (1.0, True)
     """
 
     bound: float

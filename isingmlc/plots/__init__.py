@@ -10,17 +10,17 @@ from isingmlc.plots.heatmap import plot_heatmap
 from isingmlc.plots.label_network import plot_label_network
 from isingmlc.plots.network import plot_network, plot_networks
 from isingmlc.plots.qq import plot_qq
-from isingmlc.plots.ranking import plot_interactions, plot_ranking
+from isingmlc.plots.ranking import plot_pairs, plot_ranking
 from isingmlc.plots.roc import plot_roc
 from isingmlc.plots.selection import plot_selection
 
 __all__ = [
     "plot_diagnostics",
     "plot_heatmap",
-    "plot_interactions",
     "plot_label_network",
     "plot_network",
     "plot_networks",
+    "plot_pairs",
     "plot_qq",
     "plot_ranking",
     "plot_roc",

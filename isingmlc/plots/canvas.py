@@ -134,7 +134,7 @@ def legend_band(owner: Axes | Figure | SubFigure, entries: Entries, place: str) 
     Returns
     -------
     float
-        Height of the legend, 0 where there is none.
+        Height of the legend, 0 if there is none.
     """
     for columns in range(min(len(entries), 3), 0, -1):
         legend = add_legend(owner, entries, loc=place, ncols=columns, borderpad=0.2)
@@ -169,7 +169,7 @@ def find_room(
     band : float
         Pixels to keep free at the bottom.
     suffixes : sequence of sequences of str
-        For each axes what is written after each name.
+        What is written after each name, for each of the axes.
     centre : ndarray, shape (2,)
         Width and height in pixels of what stands in the centre.
     on_circle : bool

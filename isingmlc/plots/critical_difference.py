@@ -19,6 +19,7 @@ from isingmlc.plots.style import (
     make_axes,
     set_title,
     settle,
+    size_in_points,
     wrap_names,
     write,
 )
@@ -39,30 +40,7 @@ _LENGTHS = (60, 30, 24, 18, 14, 11, 8)
 def draw_critical_difference(
     result: CompareResult, alpha: float = 0.05, ax: Axes | None = None, test: str = "nemenyi"
 ) -> Axes:
-    """Draw average ranks, with bars over methods that do not differ significantly.
-
-    Parameters
-    ----------
-    result : CompareResult
-        The comparison.
-    alpha, ax, test
-        As :meth:`CompareResult.plot_critical_difference` takes them.
-
-    Returns
-    -------
-    Axes
-        The picture: ranks from left to right, the best method rightmost.
-
-    Examples
-    --------
-    >>> from isingmlc import compare
-    >>> from isingmlc.experiments.paper import load_paper_table
-    >>> from matplotlib.figure import Figure
-    >>> result = compare.friedman(load_paper_table("subset"))
-    >>> ax = draw_critical_difference(result, ax=Figure(figsize=(7, 3)).subplots())
-    >>> ax.get_title()
-    'Average ranks of 7 methods on 13 data sets'
-    """
+    """Draw average ranks; `CompareResult.plot_critical_difference` explains the arguments."""
     alpha = check_number("alpha", alpha, above=0, below=1)
     check_option("test", test, POSTHOC_TESTS)
     n_methods, n_datasets = len(result.methods), len(result.datasets)
@@ -85,8 +63,7 @@ def draw_critical_difference(
     ax.set_axis_off()
     set_title(ax, f"Average ranks of {n_methods} methods on {n_datasets} data sets")
     settle(ax)
-    area = ax.get_window_extent()
-    size = font_for(area.height * 72 / ax.figure.dpi / height)
+    size = font_for(size_in_points(ax)[1] / height)
     names, unit, margins = _fit(ax, list(ranks.index), values, n_left, size)
     ax.set_xlim(1 - margins[0] / unit, n_methods + margins[1] / unit)
     bottom = -below - n_left - _WORDS

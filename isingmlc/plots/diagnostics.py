@@ -1,4 +1,4 @@
-"""What a user should know of a fit before reading its tests, one row a label."""
+"""What a user should know of a fit before reading its tests, one row per label."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from isingmlc.plots.style import (
     add_legend,
     below,
     font_for,
-    label_ticks,
+    label_bars,
     make_axes,
     set_title,
-    settle,
     wrap_names,
     write,
 )
@@ -39,24 +38,7 @@ _NAME_LENGTH = 28
 
 
 def plot_diagnostics(results: IsingResults, *, ax: Axes | None = None) -> Axes:
-    """Draw what limits the tests of each label.
-
-    A bar shows the share of rows that carry information: those at which the label is not certain
-    given the others. A mark shows how often the label occurs. At the right stands the smallest
-    variance p(1−p) of its fitted probabilities, at most a quarter: near zero some rows tell
-    little.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
+    """Draw what limits the tests of each label; see `IsingResults.plot_diagnostics`.
 
     Examples
     --------
@@ -79,21 +61,14 @@ def plot_diagnostics(results: IsingResults, *, ax: Axes | None = None) -> Axes:
         star = Line2D([], [], linestyle="none", marker=(5, 2, 0), color=INK, markersize=5)
         entries.append((star, f"rare: fewer than {RARE} rows of one kind"))
     ax.set(xlim=(-0.01, 1.01), ylim=(n - 0.4, -0.6))
-    ax.set_xlabel("share of rows", fontsize=SMALL_SIZE)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.tick_params(axis="x", labelsize=SMALL_SIZE)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     add_legend(ax, entries, loc="upper center", ncols=2, **below(ax, 34))
     variance = ax.secondary_yaxis("right")
     variance.tick_params(length=0)
     variance.spines["right"].set_visible(False)
     variance.set_ylabel("smallest p(1−p)", fontsize=SMALL_SIZE)
-    for _ in range(2):
-        settle(ax)
-        room = ax.get_window_extent().height * 72 / ax.figure.dpi / n
-        label_ticks(ax.set_yticks, names, room)
-        label_ticks(variance.set_yticks, [_digits(value) for value in table["min_variance"]], room)
+    values = [_digits(value) for value in table["min_variance"]]
+    room = label_bars(ax, "share of rows", names, (variance.set_yticks, values))
     for at, reason in enumerate(table["reason"]):
         if reason != Reason.OK:
             size = font_for(room, SMALL_SIZE)

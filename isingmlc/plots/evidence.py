@@ -1,4 +1,4 @@
-"""What pictures say about tests: their names, and which edges are significant."""
+"""What pictures say about tests: which edges are significant, and in which direction they act."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from isingmlc.base.arrays import BoolArray
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
 
-TEST_NAMES = {"score": "Score", "wald": "Wald", "lr": "Likelihood-ratio"}
 MARKS = {1.0: "▲", -1.0: "▼", 0.0: ""}
 
 

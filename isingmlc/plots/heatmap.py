@@ -1,4 +1,4 @@
-"""Heat maps of all edges: features × labels, the darker the smaller the p-value."""
+"""Heat maps of all edges: features × labels, darker for smaller p-values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from isingmlc.base.arguments import check_count, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.plots.canvas import measure
-from isingmlc.plots.evidence import TEST_NAMES, describe_level, find_significant
+from isingmlc.plots.evidence import describe_level, find_significant
 from isingmlc.plots.layout import cluster_order
 from isingmlc.plots.style import (
     INK,
@@ -31,8 +31,10 @@ from isingmlc.plots.style import (
     make_axes,
     set_title,
     settle,
+    size_in_points,
     wrap_names,
 )
+from isingmlc.summaries import TEST_NAMES
 
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
@@ -54,36 +56,7 @@ def plot_heatmap(
     adjust: str | None = "fdr_bh",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the p-values of all edges as a heat map.
-
-    Cells are the darker the smaller the p-value. A triangle marks significant edges and shows
-    whether the feature raises (▲) or lowers (▼) the label; hatched cells could not be tested.
-
-    Parameters
-    ----------
-    edges : EdgeTests
-        The tests.
-    order : {"rank", "cluster", "given"}
-        The most important features first; features and labels with similar tests side by side;
-        or as they came.
-    top : int
-        How many features are shown, the most important ones (with ``"given"``, the first).
-    alpha : float
-        Edges with an adjusted p-value up to this are significant.
-    adjust : str or None
-        How p-values are adjusted, over all edges; see `EdgeTests.to_frame`.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
-
-    Raises
-    ------
-    DataError
-        When an argument is out of range.
+    """Draw the p-values of all edges; `EdgeTests.plot_heatmap` explains the arguments.
 
     Examples
     --------
@@ -151,8 +124,8 @@ def _order(
 
 def _mark(ax: Axes, sign: FloatArray, dark: BoolArray, level: str) -> Entries:
     """Mark significant edges with the direction of the effect, light on dark cells."""
-    area = ax.get_window_extent()
-    cell = min(area.width / sign.shape[1], area.height / sign.shape[0]) * 72 / ax.figure.dpi
+    width, height = size_in_points(ax)
+    cell = min(width / sign.shape[1], height / sign.shape[0])
     size = np.clip(0.4 * cell, 1.5, 5.5)
     entries: Entries = []
     for value, shape, meaning in ((1, "^", "raises"), (-1, "v", "lowers"), (0, "s", "goes with")):
@@ -186,13 +159,12 @@ def _name(ax: Axes, features: list[str], labels: list[str]) -> None:
     # Names take room from the cells, so cells are measured with names of about the right size.
     for _ in range(2):
         settle(ax)
-        area = ax.get_window_extent()
-        room = np.array([area.width / len(labels), area.height / len(features)])
-        room *= 72 / ax.figure.dpi
-        label_ticks(ax.set_yticks, rows, room[1])
+        width, height = size_in_points(ax)
+        column = width / len(labels)
+        label_ticks(ax.set_yticks, rows, height / len(features))
         level = wrap_names(labels, 12, 2)
-        fits = measure(ax, level, TEXT_SIZE)[:, 0].max() * 72 / ax.figure.dpi < 0.95 * room[0]
+        fits = measure(ax, level, TEXT_SIZE)[:, 0].max() * 72 / ax.figure.dpi < 0.95 * column
         if fits:
             label_ticks(ax.set_xticks, level, 2 * TEXT_SIZE)
         else:
-            label_ticks(ax.set_xticks, columns, room[0], **upright)
+            label_ticks(ax.set_xticks, columns, column, **upright)

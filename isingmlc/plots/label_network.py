@@ -27,36 +27,24 @@ def plot_label_network(
     layout: str = "circle",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the interactions between labels.
-
-    Lines are the wider and darker the stronger the interaction. Solid blue ones join labels that
-    attract each other, broken orange ones labels that repel each other; infinite interactions,
-    of labels that are separated, are dotted and all of one width.
+    """Draw a network of labels from its parameters.
 
     Parameters
     ----------
     interactions : DataFrame, shape (K, K)
         Symmetric interactions with the names of the labels; NaN where the data say nothing.
     thresholds : Series, optional
-        Thresholds of the labels. The node of a label is the larger the more likely it is when no
-        other label is present.
-    threshold : float
-        Interactions above it in absolute value are drawn.
-    layout : {"circle", "cluster", "spring"}
-        Labels on a circle in their order; on a circle, tied labels side by side; or pulled
-        together by their ties. The same network gives the same places.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
+        Thresholds of the labels. The more likely a label is when no other label is present, the
+        larger its node.
+    threshold, layout, ax
+        As `IsingResults.plot_label_network` takes them.
 
     Returns
     -------
     Axes
-        The picture.
-
-    Raises
-    ------
-    DataError
-        When `interactions` is not square, or an argument is out of range.
+        The picture. Lines are wider and darker for stronger interactions. Solid blue ones join
+        labels that attract each other, broken orange ones labels that repel each other; infinite
+        interactions, of labels that are separated, are dotted and all of one width.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.canvas import Room, find_room, legend_band, measure
-from isingmlc.plots.evidence import MARKS, TEST_NAMES, describe_level, find_significant
+from isingmlc.plots.evidence import MARKS, describe_level, find_significant
 from isingmlc.plots.layout import LAYOUTS, boxes_around, overlaps, place_labels
 from isingmlc.plots.style import (
     DASHED,
@@ -42,6 +42,7 @@ from isingmlc.plots.style import (
     write,
 )
 from isingmlc.plots.ties import choose_ties
+from isingmlc.summaries import TEST_NAMES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,7 +88,7 @@ class Spokes:
     importance : float
         The sum of its statistics.
     table : DataFrame
-        One row a label: statistic, sign, significant, reason.
+        One row per label: statistic, sign, significant, reason.
     """
 
     feature: str
@@ -121,44 +122,7 @@ def plot_network(
     layout: str = "circle",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the network around one feature.
-
-    The feature stands in the centre. Its edge to a label carries the statistic, is the wider the
-    larger the square root of it, and shows by colour and mark whether the feature raises (▲) or
-    lowers (▼) the label. Lines between labels show their interactions.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    feature : str
-        The feature.
-    edges : EdgeTests, optional
-        Tests of the edges; the score tests of the fit where not given.
-    alpha : float
-        Edges with an adjusted p-value up to this are significant.
-    adjust : str or None
-        How p-values are adjusted, over all edges of `edges`; see `EdgeTests.to_frame`.
-    threshold : float, optional
-        Interactions above it in absolute value are drawn; where not given, the strongest ones,
-        as many as there are labels but at least 12.
-    insignificant : {"dashed", "hide"}
-        What is done with edges that are not significant.
-    layout : {"circle", "cluster", "spring"}
-        Labels on a circle in their order; on a circle, tied labels side by side; or pulled
-        together by their ties. The same fit gives the same places.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
-
-    Raises
-    ------
-    DataError
-        When there is no such feature, or an argument is out of range.
+    """Draw the network around one feature; `IsingResults.plot_network` explains the arguments.
 
     Examples
     --------
@@ -195,28 +159,7 @@ def plot_networks(
     layout: str = "circle",
     axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
 ) -> npt.NDArray[np.object_]:
-    """Draw the networks around several features side by side, in the same layout and scale.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-    features : sequence of str or "extremes"
-        The features; ``"extremes"`` are the most and the least important one.
-    edges, alpha, adjust, threshold, insignificant, layout
-        See `plot_network`.
-    axes : sequence of Axes, optional
-        Where to draw, one a feature; a new figure where not given.
-
-    Returns
-    -------
-    ndarray of Axes
-        The pictures, one a feature.
-
-    Raises
-    ------
-    DataError
-        When features are none or unknown, or an argument is out of range.
+    """Draw networks side by side; `IsingResults.plot_networks` explains the arguments.
 
     Examples
     --------
@@ -278,13 +221,13 @@ def _spokes(edges: EdgeTests, features: Sequence[str], options: _Options) -> lis
 
 
 def _panels(axes: Sequence[Axes] | npt.NDArray[np.object_] | None, n: int) -> list[Axes]:
-    """Give one axes a feature, of a new figure where there are none."""
+    """Give one axes per feature, of a new figure if there are none."""
     if axes is not None:
         panels = [make_axes(ax, 0, 0) for ax in np.ravel(np.array(axes, dtype=object))]
         if len(panels) != n:
             raise exc.DataError(
-                f"axes must hold one Axes a feature, {n} in all, but holds {len(panels)}. Make "
-                f"them with fig, axes = matplotlib.pyplot.subplots(1, {n})."
+                f"axes must hold one Axes per feature, {n} in all, but holds {len(panels)}. "
+                f"Make them with fig, axes = matplotlib.pyplot.subplots(1, {n})."
             )
         return panels
     import matplotlib.pyplot as plt
@@ -307,7 +250,7 @@ def _draw(
     axes: list[Axes],
     one_legend: bool = False,
 ) -> None:
-    """Draw all networks with one layout, one scale and one legend or the same under each."""
+    """Draw all networks with one layout and one scale, and one legend or the same under each."""
     ties = choose_ties(results.interactions.to_numpy(), options.threshold)
     entries = [*_legend(spokes, options), *ties.legend()]
     for ax, one in zip(axes, spokes, strict=True):

@@ -9,16 +9,16 @@ from matplotlib.axes import Axes
 from scipy.stats import beta
 
 from isingmlc import exceptions as exc
-from isingmlc.plots.evidence import TEST_NAMES
 from isingmlc.plots.style import (
     FAINT,
     RAISES,
-    SMALL_SIZE,
     UNTESTED,
     add_legend,
+    label_axes,
     make_axes,
     set_title,
 )
+from isingmlc.summaries import TEST_NAMES
 
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
@@ -28,30 +28,7 @@ _POINTS = 5000
 
 
 def plot_qq(edges: EdgeTests, *, ax: Axes | None = None) -> Axes:
-    """Compare the p-values of all tested edges with those to be expected if nothing acted.
-
-    Parameters
-    ----------
-    edges : EdgeTests
-        The tests; single products of features and labels take part.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
-
-    Raises
-    ------
-    DataError
-        When no edge was tested.
-
-    Notes
-    -----
-    The band holds 95% of the values at each rank if all p-values are uniform and independent.
-    Edges that share a feature or a label are not independent, so points may leave it a little
-    sooner than that.
+    """Compare p-values with what chance gives; `EdgeTests.plot_qq` explains the picture.
 
     Examples
     --------
@@ -68,7 +45,7 @@ def plot_qq(edges: EdgeTests, *, ax: Axes | None = None) -> Axes:
     n = len(observed)
     if n == 0:
         raise exc.DataError(
-            "edges has no tested edge, so there is no p-value to draw. See edges.reason for why."
+            "edges has no tested edge, so there is no p-value to draw. See edges.reasons for why."
         )
     rank = np.unique(np.geomspace(1, n, min(n, _POINTS)).round().astype(int))
     if n <= _POINTS:
@@ -89,11 +66,8 @@ def plot_qq(edges: EdgeTests, *, ax: Axes | None = None) -> Axes:
         color=RAISES,
         alpha=0.8,
     )
-    ax.set_xlabel("expected −log10 p", fontsize=SMALL_SIZE)
-    ax.set_ylabel("observed −log10 p", fontsize=SMALL_SIZE)
-    ax.tick_params(labelsize=SMALL_SIZE)
+    label_axes(ax, "expected −log10 p", "observed −log10 p")
     ax.set(xlim=(0, expected[0] * 1.03), ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
     set_title(ax, f"{TEST_NAMES[edges.test]} tests: p-values of {n} edges")
     entries = [(points, "edges"), (line, "nothing acts"), (band, "95% of what chance gives")]
     add_legend(ax, entries, loc="upper left")

@@ -23,10 +23,9 @@ from isingmlc.plots.style import (
     check_feature,
     digits,
     font_for,
-    label_ticks,
+    label_bars,
     make_axes,
     set_title,
-    settle,
     wrap,
     wrap_names,
     write,
@@ -65,27 +64,7 @@ class _Part:
 
 
 def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = None) -> Axes:
-    """Draw the most important features as bars, stacked by what each label adds.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        The ranking.
-    top : int
-        How many features.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture. Of many labels the eight that add most have a colour of their own. What no
-        label adds, as with ``"score+l1"``, is light grey.
-
-    Raises
-    ------
-    DataError
-        When `top` is not a whole number of at least 1.
+    """Draw the best features; `FeatureRanking.plot` explains the arguments.
 
     Examples
     --------
@@ -117,51 +96,26 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
     return ax
 
 
-def plot_interactions(
+def plot_pairs(
     ranking: FeatureRanking, feature: str, top: int = 20, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw what products of a feature with pairs of labels add, strongest first.
-
-    A feature that goes with one of the labels shows here too: a long bar is not yet an interaction.
-
-    Parameters
-    ----------
-    ranking : FeatureRanking
-        A ranking by a method that looks at pairs of labels.
-    feature : str
-        The feature.
-    top : int
-        How many pairs.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
-
-    Raises
-    ------
-    DataError
-        When there is no such feature, or `top` is not a whole number of at least 1.
-    ModelError
-        When the ranking knows nothing about pairs of labels.
+    """Draw products with pairs of labels; `FeatureRanking.plot_pairs` explains the arguments.
 
     Examples
     --------
     >>> import isingmlc as im
-    >>> from isingmlc.plots import plot_interactions
+    >>> from isingmlc.plots import plot_pairs
     >>> from matplotlib.figure import Figure
     >>> data = im.datasets.load_example()
-    >>> ranking = im.rank_features(data.labels, data.features, method="interaction")
-    >>> ax = plot_interactions(ranking, "deprivation_decile", ax=Figure().subplots())
+    >>> ranking = im.rank_features(data.labels, data.features, method="products")
+    >>> ax = plot_pairs(ranking, "deprivation_decile", ax=Figure().subplots())
     >>> ax.get_yticklabels()[0].get_text()
     'depression × asthma'
     """
     if ranking.pairs is None:
         raise exc.ModelError(
             f"method {ranking.method!r} does not look at pairs of labels. Rank with "
-            "rank_features(method='interaction')."
+            "rank_features(method='products')."
         )
     top = check_count("top", top, 1)
     name = check_feature(feature, tuple(ranking.importance.index))
@@ -184,7 +138,7 @@ def _divide(contributions: pd.DataFrame, importance: pd.Series) -> list[_Part]:
     known = contributions.fillna(0.0)
     known = known[known.sum().sort_values(ascending=False, kind="stable").index]
     total = known.sum(axis=1)
-    # Where not the sum of the labels counts but the largest or the mean, parts are shares of it.
+    # If not the sum of the labels counts but the largest or the mean, parts are shares of it.
     known = known.mul((importance / total).where(total > importance, 1.0), axis=0)
     own, others = known.iloc[:, : len(_LOOKS)], known.iloc[:, len(_LOOKS) :]
     parts = [
@@ -201,18 +155,10 @@ def _divide(contributions: pd.DataFrame, importance: pd.Series) -> list[_Part]:
 
 
 def _finish(ax: Axes, names: list[str], values: Any, what: str) -> None:
-    """Name the bars, write their values at their ends, and take away what is not needed."""
+    """Name the bars and write their values at their ends."""
     ax.set_ylim(len(names) - 0.4, -0.6)
     largest = float(np.max(values, initial=0.0)) or 1.0
     ax.set_xlim(0, 1.1 * largest)
-    ax.set_xlabel(what, fontsize=SMALL_SIZE)
-    ax.tick_params(axis="x", labelsize=SMALL_SIZE)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    for _ in range(2):
-        settle(ax)
-        room = ax.get_window_extent().height * 72 / ax.figure.dpi / max(len(names), 1)
-        label_ticks(ax.set_yticks, names, room)
+    size = font_for(label_bars(ax, what, names), SMALL_SIZE)
     for at, value in enumerate(values):
-        size = font_for(room, SMALL_SIZE)
         write(ax, value + 0.01 * largest, at, digits(value), va="center", ha="left", fontsize=size)

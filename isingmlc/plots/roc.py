@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 
 from isingmlc.plots.style import (
     LINES,
-    SMALL_SIZE,
     UNTESTED,
     Entries,
     add_legend,
+    label_axes,
     make_axes,
     set_title,
 )
@@ -22,21 +22,7 @@ if TYPE_CHECKING:
 
 
 def plot_roc(roc: RankingRoc, *, name: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the ROC curve of a ranking; several on the same axes for a comparison.
-
-    Parameters
-    ----------
-    roc : RankingRoc
-        The curve.
-    name : str, optional
-        Its name in the legend; the method of ranking where not given.
-    ax : Axes, optional
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
+    """Draw the ROC curve of a ranking; `RankingRoc.plot` explains the arguments.
 
     Examples
     --------
@@ -54,10 +40,7 @@ def plot_roc(roc: RankingRoc, *, name: str | None = None, ax: Axes | None = None
     if not drawn:
         ax.plot([0, 1], [0, 1], color=UNTESTED, linewidth=0.8, zorder=1)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        ax.set_xlabel("false positive rate", fontsize=SMALL_SIZE)
-        ax.set_ylabel("true positive rate", fontsize=SMALL_SIZE)
-        ax.tick_params(labelsize=SMALL_SIZE)
-        ax.spines[["top", "right"]].set_visible(False)
+        label_axes(ax, "false positive rate", "true positive rate")
         set_title(ax, "How early relevant features are ranked")
     color, style = LINES[len(drawn) % len(LINES)]
     (line,) = ax.plot(

@@ -16,9 +16,9 @@ from isingmlc.plots.style import (
     INK,
     LINES,
     PAPER,
-    SMALL_SIZE,
     Entries,
     add_legend,
+    label_axes,
     make_axes,
     set_title,
     wrap,
@@ -31,25 +31,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def plot_result(selection: SelectionResult, ax: Axes | None) -> Axes:
-    """Draw the path of a selection: all measures, or the rankings that were tried.
-
-    Parameters
-    ----------
-    selection : SelectionResult
-        The selection.
-    ax : Axes or None
-        Where to draw; a new figure where not given.
-
-    Returns
-    -------
-    Axes
-        The picture.
-
-    Raises
-    ------
-    ModelError
-        When p-values chose, so that no sizes were tried.
-    """
+    """Draw the path of a selection; `SelectionResult.plot` explains the picture."""
     path = selection.path
     size = len(selection.selected)
     if path.empty:
@@ -79,17 +61,17 @@ def plot_selection(
     Parameters
     ----------
     path : DataFrame
-        A column ``size``, the number of features, and one column a measure.
+        A column ``size``, the number of features, and one column per measure.
     chosen : int
         The size that was chosen.
     measures : sequence of str, optional
-        The columns to draw; all other numeric columns where not given.
+        The columns to draw; all other numeric columns if omitted.
     by : str, optional
-        A column whose values, e.g. methods of ranking, get a curve each, of the first measure.
+        A column such as the ranking method: each of its values gets a curve of the first measure.
     winner : object, optional
-        The value of `by` that was chosen; all curves are marked where not given.
+        The value of `by` that was chosen; all curves are marked if omitted.
     ax : Axes, optional
-        Where to draw; a new figure where not given.
+        Where to draw; a new figure if omitted.
 
     Returns
     -------
@@ -151,12 +133,8 @@ def plot_selection(
         if chosen in curve.index and winner in (None, name):
             ax.plot([chosen], curve.loc[[chosen]], marker, color=color, ms=9, mec=INK, zorder=4)
         entries.append((line, wrap(str(name), 22, 2)))
-    measure = shown[0] if len(shown) == 1 else "measure"
-    ax.set_ylabel(measure, fontsize=SMALL_SIZE, parse_math=False)
-    ax.set_xlabel("number of features", fontsize=SMALL_SIZE)
-    ax.tick_params(labelsize=SMALL_SIZE)
+    label_axes(ax, "number of features", shown[0] if len(shown) == 1 else "measure")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.spines[["top", "right"]].set_visible(False)
     set_title(ax, f"Validation by number of features ({chosen} chosen)")
     add_legend(ax, entries, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax

@@ -56,7 +56,7 @@ _PIECES = re.compile(r"[^\s_\-/.:]*[\s_\-/.:]*")
 
 
 def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Give the axes to draw on, in a new figure where there are none.
+    """Give the axes to draw on, in a new figure if there are none.
 
     Parameters
     ----------
@@ -96,6 +96,12 @@ def settle(ax: Axes) -> None:
         engine.execute(figure)
 
 
+def size_in_points(ax: Axes) -> tuple[float, float]:
+    """Give width and height of axes in points."""
+    area = ax.get_window_extent()
+    return area.width * 72 / ax.figure.dpi, area.height * 72 / ax.figure.dpi
+
+
 def write(ax: Axes, x: float, y: float, text: str, **style: Any) -> Text:
     """Put text on axes as it stands: a dollar sign in a name is no formula.
 
@@ -127,10 +133,10 @@ def blank(ax: Axes) -> dict[str, Any]:
 
 
 def set_title(ax: Axes, text: str) -> None:
-    """Title axes, names as they stand, in two lines where one is too short."""
+    """Title axes, names as they stand, in several lines where one is too short."""
     settle(ax)
     # A letter is about 0.55 of its size wide.
-    room = ax.get_window_extent().width * 72 / ax.figure.dpi / (0.55 * TITLE_SIZE)
+    room = size_in_points(ax)[0] / (0.55 * TITLE_SIZE)
     ax.set_title(wrap(text, max(int(room), 20), 3), fontsize=TITLE_SIZE, parse_math=False)
 
 
@@ -142,7 +148,7 @@ def add_legend(ax: Axes | Figure | SubFigure, entries: Entries, **place: Any) ->
     ax : Axes or Figure
         Where to.
     entries : list of (Artist, str)
-        Samples and what they mean; no legend where there are none.
+        Samples and what they mean; without any there is no legend.
     **place
         Arguments of `Axes.legend`.
 
@@ -288,6 +294,52 @@ def check_feature(feature: object, known: Sequence[str]) -> str:
 def font_for(room: float, largest: float = TEXT_SIZE) -> float:
     """Give the font size, in points, of lines that have so many points of room each."""
     return min(max(room / 1.3, TINY_SIZE), largest)
+
+
+def label_axes(ax: Axes, across: str, up: str) -> None:
+    """Say what the two axes of a curve show, names as they stand, and draw no frame."""
+    ax.set_xlabel(across, fontsize=SMALL_SIZE, parse_math=False)
+    ax.set_ylabel(up, fontsize=SMALL_SIZE, parse_math=False)
+    ax.tick_params(labelsize=SMALL_SIZE)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def label_bars(
+    ax: Axes,
+    across: str,
+    names: Sequence[str],
+    values: tuple[Callable[..., Any], Sequence[str]] | None = None,
+) -> float:
+    """Say what bars show, name them, and draw no frame.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where bars lie at 0, 1, …
+    across : str
+        What their lengths are.
+    names : sequence of str
+        Their names.
+    values : tuple of callable and sequence of str, optional
+        What sets the ticks on the other side, and what stands there beside each bar.
+
+    Returns
+    -------
+    float
+        Points that each bar has.
+    """
+    ax.set_xlabel(across, fontsize=SMALL_SIZE)
+    ax.tick_params(axis="x", labelsize=SMALL_SIZE)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    # Names take room from the bars, so bars are measured with names of about the right size.
+    for _ in range(2):
+        settle(ax)
+        room = size_in_points(ax)[1] / max(len(names), 1)
+        label_ticks(ax.set_yticks, names, room)
+        if values is not None:
+            label_ticks(*values, room)
+    return room
 
 
 def label_ticks(

@@ -19,7 +19,7 @@ from isingmlc.plots.style import DASH_DOTTED, DOTTED, LOWERS, RAISES, SOLID, Ent
 
 # Widths in points; infinite interactions have the last, whatever the others are.
 _THIN, _THICK, _CAPPED = 0.5, 3.0, 1.2
-# Where the number of ties is left to us there is one a label, and not less than this.
+# If the number of ties is left to us there is one per label, and at least this many.
 _FEW = 12
 # Below this an interaction is the rounding of a zero.
 _ZERO = 1e-12

@@ -20,10 +20,9 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
-from isingmlc.plots.evidence import TEST_NAMES
 from isingmlc.plots.style import digits
 from isingmlc.results.ranking import best_first
-from isingmlc.summaries import attention
+from isingmlc.summaries import TEST_NAMES, attention
 
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests

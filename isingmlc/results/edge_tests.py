@@ -619,6 +619,17 @@ class EdgeTests(ReadOnly):
         Axes
             The picture, with a band that holds 95% of what chance gives at each rank.
 
+        Raises
+        ------
+        DataError
+            When no edge was tested.
+
+        Notes
+        -----
+        Single products of features and labels take part. The band supposes that p-values are
+        uniform and independent. Edges that share a feature or a label are not independent, so
+        points may leave it a little sooner.
+
         Examples
         --------
         >>> import isingmlc as im

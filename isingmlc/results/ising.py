@@ -941,6 +941,11 @@ class IsingResults(ReadOnly):
     def plot_diagnostics(self, *, ax: Axes | None = None) -> Axes:
         """Draw what limits the tests of each label: rows with information, separation, rarity.
 
+        A bar shows the share of rows that carry information: those at which the label is not
+        certain given the others. A mark shows how often the label occurs. On the right stands the
+        smallest variance p(1−p) of its fitted probabilities, at most a quarter: near zero some
+        rows tell little.
+
         Parameters
         ----------
         ax : Axes, optional

@@ -529,7 +529,8 @@ class FeatureRanking:
         Returns
         -------
         Axes
-            The picture. Of many labels the eight that add most have a colour of their own.
+            The picture. Of many labels the eight that add most have a colour of their own. What
+            no label adds, as with ``"score+l1"``, is light grey.
 
         Examples
         --------
@@ -543,8 +544,11 @@ class FeatureRanking:
 
         return plot_ranking(self, top, ax=ax)
 
-    def plot_interactions(self, feature: str, top: int = 20, *, ax: Axes | None = None) -> Axes:
-        """Draw the pairs of labels whose interaction a feature moves, strongest first.
+    def plot_pairs(self, feature: str, top: int = 20, *, ax: Axes | None = None) -> Axes:
+        """Draw what products of a feature with pairs of labels add, strongest first.
+
+        A feature that acts on one label of a pair shows here too: a long bar alone does not say
+        that the feature moves the interaction of the two.
 
         Parameters
         ----------
@@ -570,13 +574,13 @@ class FeatureRanking:
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> ranking = im.rank_features(data.labels, data.features, method="products")
-        >>> ax = ranking.plot_interactions("deprivation_decile")
+        >>> ax = ranking.plot_pairs("deprivation_decile")
         >>> ax.get_yticklabels()[0].get_text()
         'depression × asthma'
         """
-        from isingmlc.plots import plot_interactions
+        from isingmlc.plots import plot_pairs
 
-        return plot_interactions(self, feature, top, ax=ax)
+        return plot_pairs(self, feature, top, ax=ax)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
