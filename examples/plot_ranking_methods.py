@@ -16,7 +16,7 @@ import pandas as pd
 
 import isingmlc as im
 
-METHODS = ("score", "interaction", "interaction-joint", "l1", "br-chi2", "lp-chi2")
+METHODS = ("score", "products", "products-joint", "l1", "br-chi2", "lp-chi2")
 
 
 def rank_by_all(which, generator):
@@ -85,7 +85,7 @@ legend = fig.legend(loc="outside upper center", ncols=3, frameon=False)
 # squared correlations with single labels do as well as ``score`` here. It cuts features into
 # intervals first, and effects this weak pay for no cut, so nearly all features get 0. ``lp-chi2``
 # takes every labelset as a class of its own, and a thousand rows are too few for the hundreds of
-# labelsets that ten labels make. ``interaction-joint`` pays for testing a feature and its nine
+# labelsets that ten labels make. ``products-joint`` pays for testing a feature and its nine
 # products together where most of these do nothing.
 #
 # Which methods agree
@@ -110,5 +110,5 @@ colours = fig.colorbar(picture, label="Kendall's tau", extend="min")
 print("no order, since every feature got the same score:", *(set(METHODS) - set(found)))
 
 # %%
-# ``score``, ``interaction`` and ``l1`` see much the same, and ``br-chi2`` finds a cut in hardly any
+# ``score``, ``products`` and ``l1`` see much the same, and ``br-chi2`` finds a cut in hardly any
 # feature.

@@ -55,7 +55,7 @@ pipeline = Pipeline(
     ]
 )
 sizes = [1, 2, 4, 8, 12, 25, 50, 100]
-grid = [{"select__n_features": sizes}, {"select__alpha": [0.05, 0.2]}]
+grid = [{"select__n_features_to_select": sizes}, {"select__alpha": [0.05, 0.2]}]
 search = GridSearchCV(pipeline, grid, scoring=make_scorer(im.metrics.subset_accuracy), cv=4)
 search.fit(features, labels)
 tried = pd.DataFrame(search.cv_results_)
@@ -67,18 +67,18 @@ print("best:", search.best_params_, f"subset accuracy {search.best_score_:.3f}")
 # rates need no search to land near the top.
 
 tried["error"] = tried["std_test_score"] / np.sqrt(search.n_splits_)
-by_size = tried.dropna(subset="param_select__n_features")
+by_size = tried.dropna(subset="param_select__n_features_to_select")
 by_alpha = tried.dropna(subset="param_select__alpha")
 
 fig, ax = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
 ax.errorbar(
-    by_size["param_select__n_features"].astype(int),
+    by_size["param_select__n_features_to_select"].astype(int),
     by_size["mean_test_score"],
     by_size["error"],
     marker="o",
     color="#0072B2",
     capsize=3,
-    label="n_features (mean and standard error of four folds)",
+    label="n_features_to_select (mean and standard error of four folds)",
 )
 for style, (_, row) in zip((":", "--"), by_alpha.iterrows(), strict=True):
     ax.axhline(
@@ -102,4 +102,4 @@ legend = fig.legend(frameon=False, loc="outside upper center", ncols=3)
 
 selector = search.best_estimator_["select"]
 print("chosen:", ", ".join(selector.get_feature_names_out()))
-selector.feature_ranking_.table().head(10).round({"importance": 1})
+selector.feature_ranking_.to_frame().head(10).round({"importance": 1})

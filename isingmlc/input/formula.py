@@ -31,7 +31,7 @@ class FormulaData:
     Attributes
     ----------
     labels : DataFrame
-        One 0/1 column a term of the left side.
+        One 0/1 column per term of the left side.
     features : DataFrame or None
         The columns that the right side makes, without a constant.
     terms : dict of str to tuple of str
