@@ -65,7 +65,7 @@ class Effort:
 EFFORT = {
     "bibtex": Effort(1, 1, 7, ("lp-chi2",), fewer=(3, 7)),
     "enron": Effort(1, 6, 8),
-    "medical": Effort(3, 2, 9, ("score", "interaction", "l1")),
+    "medical": Effort(3, 2, 9, ("score", "products", "l1")),
     "yeast": Effort(2, 2, 9, METHODS),
     "scene": Effort(2, 2, 9, METHODS),
 }
@@ -73,7 +73,7 @@ DESCRIBED, OTHER = "as described", "other"
 # Other rankings that could go by the same name.
 OTHER_RANKINGS: dict[str, dict[str, Any]] = {
     "score": {"null": "ridge"},
-    "interaction": {"null": "ridge"},
+    "products": {"null": "ridge"},
     "l1": {"lam_ratio": 0.01},
     **{name: {"discretize": "quantile"} for name in ("lp-chi2", "lp-ig", "br-chi2", "br-ig")},
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isingmlc.statistics.labelsets import LabelsetStatistics
     from isingmlc.statistics.sources.files import scan
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "EdgeTest",

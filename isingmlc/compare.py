@@ -68,8 +68,8 @@ class CompareResult:
     CompareResult(7 methods on 13 data sets, chi2(6) = 22.22, p = 0.0011)
     >>> statistic, pvalue = result
     >>> result.ranks.idxmax()
-    'interaction'
-    >>> bool(result.posthoc.loc["interaction", "lp-chi2"] < 0.001)
+    'products'
+    >>> bool(result.posthoc.loc["products", "lp-chi2"] < 0.001)
     True
     """
 
@@ -189,7 +189,7 @@ class CompareResult:
                          rank      mean  median  wins
         method
         l1           5.576923  0.300923   0.179    10
-        interaction  5.038462  0.302154   0.183     6
+        products     5.038462  0.302154   0.183     6
         """
         best = self._ranks.max(axis=1, keepdims=True)
         frame = pd.DataFrame(
@@ -216,12 +216,12 @@ class CompareResult:
         >>> import isingmlc as im
         >>> result = im.compare.friedman(im.experiments.load_paper_table("subset"))
         >>> print(result.summary())
-                                         Friedman Test
-        ===============================================================================
-        Methods:                         7    Chi-square:                        26.616
-        Data sets:                      13    Degrees of freedom:                     6
-        Better:                     higher    P-value:                         0.000171
-        Kendall's W:                 0.341    P-value, F test:                 2.71e-05
+                                       Friedman Test
+        ============================================================================
+        Methods:                       7    Chi-square:                       26.616
+        Data sets:                    13    Degrees of freedom:                    6
+        Better:                   higher    P-value:                        0.000171
+        Kendall's W:               0.341    P-value, F test:                2.71e-05
         ...
         """
         return _summarise(self)

@@ -327,7 +327,7 @@ def test_a_result_reads_as_a_table_of_methods_and_pairs():
     text = " ".join(str(summary).split())
     for words in ("Friedman Test", "Methods: 7", "Data sets: 13", "Chi-square: 22.223", "0.0011"):
         assert words in text
-    assert "1 interaction" in text
+    assert "1 products" in text
     assert "7 lp-chi2 0.000325" in text
     assert str(result.summary()) == str(summary)
     assert result._repr_html_() == summary.as_html()
@@ -402,7 +402,7 @@ def bars(ax):
     return [tuple(line.get_xdata()) for line in ax.lines if line.get_solid_capstyle() == "round"]
 
 
-NAMES = ["score", "interaction", "interaction-joint", "l1", "score+l1", "br-chi2", "br-ig", "lp-ig"]
+NAMES = ["score", "products", "products-joint", "l1", "score+l1", "br-chi2", "br-ig", "lp-ig"]
 close = simulated(13, 8).set_axis(NAMES, axis=1)
 
 

@@ -21,7 +21,7 @@ from isingmlc.experiments import (
     reproduce,
     sources,
 )
-from isingmlc.experiments.artificial_rankings import highest_rates, rank_simulations
+from isingmlc.experiments.artificial_rankings import mean_rates, rank_simulations
 from isingmlc.experiments.curves import METHODS
 from isingmlc.experiments.index_page import keep_section, write_index
 from isingmlc.experiments.paper import FRIEDMAN_PVALUES, MEASURES
@@ -227,20 +227,31 @@ def test_simulated_splits_have_half_of_the_rows_and_differ():
 
 @given(st.permutations([True] * 3 + [False] * 5))
 @settings(max_examples=30, deadline=None)
-def test_the_mean_of_the_highest_rates_is_the_area(hits):
+def test_the_mean_of_the_rates_is_the_area(hits):
     order = np.array(hits)
-    fpr, tpr = np.cumsum(~order) / 5, np.cumsum(order) / 3
-    auc = RankingRoc("score", fpr, tpr).auc
-    assert highest_rates(fpr, tpr)[:-1].mean() == pytest.approx(auc)
+    roc = RankingRoc("score", np.cumsum(~order) / 5, np.cumsum(order) / 3)
+    rates = mean_rates(roc, 5)
+    assert rates[:-1].mean() == pytest.approx(roc.auc)
+    # Without ties the rate from k irrelevant features on is the share of relevant ones before.
+    before = [order[:at].sum() / 3 for at in np.flatnonzero(~order)]
+    np.testing.assert_allclose(rates, [*before, 1.0], atol=1e-12)
+
+
+@given(st.lists(st.integers(0, 3), min_size=8, max_size=8))
+@settings(max_examples=30, deadline=None)
+def test_the_rates_of_ties_have_the_area_of_ties(values):
+    names = tuple("abcdefgh")
+    scores = im.FeatureScores(np.array(values, float), np.zeros((8, 1)), np.full(8, "ok"), ["ok"])
+    roc = im.FeatureRanking("score", names, ("y",), scores).roc(names[:3])
+    assert mean_rates(roc, 5)[:-1].mean() == pytest.approx(roc.auc)
 
 
 @pytest.mark.filterwarnings("ignore:method .* finds nothing:isingmlc.exceptions.DataWarning")
 def test_filters_do_not_find_what_they_cannot_see():
-    # No cut is worth its description in any feature, so ties would give an area of 1 unshuffled.
+    # No cut is worth its description in any feature, and the relevant ones come first in the data.
     data = im.datasets.make_artdata(2, n_samples=200, random_state=0)
-    unshuffled = im.rank_features(data, method="br-chi2").roc(data.relevant).auc
+    assert im.rank_features(data, method="br-chi2").roc(data.relevant).auc < 0.65
     found = rank_simulations(which=2, n=200, n_simulations=6, seed=0)
-    assert unshuffled > 0.9
     assert np.mean(found["br-chi2"]["auc"]) == pytest.approx(0.5, abs=0.15)
 
 

@@ -11,16 +11,14 @@ import pandas as pd
 from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets import make_artdata
 from isingmlc.experiments.curves import METHODS
-from isingmlc.experiments.sources import shuffle_features
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker
+from isingmlc.results.ranking import RankingRoc
 
-SHUFFLED = (
-    "Features are put into random order before they are ranked: rankings break ties by the order "
-    "of the features, and the simulated data list the relevant ones first. The filters tie many "
-    "features, all in which minimum description length finds no cut; unshuffled, they would seem "
-    "to find what they cannot see."
+TIES = (
+    "Features that a ranking ties count as in any order: the curve is the mean over all of them. "
+    "The filters tie many, all in which minimum description length finds no cut."
 )
 
 
@@ -94,7 +92,7 @@ def rank_simulations(
     -------
     dict of str to dict
         For each method the areas below the curves, ``auc``, and the mean true positive rate
-        ``tpr`` at the false positive rates 0, 1/m, …, 1, m being the irrelevant features.
+        ``tpr`` from the false positive rates 0, 1/m, … on, m being the irrelevant features.
 
     Examples
     --------
@@ -107,38 +105,47 @@ def rank_simulations(
     curves: dict[str, list[FloatArray]] = {method: [] for method in METHODS}
     for _ in range(n_simulations):
         data = make_artdata(which, n, random_state=generator)
-        ranker = Ranker(IsingModel(shuffle_features(data, generator)))
+        ranker = Ranker(IsingModel(data))
+        n_irrelevant = len(data.feature_names) - len(data.relevant or ())
         for method in METHODS:
             roc = ranker.rank(method).roc(data.relevant or ())
             areas[method].append(roc.auc)
-            curves[method].append(highest_rates(roc.fpr, roc.tpr))
+            curves[method].append(mean_rates(roc, n_irrelevant))
     return {
         method: {"auc": areas[method], "tpr": np.mean(curves[method], axis=0).tolist()}
         for method in METHODS
     }
 
 
-def highest_rates(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Give the largest true positive rate at each false positive rate.
+def mean_rates(roc: RankingRoc, n_irrelevant: int) -> FloatArray:
+    """Give the mean true positive rate between each false positive rate and the next.
 
-    Their mean over all false positive rates but the last is the area below the curve, so means
-    of them over simulations have the mean area.
+    Their mean is the area below the curve, so means of them over simulations have the mean area.
 
     Parameters
     ----------
-    fpr, tpr : ndarray
-        A curve as in `RankingRoc`.
+    roc : RankingRoc
+        The curve.
+    n_irrelevant : int
+        The number m of irrelevant features.
 
     Returns
     -------
-    ndarray
-        The rates at 0, 1/m, …, 1.
+    ndarray, shape (m + 1,)
+        The rates from 0, 1/m, … on; 1 at the end.
 
     Examples
     --------
-    >>> highest_rates(np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.5, 0.5, 1.0, 1.0]))
+    >>> roc = RankingRoc("score", np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.5, 0.5, 1.0, 1.0]))
+    >>> mean_rates(roc, 2)
     array([0.5, 1. , 1. ])
     """
-    fpr, tpr = np.append(0.0, fpr), np.append(0.0, tpr)
-    last = np.append(np.flatnonzero(np.diff(fpr) > 0), len(fpr) - 1)
-    return np.asarray(tpr[last])
+    fpr, tpr = np.append(0.0, roc.fpr), np.append(0.0, roc.tpr)
+    width, height = np.diff(fpr), np.diff(tpr)
+    area = np.append(0.0, np.cumsum(width * (tpr[:-1] + height / 2)))
+    grid = np.linspace(0, 1, n_irrelevant + 1)
+    at = np.minimum(np.searchsorted(fpr, grid, side="right") - 1, len(width) - 1)
+    slope = np.divide(height, width, out=np.zeros_like(width), where=width > 0)
+    along = grid - fpr[at]
+    below = area[at] + along * (tpr[at] + slope[at] * along / 2)
+    return np.append(np.diff(below) * n_irrelevant, 1.0)

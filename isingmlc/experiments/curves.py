@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from isingmlc.plots.style import LINES, SMALL_SIZE, Entries, set_title
 
-METHODS = ("score", "interaction", "l1", "lp-chi2", "lp-ig", "br-chi2", "br-ig")
+METHODS = ("score", "products", "l1", "lp-chi2", "lp-ig", "br-chi2", "br-ig")
 """The paper's seven methods, in the order of its tables."""
 
 

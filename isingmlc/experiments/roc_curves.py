@@ -9,7 +9,7 @@ import pandas as pd
 
 from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets.artificial import DEFAULT_ROWS
-from isingmlc.experiments.artificial_rankings import SHUFFLED, rank_artdata
+from isingmlc.experiments.artificial_rankings import TIES, rank_artdata
 from isingmlc.experiments.curves import METHODS, make_panels, thin_out
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Workshop
@@ -63,9 +63,9 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         f"Mean ROC curves over {settings.n_simulations} simulations: the share of relevant "
         "features among the first ones of a ranking against the share of irrelevant ones. An area "
         "(AUC) of 1 means that all relevant features come first, one of 0.5 a random order.",
-        SHUFFLED,
+        TIES,
         "The paper finds for ArtData1 that all methods but those on labelsets do well, for "
-        "ArtData2 that only the Ising methods do, for ArtData3 and ArtData4 that interaction is "
+        "ArtData2 that only the Ising methods do, for ArtData3 and ArtData4 that products are "
         "best, br-ig second, and that l1 and the methods on labelsets do badly. It prints no "
         "numbers of these figures in its text.",
         f"The curves are in {files[1]}.",

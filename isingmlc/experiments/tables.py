@@ -62,7 +62,7 @@ REASONS = (
     "Rankings. On yeast, minimum description length finds no cut for the labelsets, so that "
     "lp-chi2 and lp-ig keep the order of the file; with intervals of equal frequency they have the "
     "printed values. lp-chi2 on bibtex is met by the order of the file, l1 on scene with a hundred "
-    "times the penalty of the ranking. score and l1 on enron are met without a chain; interaction "
+    "times the penalty of the ranking. score and l1 on enron are met without a chain; products "
     "and lp-ig there only in one measure at a time (0.036 and 0.045 off in the worst).",
     "ArtData3 and ArtData4 as printed are not the data that are described. The printed subset "
     "accuracies are multiples of 0.01, which 50 test rows do not give; up to 150 rows, only 99 to "

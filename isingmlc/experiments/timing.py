@@ -93,7 +93,7 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         "labels that are fair coins, measured one after the other. Times differ from run to run; "
         "a run that is resumed keeps those that were measured before.",
         "The paper, with programs in R, finds that times grow linearly with p for all methods but "
-        "l1, which is the slowest, and with the square of K for interaction.",
+        "l1, which is the slowest, and with the square of K for products.",
     ]
     return Section(
         "Computing time",
