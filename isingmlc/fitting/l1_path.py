@@ -485,7 +485,7 @@ class L1Problem:
         center = weight @ columns / total
         rooted = np.sqrt(weight)[:, None] * (columns - center)
         gram = rooted.T @ rooted
-        gram[np.diag_indices_from(gram)] += _JITTER * gram.diagonal().max(initial=0.0)
+        gram[np.diag_indices_from(gram)] += _JITTER * np.linalg.norm(gram)
         slope = point.gradient[working] - center * point.slope
         here = point.coef[working]
         there = solve_quadratic(gram, gram @ here - slope, lam, here)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import erfc
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests, multitest_alias
 
@@ -25,7 +24,9 @@ LOG_10 = float(np.log(10))
 WEIGHT_ROUNDING = 1e-8
 # Nearer to zero than this many standard deviations the saddlepoint formula is 0/0.
 SMALLEST_CUTOFF = 0.1
-# A local false discovery rate is a ratio of densities, which there is not at 0 itself.
+# Columns without any entry as large as this are zero: smaller numbers lose their digits.
+SMALLEST_UNIT = 1e-290
+# A local false discovery rate is a ratio of densities, which does not exist at 0 itself.
 SMALLEST_LOCAL = 1e-300
 METHODS = tuple(
     name
@@ -43,7 +44,7 @@ METHODS = tuple(
         "fdr_gbs",
         "lfdr",
     )
-    # The last of them is not in every version of statsmodels.
+    # Not every version of statsmodels has the last of them.
     if name in multitest_alias
 )
 
@@ -56,8 +57,8 @@ def chi2_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
     statistic : array_like
         Where the tails begin; NaN gives NaN.
     df : array_like
-        Degrees of freedom, not necessarily whole; NaN where not positive. Broadcast against
-        `statistic`.
+        Degrees of freedom, not necessarily whole, broadcast against `statistic`; those that are
+        not positive give NaN.
 
     Returns
     -------
@@ -69,16 +70,7 @@ def chi2_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
     >>> chi2_sf([3.841458820694124, np.nan], 1).round(6)
     array([0.05,  nan])
     """
-    starts, degrees = np.broadcast_arrays(
-        np.asarray(statistic, dtype=float), np.asarray(df, dtype=float)
-    )
-    # A squared normal variable is the usual case, and its tail is much the fastest to compute.
-    tails = erfc(np.sqrt(np.maximum(starts, 0.0) / 2))
-    sf = np.asarray(np.where(degrees == 1, tails, np.nan))
-    other = (degrees > 0) & (degrees != 1)
-    if other.any():
-        sf[other] = np.exp(chi2_log_sf(starts[other], degrees[other]))
-    return sf[()]
+    return np.exp(chi2_log_sf(statistic, df))
 
 
 def chi2_log10_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
@@ -86,11 +78,8 @@ def chi2_log10_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
 
     Parameters
     ----------
-    statistic : array_like
-        Where the tails begin; NaN gives NaN.
-    df : array_like
-        Degrees of freedom, not necessarily whole; NaN where not positive. Broadcast against
-        `statistic`.
+    statistic, df : array_like
+        As in :func:`chi2_sf`.
 
     Returns
     -------
@@ -124,7 +113,7 @@ def weighted_chi2_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatA
     Raises
     ------
     DataError
-        When the shapes do not fit, or a weight is negative.
+        If the shapes do not match, or a weight is negative.
 
     Notes
     -----
@@ -167,7 +156,7 @@ def weighted_chi2_log10_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> 
     Raises
     ------
     DataError
-        When the shapes do not fit, or a weight is negative.
+        If the shapes do not match, or a weight is negative.
 
     Examples
     --------
@@ -198,9 +187,9 @@ def bernoulli_saddlepoint(
     columns : array_like, shape (n, p)
         The columns, with what the null model explains already taken out.
     probability : array_like, shape (n,)
-        Probabilities of the outcomes under the null. Rows with 0 or 1 count for nothing.
+        Probabilities that outcomes are 1 under the null. Rows with 0 or 1 count for nothing.
     weights : array_like, shape (n,), optional
-        How many observations each row stands for.
+        How many observations each row stands for; one if omitted.
     cutoff : float
         Scores at most this many standard deviations from zero are referred to the chi-square
         distribution. At least 0.1; ``inf`` refers all of them to it.
@@ -209,15 +198,15 @@ def bernoulli_saddlepoint(
     -------
     pvalue : ndarray, shape (p,)
         Probabilities of scores at least as far from zero, in either direction. NaN for a column
-        without variance.
+        that is zero wherever the outcome is uncertain.
     log10_pvalue : ndarray, shape (p,)
         Their decimal logarithms, finite also where p-values are too small for a floating-point
-        number; −inf only for scores that can not occur.
+        number; −inf only for scores that cannot occur.
 
     Raises
     ------
     DataError
-        When shapes do not fit, or probabilities, weights or the cutoff are out of range.
+        If shapes do not match, or probabilities, weights or the cutoff are out of range.
 
     Notes
     -----
@@ -255,16 +244,17 @@ def bernoulli_saddlepoint(
     """
     if not cutoff >= SMALLEST_CUTOFF:
         raise exc.DataError(f"cutoff must be at least {SMALLEST_CUTOFF}, but is {cutoff!r}.")
-    total = _bernoulli_sum(columns, probability, weights)
+    total, unit = _bernoulli_sum(columns, probability, weights)
     scores = np.asarray(score, dtype=float)
-    if scores.shape != total.columns.shape[1:]:
+    if scores.shape != unit.shape:
         raise exc.DataError(
-            f"score must have one value a column, shape {total.columns.shape[1:]}, but its shape "
-            f"is {scores.shape}."
+            f"score must have one value per column, shape {unit.shape}, but its shape is "
+            f"{scores.shape}."
         )
-    variance = total.variance()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(variance > 0, scores**2 / variance, np.nan)
+    deviation = np.sqrt(total.variance())
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scores = scores / unit
+        statistic = np.where(deviation > 0, (scores / deviation) ** 2, np.nan)
     log_pvalue = chi2_log_sf(statistic, 1.0)
     far = np.flatnonzero(statistic > cutoff**2)
     tails = [total.log_tail(np.abs(scores[far]), far, sign) for sign in (1.0, -1.0)]
@@ -311,8 +301,8 @@ def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> Float
     method : str
         One of `METHODS`, as :func:`statsmodels.stats.multitest.multipletests` names them.
     alpha : float
-        Level at which the adjusted values are to be used; matters to ``fdr_tsbh`` and
-        ``fdr_tsbky`` alone.
+        Level at which the adjusted values will be used; matters only to ``fdr_tsbh`` and
+        ``fdr_tsbky``.
 
     Returns
     -------
@@ -322,7 +312,7 @@ def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> Float
     Raises
     ------
     DataError
-        When there is no such method, or a p-value or `alpha` is not between 0 and 1.
+        If there is no such method, or a p-value or `alpha` is not between 0 and 1.
 
     Examples
     --------
@@ -365,14 +355,15 @@ def adjust_within(
     Parameters
     ----------
     pvalues : array_like, shape (p, K)
-        The p-values, one row a feature and one column a label. NaN stay NaN and are not counted.
+        The p-values, one row per feature and one column per label. NaN stay NaN and are not
+        counted.
     method : str
         One of `METHODS`.
     within : {None, "label", "feature"}
         What makes a family: the whole table, each column, or each row.
     alpha : float
-        Level at which the adjusted values are to be used; matters to ``fdr_tsbh`` and
-        ``fdr_tsbky`` alone.
+        Level at which the adjusted values will be used; matters only to ``fdr_tsbh`` and
+        ``fdr_tsbky``.
 
     Returns
     -------
@@ -382,7 +373,7 @@ def adjust_within(
     Raises
     ------
     DataError
-        When there is no such method or family, or a p-value or `alpha` is not between 0 and 1.
+        If there is no such method or family, or a p-value or `alpha` is not between 0 and 1.
 
     Examples
     --------
@@ -421,7 +412,7 @@ def _weighted_log_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatA
     if table.ndim != 2 or values.shape != table.shape[:1]:
         raise exc.DataError(
             f"statistic must have shape (p,) and weights (p, K), but their shapes are "
-            f"{values.shape} and {table.shape}. Give one row of weights a statistic."
+            f"{values.shape} and {table.shape}. Give one row of weights per statistic."
         )
     largest = table.max(axis=1, initial=0.0)
     if (table < -WEIGHT_ROUNDING * largest[:, None]).any():
@@ -441,9 +432,9 @@ def _weighted_log_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatA
 
 def _bernoulli_sum(
     columns: npt.ArrayLike, probability: npt.ArrayLike, weights: npt.ArrayLike | None
-) -> BernoulliSum:
-    """Check the arguments; rows whose outcome is certain get weight zero."""
-    table = np.asarray(columns)
+) -> tuple[BernoulliSum, FloatArray]:
+    """Check the arguments, drop rows that count for nothing, and give the units of columns too."""
+    table = np.asarray(columns, dtype=float)
     if table.ndim != 2:
         raise exc.DataError(
             exc.WRONG_DIMENSION.format(argument="columns", ndim=table.ndim, shape=table.shape)
@@ -453,7 +444,7 @@ def _bernoulli_sum(
     for name, values in (("probability", chances), ("weights", counts)):
         if values.shape != table.shape[:1]:
             raise exc.DataError(
-                f"{name} must have one value a row of columns, shape {table.shape[:1]}, but its "
+                f"{name} must have one value per row of columns, shape {table.shape[:1]}, but its "
                 f"shape is {values.shape}."
             )
     if not ((chances >= 0) & (chances <= 1)).all():
@@ -463,5 +454,10 @@ def _bernoulli_sum(
         )
     if not ((counts >= 0) & np.isfinite(counts)).all():
         raise exc.DataError("weights must be finite and not negative. Drop the rows, or fill in.")
-    certain = (chances == 0) | (chances == 1)
-    return BernoulliSum(table, np.where(certain, 0.5, chances), np.where(certain, 0.0, counts))
+    counted = (chances > 0) & (chances < 1) & (counts > 0)
+    table = table[counted]
+    # In units of its largest entry no square of a column is lost.
+    unit = np.maximum(table.max(axis=0, initial=0.0), -table.min(axis=0, initial=0.0))
+    unit[unit < SMALLEST_UNIT] = np.inf
+    with np.errstate(invalid="ignore"):
+        return BernoulliSum(table / unit, chances[counted], counts[counted]), unit
