@@ -121,7 +121,7 @@ def test_ridge_agrees_with_scikit_learn_on_the_rows(name, alpha):
     res = im.IsingModel(labels).fit(method="ridge", penalty=alpha)
     for label in labels:
         others = labels.drop(columns=label)
-        logistic = LogisticRegression(l1_ratio=0, C=1 / alpha, tol=1e-12, max_iter=10_000)
+        logistic = LogisticRegression(C=1 / alpha, tol=1e-12, max_iter=10_000)
         logistic.fit(others, labels[label])
         np.testing.assert_allclose(
             res.params.loc[others.columns, label], logistic.coef_[0], atol=1e-6
