@@ -1,4 +1,4 @@
-"""Time the conventional filters against scikit-learn's ``chi2``, called once a label.
+"""Time the conventional filters against scikit-learn's ``chi2``, called once per label.
 
 Prints two tables, measured in this run with one thread. In the first both get the same features,
 0/1 or coded by quantiles, dense and sparse; scikit-learn gets codes as indicators, which is what it
@@ -111,7 +111,7 @@ def main() -> None:
         tables += compare_tables(name, data)
         filters.append(time_filters(name, data))
     for title, rows in (
-        ("Contingency tables of all features and labels, against chi2 once a label", tables),
+        ("Contingency tables of all features and labels, against chi2 once per label", tables),
         ("Filters, features with many values cut by minimum description length", filters),
     ):
         print(f"\n{title}\n{pd.DataFrame(rows).to_string(index=False, float_format='%.3g')}")

@@ -1,6 +1,6 @@
 """Time the l1-penalised label models, and say how near to the optimum they are.
 
-Prints one table, measured in this run with one thread a process. Each set is fitted with one
+Prints one table, measured in this run with one thread per process. Each set is fitted with one
 process and with two, started before, at the default penalty. Violations are those of the optimality
 conditions, as a part of the penalty, gaps are duality gaps, as a part of the objective; both are
 the worst over the labels. The first two labels of each set are also fitted by scikit-learn's saga,
@@ -53,7 +53,7 @@ def objective(predictor: np.ndarray, outcome: np.ndarray, coef: np.ndarray, lam:
 
 
 def run_saga(data: ModelData, fits: L1Fits) -> tuple[float, float]:
-    """Fit the first labels by saga; give CPU seconds a label, and how far it is above us."""
+    """Fit the first labels by saga; give CPU seconds per label, and how far it is above us."""
     took, excess = [], []
     for label in np.flatnonzero(fits.label_reason == "ok")[:SAMPLE]:
         columns, outcome, lam = standardise(data, label), data.labels[:, label], fits.lam[label]
@@ -110,10 +110,10 @@ def compare(data_dir: Path) -> pd.DataFrame:
                 "labels": fitted,
                 "1 job s": one,
                 "2 jobs s": two,
-                "CPU s a label": processor / fitted,
+                "CPU s per label": processor / fitted,
                 "violation": np.nanmax(fits.violation),
                 "gap": np.nanmax(fits.gap),
-                "saga CPU s a label": saga,
+                "saga CPU s per label": saga,
                 "saga excess": excess,
             }
         )

@@ -310,7 +310,7 @@ def test_processes_do_not_change_the_fits():
         np.testing.assert_array_equal(getattr(one, part), getattr(two, part))
 
 
-def test_labels_and_features_that_can_not_be_used_say_why():
+def test_labels_and_features_that_cannot_be_used_say_why():
     labels, features = draw(100, 5, 4, seed=13)
     labels[:, 1], labels[:, 2], labels[:, 3] = 1, 0, 1
     labels[7, 2], labels[9, 3] = 1, 0

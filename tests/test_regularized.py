@@ -406,7 +406,7 @@ def test_bad_arguments_are_refused(options, message):
         plain(**options)
 
 
-def test_what_a_model_can_not_do_is_told():
+def test_what_a_model_cannot_do_is_told():
     labels, features = load_data("plain")
     with pytest.raises(im.exceptions.ModelError, match="intercept=True"):
         im.IsingModel(labels, intercept=False).fit_regularized()

@@ -36,9 +36,11 @@ from isingmlc.input.rows import ModelData
 
 # Largest violation of the optimality conditions, as a part of the penalty, that goes unmentioned.
 TOLERANCE = 1e-5
-# How liblinear is run. It penalises the intercept divided by the first of these.
+# How liblinear is run. It penalises the intercept divided by the first of these. With a smaller
+# tolerance it takes longer over digits that Newton steps give at once; with a larger one it leaves
+# them too much to do if there are more columns than rows.
 _INTERCEPT_SCALING = 100.0
-_LIBLINEAR_TOLERANCE = 1e-6
+_LIBLINEAR_TOLERANCE = 1e-5
 _LIBLINEAR_STEPS = 1000
 # scikit-learn 1.8 spells the l1 penalty anew, and warns of the old spelling.
 _IS_RENAMED = getattr(LogisticRegression(), "penalty", "deprecated") == "deprecated"
@@ -308,7 +310,7 @@ def _relative_gap(solver: L1Problem, point: L1Point) -> float:
 
 
 def _notes(lam_ratio: float, unsolved: Sequence[str]) -> tuple[str, ...]:
-    """Say what was fitted, and warn where a fit is not optimal."""
+    """Say what was fitted, and warn if a fit is not optimal."""
     note = (
         f"The penalty of each label is {lam_ratio:g} of the smallest one at which all its "
         "coefficients are zero; coefficients are those of standardised features."
