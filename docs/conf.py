@@ -1,5 +1,6 @@
 """How ``sphinx-build -W docs build/docs`` builds the documentation, with or without a network."""
 
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -112,9 +113,11 @@ html_theme_options = {
 def leave_out(
     app: object, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool:
-    """Leave out what a class inherits from other packages."""
+    """Leave out what a class inherits from other packages or from Python itself."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
-    module = getattr(function, "__module__", None) or project
+    module = getattr(function, "__module__", None)
+    if module is None:
+        return skip or inspect.isroutine(function)
     return skip or not module.startswith(project)
 
 
