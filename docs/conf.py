@@ -41,9 +41,9 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 180
-# They may write files; the folder that they can import from is this one.
+# They may write files; they can import from this folder too.
 nb_execution_in_temp = True
-os.environ["PYTHONPATH"] = str(HERE)
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
 nb_merge_streams = True
 
 autosummary_generate = True
