@@ -1,5 +1,6 @@
 """How ``sphinx-build -W docs build/docs`` builds the documentation, with or without a network."""
 
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -40,9 +41,9 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 180
-# They may write files; the folder that they can import from is this one.
+# They may write files; they can import from this folder too.
 nb_execution_in_temp = True
-os.environ["PYTHONPATH"] = str(HERE)
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
 nb_merge_streams = True
 
 autosummary_generate = True
@@ -112,9 +113,11 @@ html_theme_options = {
 def leave_out(
     app: object, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool:
-    """Leave out what a class inherits from other packages."""
+    """Leave out what a class inherits from other packages or from Python itself."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
-    module = getattr(function, "__module__", None) or project
+    module = getattr(function, "__module__", None)
+    if module is None:
+        return skip or inspect.isroutine(function)
     return skip or not module.startswith(project)
 
 

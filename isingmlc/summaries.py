@@ -109,7 +109,7 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
 
 
 def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
-    """Summarise a sparse network: its strongest edges, and its labels where they are few."""
+    """Summarise a sparse network: its strongest edges, and its labels if they are few."""
     edges = results.to_frame()
     listed = edges.head(N_STRONGEST)
     diagnostics = results.diagnostics.assign(threshold=results.thresholds)

@@ -136,7 +136,7 @@ class IsingSummary(Summary):  # type: ignore[misc]
         return tables + (f"\n\\begin{{enumerate}}\n{listed}\\end{{enumerate}}" if notes else "")
 
     def as_csv(self) -> str:
-        """Render as comma-separated values, names quoted where they need it.
+        """Render as comma-separated values, names quoted if they need it.
 
         Returns
         -------

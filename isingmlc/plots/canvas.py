@@ -243,7 +243,7 @@ def _round(
 def _open(
     places: FloatArray, sizes: FloatArray, area: FloatArray, point: float, centre: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, list[str], bool]:
-    """Put nodes where they are drawn to, names on their outer sides, where there is room."""
+    """Put nodes where they are drawn to, and names on their outer sides, as room allows."""
     gap = _GAP * point
     # A box holds a node, at the end toward the centre, and its name.
     boxes = np.vstack([centre + gap, sizes + np.array([2.4 * gap, 0.0])])

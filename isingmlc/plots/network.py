@@ -101,7 +101,7 @@ class Spokes:
         return wrap(self.feature, 14, 3)
 
     def numbers(self, hide: bool) -> list[str]:
-        """Write each statistic with a mark for its direction; nothing where none is shown."""
+        """Write each statistic with a mark for its direction; nothing if none is shown."""
         texts = []
         for row in self.table.itertuples():
             places = 0 if row.statistic >= 99.95 else 1
@@ -315,7 +315,7 @@ def _find_places(
 def _stations(
     ax: Axes, room: Room, numbers: list[list[str]], centre: FloatArray
 ) -> FloatArray | None:
-    """Find places on the edges where no statistic meets another; None where there are none."""
+    """Find places on the edges where no statistic meets another; None if there are none."""
     sizes = np.max([measure(ax, row, SMALL_SIZE, "bold") for row in numbers], axis=0) * 1.05
     for shares in _STATIONS:
         share = np.resize(shares, len(room.nodes))

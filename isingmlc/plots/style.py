@@ -133,7 +133,7 @@ def blank(ax: Axes) -> dict[str, Any]:
 
 
 def set_title(ax: Axes, text: str) -> None:
-    """Title axes, names as they stand, in several lines where one is too short."""
+    """Title axes, names as they stand, in several lines if one is too short."""
     settle(ax)
     # A letter is about 0.55 of its size wide.
     room = size_in_points(ax)[0] / (0.55 * TITLE_SIZE)
