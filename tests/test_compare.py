@@ -131,6 +131,7 @@ def test_two_methods_can_be_compared():
 def test_conover_s_test_is_the_t_test_in_the_analysis_of_ranks():
     table = simulated(9, 4, seed=3, effect=0.4).round(1)
     long = table.rank(axis=1).reset_index().melt("index", var_name="method", value_name="rank")
+    long = long.astype({"index": object, "method": object})
     fit = smf.ols("rank ~ C(method) + C(index)", long).fit()
     pvalues = compare.posthoc_conover(table, adjust=None)
     for method in table.columns[1:]:

@@ -370,8 +370,9 @@ def test_wide_sparse_features_are_never_made_dense():
 
 def test_sparse_frames_are_never_made_dense():
     rng = np.random.default_rng(4)
-    matrix = sparse.random_array((20_000, 1_000), density=1e-3, rng=rng)
-    frame = pd.DataFrame.sparse.from_spmatrix(matrix).rename(columns=lambda at: f"word{at}")
+    matrix = sparse.random_array((20_000, 1_000), density=1e-3, format="csc", rng=rng)
+    columns = (pd.arrays.SparseArray.from_spmatrix(matrix[:, [at]]) for at in range(1_000))
+    frame = pd.DataFrame({f"word{at}": column for at, column in enumerate(columns)})
     frame.insert(500, "length", rng.random(20_000))
     tracemalloc.start()
     data = prepare(rng.integers(0, 2, (20_000, 2)), frame)

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
+from packaging.version import Version
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -19,6 +21,16 @@ from isingmlc.exceptions import DataError, DataWarning, IsingWarning, ModelError
 from isingmlc.ranking.methods import RANKING_METHODS
 from isingmlc.sklearn import IsingSelector
 
+# Before 1.7 these gave labels another meaning when rows came in another order.
+UNSOUND_CHECKS = (
+    {
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    }
+    if Version(sklearn.__version__) < Version("1.7")
+    else set()
+)
+
 
 @pytest.fixture(scope="module")
 def data():
@@ -31,6 +43,7 @@ def data():
         pytest.param(estimator, check, id=f"{estimator.method}-{check.func.__name__}")
         for selector in (IsingSelector(), IsingSelector("products"))
         for estimator, check in estimator_checks_generator(selector, mark="skip", legacy=True)
+        if check.func.__name__ not in UNSOUND_CHECKS
     ],
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
@@ -82,9 +95,10 @@ def test_weights_count_rows(data):
     rng = np.random.default_rng(0)
     weights = rng.integers(0, 3, len(data.labels))
     weighted = IsingSelector().fit(data.features, data.labels, sample_weight=weights)
-    rows = np.repeat(np.arange(len(weights)), weights)
+    rows = rng.permutation(np.repeat(np.arange(len(weights)), weights))
     repeated = IsingSelector().fit(data.features.iloc[rows], data.labels.iloc[rows])
     np.testing.assert_allclose(weighted.scores_, repeated.scores_)
+    np.testing.assert_array_equal(weighted.get_support(), repeated.get_support())
 
 
 def test_any_two_values_make_a_label(data):
