@@ -114,14 +114,14 @@ def test_firth_of_one_constant_is_the_known_shrinkage():
     assert fit.coef[0] == pytest.approx(logit(3.5 / 24), rel=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("penalty", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("name", ["plain", "separated"])
-def test_ridge_agrees_with_scikit_learn_on_the_rows(name, alpha):
+def test_ridge_agrees_with_scikit_learn_on_the_rows(name, penalty):
     labels, _ = load_data(name)
-    res = im.IsingModel(labels).fit(method="ridge", alpha=alpha)
+    res = im.IsingModel(labels).fit(method="ridge", penalty=penalty)
     for label in labels:
         others = labels.drop(columns=label)
-        logistic = LogisticRegression(l1_ratio=0, C=1 / alpha, tol=1e-12, max_iter=10_000)
+        logistic = LogisticRegression(l1_ratio=0, C=1 / penalty, tol=1e-12, max_iter=10_000)
         logistic.fit(others, labels[label])
         np.testing.assert_allclose(
             res.params.loc[others.columns, label], logistic.coef_[0], atol=1e-6
@@ -316,7 +316,7 @@ def test_a_vanishing_ridge_penalty_gives_the_limit(labels):
     patterns, counts = np.unique(labels, axis=0, return_counts=True)
     counts = counts.astype(float)
     limit = fit_nodes(patterns, counts, FitSettings())
-    nearly = fit_nodes(patterns, counts, FitSettings("ridge", alpha=1e-7, max_iter=500))
+    nearly = fit_nodes(patterns, counts, FitSettings("ridge", penalty=1e-7, max_iter=500))
     for exact, ridge in zip(limit, nearly, strict=True):
         np.testing.assert_allclose(ridge.probability, exact.probability, atol=1e-3)
 
