@@ -114,14 +114,14 @@ def test_firth_of_one_constant_is_the_known_shrinkage():
     assert fit.coef[0] == pytest.approx(logit(3.5 / 24), rel=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("penalty", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("name", ["plain", "separated"])
-def test_ridge_agrees_with_scikit_learn_on_the_rows(name, alpha):
+def test_ridge_agrees_with_scikit_learn_on_the_rows(name, penalty):
     labels, _ = load_data(name)
-    res = im.IsingModel(labels).fit(method="ridge", penalty=alpha)
+    res = im.IsingModel(labels).fit(method="ridge", penalty=penalty)
     for label in labels:
         others = labels.drop(columns=label)
-        logistic = LogisticRegression(C=1 / alpha, tol=1e-12, max_iter=10_000)
+        logistic = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000)
         logistic.fit(others, labels[label])
         np.testing.assert_allclose(
             res.params.loc[others.columns, label], logistic.coef_[0], atol=1e-6

@@ -50,7 +50,7 @@ def test_a_constant_label_is_settled_by_the_constant():
     assert in_play[1].all()
 
 
-def test_the_programme_finds_what_counting_can_not():
+def test_the_programme_finds_what_counting_cannot():
     # y = 1 if a + b = 2, y = 0 if a + b = 0, both at a + b = 1. Neither a nor b is one-sided,
     # but a + b - 1 separates: rows 00 and 11 are settled, rows 01 and 10 are not.
     rows = [(0, 0, 0), (1, 1, 1), (0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1)]
