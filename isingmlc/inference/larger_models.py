@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
@@ -32,9 +33,7 @@ from isingmlc.fitting.newton import (
     CONVERGED,
     LEAST_MARGIN,
     ROUNDING,
-    SHORTEST,
-    SLACK,
-    Point,
+    Points,
     Solution,
     climb,
     newton,
@@ -86,18 +85,31 @@ class RowsInPlay:
         """Coefficients of the null model."""
         return int(self.regressors.shape[1])
 
-    @property
+    @cached_property
     def first(self) -> IntArray:
         """The first row with each labelset."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
-    @property
+    def pooled(self, values: FloatArray) -> FloatArray:
+        """Sum values of the rows, the last axis, over those with each labelset."""
+        return np.asarray(np.add.reduceat(values, self.first, axis=-1))
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """The (weighted) number of rows with each labelset."""
+        return self.sizes.astype(float) if self.weights is None else self.pooled(self.weights)
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """The margin of each labelset under the null model."""
+        return np.asarray(self.regressors @ self.start[: self.n_null])
+
+    @cached_property
     def log_likelihood(self) -> FloatArray:
         """The null model's log-likelihood of the rows with each labelset."""
-        counts = self.sizes if self.weights is None else np.add.reduceat(self.weights, self.first)
-        return np.asarray(counts * log_expit(self.regressors @ self.start[: self.n_null]))
+        return np.asarray(self.counts * log_expit(self.margin))
 
-    @property
+    @cached_property
     def value(self) -> float:
         """The (penalised) log-likelihood of the null model."""
         return float(self.log_likelihood.sum() - 0.5 * self.penalty @ self.start**2)
@@ -246,9 +258,23 @@ def _standardise(
     return x / size[:, None], size
 
 
+def _at_null(null: RowsInPlay, x: FloatArray) -> tuple[FloatArray, ...]:
+    """Give what `_evaluate` gives at the null model, where rows of a labelset are alike."""
+    weighted = x if null.weights is None else null.weights * x
+    sums, squares = null.pooled(weighted), null.pooled(weighted * x)
+    chance, residual = expit(null.margin), expit(-null.margin)
+    gradient = np.empty((len(x), len(null.start)))
+    gradient[:, : null.n_null] = (null.counts * residual) @ null.regressors
+    gradient[:, null.n_null :] = (residual * sums) @ null.multipliers
+    gradient -= null.penalty * null.start
+    weight = residual * chance
+    information = _information(null, (weight * null.counts)[None], weight * sums, weight * squares)
+    return np.zeros(len(x)), gradient, information
+
+
 def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatArray, ...]:
     """Give gain in (penalised) likelihood over the null model, gradient and information."""
-    first, n_null = null.first, null.n_null
+    n_null = null.n_null
     margin = np.repeat(coef[:, n_null:] @ null.multipliers.T, null.sizes, axis=1)
     margin *= x
     margin += np.repeat(coef[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
@@ -260,27 +286,33 @@ def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatA
     if null.weights is not None:
         for values in (log_likelihood, residual, weight):
             values *= null.weights
-
-    def pooled(values: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduceat(values, first, axis=1))
-
-    gain = np.sum(pooled(log_likelihood) - null.log_likelihood, axis=1)
+    gain = np.sum(null.pooled(log_likelihood) - null.log_likelihood, axis=1)
     gain += 0.5 * (null.start**2 - coef**2) @ null.penalty
     gradient = np.hstack(
-        [pooled(residual) @ null.regressors, pooled(residual * x) @ null.multipliers]
+        [null.pooled(residual) @ null.regressors, null.pooled(residual * x) @ null.multipliers]
     )
     gradient -= null.penalty * coef
-    information = np.empty((*coef.shape, coef.shape[1]))
-    inner, added = np.s_[:n_null], np.s_[n_null:]
-    information[:, inner, inner] = _products(null.regressors, pooled(weight), null.regressors)
+    zeroth = null.pooled(weight)
     weight *= x
-    crossed = _products(null.regressors, pooled(weight), null.multipliers)
+    first = null.pooled(weight)
+    weight *= x
+    return gain, gradient, _information(null, zeroth, first, null.pooled(weight))
+
+
+def _information(
+    null: RowsInPlay, zeroth: FloatArray, first: FloatArray, second: FloatArray
+) -> FloatArray:
+    """Give the information from sums of the weights times 1, x and x² over labelsets."""
+    n_columns = len(null.start)
+    information = np.empty((len(first), n_columns, n_columns))
+    inner, added = np.s_[: null.n_null], np.s_[null.n_null :]
+    information[:, inner, inner] = _products(null.regressors, zeroth, null.regressors)
+    crossed = _products(null.regressors, first, null.multipliers)
     information[:, inner, added] = crossed
     information[:, added, inner] = crossed.transpose(0, 2, 1)
-    weight *= x
-    information[:, added, added] = _products(null.multipliers, pooled(weight), null.multipliers)
+    information[:, added, added] = _products(null.multipliers, second, null.multipliers)
     information += np.diag(null.penalty)
-    return gain, gradient, information
+    return information
 
 
 def _products(left: FloatArray, weights: FloatArray, right: FloatArray) -> FloatArray:
@@ -313,56 +345,61 @@ def _columns_with_rank(information: FloatArray, n_null: int) -> BoolArray:
 
 
 def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerModels:
-    """Fit all models at once by Newton steps with halving; record those proved to be maxima."""
+    """Fit all models at once, and record those that are proved to be maxima."""
     n_null = null.n_null
+    gain, gradient, information = _at_null(null, x)
+    models = LargerModels(_columns_with_rank(information, n_null), n_null)
+    ranked = np.flatnonzero(~models.finished)
+    if not len(ranked):
+        return models
+    if len(ranked) < len(x):
+        x = x[ranked]
+    kept = models.kept[ranked]
     furthest = np.maximum.reduceat(x**2, null.first, axis=1)
     norms = (null.regressors**2).sum(axis=1) + furthest * (null.multipliers**2).sum(axis=1)
     radius_squared = norms.max(axis=1)
-    slack = SLACK * abs(null.value)
-    coef = np.tile(null.start, (len(x), 1))
-    candidate = coef.copy()
-    evaluation = _evaluate(null, x, candidate)
-    models = LargerModels(_columns_with_rank(evaluation[-1], n_null), n_null)
-    gain, previous, length = np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x))
-    left = np.flatnonzero(~models.finished)
-    evaluation = tuple(part[left] for part in evaluation)
-    for _ in range(max_steps + 1):
-        new_gain, gradient, information = evaluation
-        # A column without rank stands aside: its coefficient stays zero.
-        kept = models.kept[left]
-        gradient = gradient * kept
-        information = np.where(kept[:, :, None] & kept[:, None, :], information, 0.0)
-        information += np.eye(kept.shape[1]) * ~kept[:, None, :]
-        covariance = _inverses(information)
-        step = (covariance @ gradient[..., None])[..., 0]
-        decrement = (gradient * step).sum(axis=1)
-        better = new_gain >= gain[left] - slack
-        done = better & (
-            (decrement <= CONVERGED) | ((previous[left] <= decrement) & (decrement <= ROUNDING))
-        )
-        variances = np.diagonal(covariance, axis1=1, axis2=2)
-        inflation = variances * np.diagonal(information, axis1=1, axis2=2)
-        regular = ((inflation > 0) & (inflation < _SINGULAR)).all(axis=1)
-        flatness = 4 * radius_squared[left] * variances.sum(axis=1)
-        proved = done & regular & (flatness * np.maximum(decrement, CONVERGED) <= 1.0)
-        models.record(
-            left[proved],
-            new_gain[proved],
-            candidate[left[proved], n_null:],
-            covariance[proved, n_null:, n_null:],
-        )
-        moved = left[better]
-        coef[moved], gain[moved] = candidate[moved], new_gain[better]
-        models.step[moved], previous[moved] = step[better], decrement[better]
-        length[left] = np.where(better, 1.0, length[left] / 2)
+
+    def evaluate(at: IntArray, coef: FloatArray) -> Points:
+        return _solve(kept[at], *_evaluate(null, x if len(at) == len(x) else x[at], coef))
+
+    def gives_up(at: int, _: int, points: Points, line: int) -> bool:
         # What has become too flat for a proof is likely to be separated.
-        hopeful = regular & (flatness * ROUNDING <= 1.0) & (length[left] > SHORTEST)
-        left = left[~done & hopeful]
-        if not len(left):
-            break
-        candidate[left] = coef[left] + length[left, None] * models.step[left]
-        evaluation = _evaluate(null, x[left], candidate[left])
+        return bool(4 * radius_squared[at] * points.curvature[line].trace() * ROUNDING > 1.0)
+
+    ends = climb(
+        evaluate,
+        np.tile(null.start, (len(x), 1)),
+        max_steps,
+        first=_solve(kept, gain[ranked], gradient[ranked], information[ranked]),
+        size=abs(null.value),
+        gives_up=gives_up,
+    )
+    models.step[ranked] = ends.step
+    done = np.flatnonzero(ends.converged)
+    covariance = np.array([ends.curvature[at] for at in done]).reshape(-1, *information.shape[1:])
+    flatness = 4 * radius_squared[done] * np.trace(covariance, axis1=1, axis2=2)
+    proved = flatness * np.maximum(ends.decrement[done], CONVERGED) <= 1.0
+    done = done[proved]
+    added = covariance[proved, n_null:, n_null:]
+    models.record(ranked[done], ends.value[done], ends.coef[done, n_null:], added)
     return models
+
+
+def _solve(
+    kept: BoolArray, gain: FloatArray, gradient: FloatArray, information: FloatArray
+) -> Points:
+    """Give points with their covariances; there is no step where one is not to be trusted."""
+    # A column without rank stands aside: its coefficient stays zero.
+    gradient = gradient * kept
+    information = np.where(kept[:, :, None] & kept[:, None, :], information, 0.0)
+    information += np.eye(kept.shape[1]) * ~kept[:, None, :]
+    covariance = _inverses(information)
+    step = (covariance @ gradient[..., None])[..., 0]
+    decrement = (gradient * step).sum(axis=1)
+    variances = np.diagonal(covariance, axis1=1, axis2=2)
+    inflation = variances * np.diagonal(information, axis1=1, axis2=2)
+    regular = ((inflation > 0) & (inflation < _SINGULAR)).all(axis=1)
+    return Points(gain, step, np.where(regular, decrement, np.nan), covariance)
 
 
 def _inverses(matrices: FloatArray) -> FloatArray:
@@ -427,28 +464,30 @@ def _climb_flat(
     """Maximise a likelihood that is flat in some directions by steps in the others alone."""
     ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
 
-    def decompose(coef: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def evaluate(_: IntArray, coefs: FloatArray) -> Points:
+        (coef,) = coefs
+        margin = design @ coef
         # Square roots of the odds against what happened and of the weights, so that the squares
         # of small numbers need not be told from zero.
-        margin = design @ coef
         odds = roots * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN))
+        pull = np.concatenate([odds, -ridge @ coef])
         scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
-        return np.concatenate([odds, -ridge @ coef]), *np.linalg.svd(scaled, full_matrices=False)
-
-    def evaluate(coef: FloatArray) -> Point:
-        pull, left, sizes, axes = decompose(coef)
+        left, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
         steep = sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)
         along = pull @ left[:, steep]
-        value = float(counts @ log_expit(design @ coef) - 0.5 * penalty @ coef**2)
+        value = float(counts @ log_expit(margin) - 0.5 * penalty @ coef**2)
         step = (along / sizes[steep]) @ axes[steep]
-        return Point(coef, value, step, float(along @ along), (axes.T * sizes**2) @ axes)
+        covariance = np.full((len(coef), len(coef)), np.nan)
+        if steep.all():
+            covariance = (axes.T / sizes**2) @ axes
+        return Points.of_one(value, step, along @ along, covariance)
 
-    point, steps, converged = climb(evaluate, np.zeros(design.shape[1]), max_steps)
-    _, _, sizes, axes = decompose(point.coef)
-    covariance = np.full((design.shape[1], design.shape[1]), np.nan)
-    if (sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)).all():
-        covariance = (axes.T / sizes**2) @ axes
-    return Solution(point.coef, covariance, point.step, steps, converged)
+    ends = climb(evaluate, np.zeros((1, design.shape[1])), max_steps)
+    (covariance,) = ends.curvature
+    assert covariance is not None
+    return Solution(
+        ends.coef[0], covariance, ends.step[0], int(ends.steps[0]), bool(ends.converged[0])
+    )
 
 
 def _is_singular(covariance: FloatArray) -> bool:

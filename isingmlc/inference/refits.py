@@ -37,7 +37,7 @@ from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import LargerModels, RowsInPlay, fit_larger_models
 from isingmlc.inference.pvalues import chi2_sf
-from isingmlc.inference.score_tests import note_on
+from isingmlc.inference.score_tests import BY, PRODUCTS, note_on
 from isingmlc.statistics.sums import find_labelsets
 
 _LIMIT = "the larger models of edges with the reason 'separated-alternative' are limits"
@@ -95,8 +95,14 @@ def refit_test(
     n_jobs: int = 1,
 ) -> EdgeArrays:
     """Test edges; `IsingResults.wald_test` and `lr_test` explain the arguments."""
-    check_option("products", products, (None, "joint"))
-    check_option("by", by, ("feature",))
+    check_option("by", by, BY)
+    check_option("products", products, PRODUCTS)
+    for argument, given in (("by", by), ("products", products)):
+        if given in ("term", "individual"):
+            raise exc.DataError(
+                f"{argument}={given!r} is for score tests, which fit nothing anew: use score_test, "
+                f"or leave {argument} out."
+            )
     refits, names = refit_edges(fit, f"{test}_test", features, products, min_count, n_jobs)
     return _as_edges(fit, refits, test, names, products)
 
