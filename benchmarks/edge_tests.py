@@ -38,8 +38,8 @@ SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 SAMPLE = 5
 
 
-def all_edges(labels: pd.DataFrame, features: object, interactions: str | None = None) -> object:
-    return im.IsingModel(labels, features).fit().score_test(interactions).pvalue
+def all_edges(labels: pd.DataFrame, features: object, products: str | None = None) -> object:
+    return im.IsingModel(labels, features).fit().score_test(products=products).pvalues
 
 
 def statsmodels_loop(labels: pd.DataFrame, features: np.ndarray) -> float:
@@ -113,7 +113,7 @@ def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame(dense_rows), pd.DataFrame(sparse_rows)
 
 
-def compare_interactions(data_dir: Path) -> pd.DataFrame:
+def compare_products(data_dir: Path) -> pd.DataFrame:
     if not (data_dir / "bibtex").is_dir():
         return pd.DataFrame()
     data = im.datasets.load_mulan("bibtex", part="train", data_dir=data_dir)
@@ -187,7 +187,7 @@ def main() -> None:
         for title, table in (
             ("Arrays to p-values, dense features", dense),
             ("Arrays to p-values, sparse features", thin),
-            ("Interactions", compare_interactions(data_dir)),
+            ("Products", compare_products(data_dir)),
             ("R", compare_r(data_dir)),
         ):
             if len(table):

@@ -100,12 +100,12 @@ def scan_job(paths: list[str], n_labels: int) -> dict[str, float]:
     }
 
 
-def interaction_job(paths: list[str], n_labels: int) -> dict[str, float]:
+def product_job(paths: list[str], n_labels: int) -> dict[str, float]:
     import isingmlc as im
 
     stats = im.scan(paths, labels=[f"y{k}" for k in range(n_labels)])
     fit = im.IsingModel.from_statistics(stats).fit()
-    return {"interactions": seconds(lambda: fit.score_test("individual"), 3)}
+    return {"products": seconds(lambda: fit.score_test(products="individual"), 3)}
 
 
 def pandas_job(paths: list[str], n_labels: int) -> dict[str, float]:
@@ -157,7 +157,7 @@ def whole_job(paths: list[str], n_labels: int) -> dict[str, float]:
 
 JOBS: dict[str, Callable[[list[str], int], dict[str, float]]] = {
     "scan": scan_job,
-    "interactions": interaction_job,
+    "products": product_job,
     "pandas": pandas_job,
     "sum": sum_job,
     "blocks": blocks_job,
@@ -235,7 +235,7 @@ def against_labels(folder: Path, scale: float) -> pd.DataFrame:
     rows = []
     for n_labels in LABELS:
         files = make_files(folder, int(100_000 * scale), 100, n_labels)
-        scan, products = run("scan", files, n_labels), run("interactions", files, n_labels)
+        scan, products = run("scan", files, n_labels), run("products", files, n_labels)
         rows.append(
             {
                 "labels": n_labels,
@@ -244,8 +244,8 @@ def against_labels(folder: Path, scale: float) -> pd.DataFrame:
                 "cpu s": scan["cpu"],
                 "fit s": scan["fit"],
                 "score tests s": scan["score"],
-                "with products s": products["interactions"],
-                "µs a product": 1e6 * products["interactions"] / (100 * n_labels**2),
+                "with products s": products["products"],
+                "µs per product": 1e6 * products["products"] / (100 * n_labels**2),
             }
         )
     return pd.DataFrame(rows)
