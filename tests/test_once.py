@@ -86,12 +86,15 @@ def test_permutations_do_not_depend_on_the_number_of_threads(data):
     pd.testing.assert_frame_equal(one.pvalues, two.pvalues)
 
 
-def test_a_change_before_the_first_test_is_noticed(data):
+def test_features_are_those_of_the_first_look(data):
     features = data.features.to_numpy(float)
     res = im.IsingModel(data.labels, features).fit()
     features[3, 4] += 1
+    expected = im.IsingModel(data.labels, features.copy()).fit().score_test()
+    pd.testing.assert_frame_equal(res.score_test().statistics, expected.statistics)
+    features[3, 4] += 1
     with pytest.raises(im.exceptions.ModelError, match="changed in place"):
-        res.score_test()
+        res.score_test(pvalue="saddlepoint")
 
 
 def test_saddlepoint_takes_the_columns_that_it_needs(monkeypatch, data):

@@ -167,16 +167,16 @@ def judge_edges(labels: StrArray, constant: BoolArray) -> StrArray:
 
 
 def judge_tests(reasons: StrArray, collinear: BoolArray, separated: BoolArray) -> StrArray:
-    """Say of edges that could be tested what became of their tests.
+    """Say what became of the tests of edges.
 
     Parameters
     ----------
     reasons : ndarray of object
         Reasons before the test.
     collinear : ndarray of bool
-        Whether nothing of a feature is left once the labels are known.
+        Tested edges where nothing of a feature is left once the labels are known.
     separated : ndarray of bool
-        Whether the larger model has an infinite coefficient.
+        Tested edges whose larger model has an infinite coefficient.
 
     Returns
     -------
@@ -186,13 +186,12 @@ def judge_tests(reasons: StrArray, collinear: BoolArray, separated: BoolArray) -
     Examples
     --------
     >>> before = np.array([Reason.OK, Reason.OK, Reason.TOO_RARE], dtype=object)
-    >>> judge_tests(before, np.array([True, False, True]), np.array([False, True, False]))
+    >>> judge_tests(before, np.array([True, False, False]), np.array([False, True, False]))
     array(['collinear-feature', 'separated-alternative', 'too-rare'], dtype=object)
     """
-    tested = reasons == Reason.OK
     reasons = reasons.copy()
-    reasons[tested & separated] = Reason.SEPARATED_ALTERNATIVE
-    reasons[tested & collinear] = Reason.COLLINEAR_FEATURE
+    reasons[separated] = Reason.SEPARATED_ALTERNATIVE
+    reasons[collinear] = Reason.COLLINEAR_FEATURE
     return reasons
 
 

@@ -215,8 +215,9 @@ def refit_edges(
             f"{settings.max_iter} steps; their statistics are approximate. Raise max_iter.",
             exc.ConvergenceWarning,
         )
-    reason = judge_tests(reason, np.isnan(df), separated)
+    tested = reason == Reason.OK
     constant = reason == Reason.CONSTANT_FEATURE
+    reason = judge_tests(reason, tested & np.isnan(df), tested & separated)
     lr, wald, df, coef, bse = np.where(constant, np.nan, [lr, wald, df, coef, bse])
     names = tuple(stats.feature_names[at] for at in wanted.tolist())
     return Refits(lr, wald, df, coef, bse, reason), names

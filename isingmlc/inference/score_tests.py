@@ -123,17 +123,22 @@ def _plain(
     equals = first_equals(stats, scores)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
 
+    tested = reason == Reason.OK
+
     def place(values: FloatArray, otherwise: float) -> FloatArray:
         """Write values of labels × features where they belong."""
         table = np.full(reason.shape, otherwise)
         table[:, labels] = values[:, equals].T
-        return np.where(reason == Reason.OK, table, otherwise)
+        return np.where(tested, table, otherwise)
 
-    reason = judge_tests(reason, place(scores.collinear, 0.0) > 0, np.zeros(reason.shape, bool))
+    collinear = place(scores.collinear, 0.0) > 0
+    tested = tested & ~collinear
+    constant = (reason == Reason.CONSTANT_FEATURE).any(axis=1) if products else None
+    reason = judge_tests(reason, collinear, np.zeros(reason.shape, bool))
     product_statistic = None
     if products == "individual":
         product_statistic = _product_statistic(stats, nulls, spread)[equals]
-        product_statistic[(reason == Reason.CONSTANT_FEATURE).any(axis=1)] = np.nan
+        product_statistic[constant] = np.nan
     statistic = place(scores.statistic(), np.nan)
     return EdgeArrays(
         stats.feature_names,
@@ -201,8 +206,9 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
                 at = part, null.label
                 statistic[at], rank[at] = joint_scores(block, null, spread[part])
     statistic, rank = statistic[equals], rank[equals]
-    reason = judge_tests(reason, rank == 0, np.zeros(reason.shape, bool))
     tested = reason == Reason.OK
+    reason = judge_tests(reason, tested & (rank == 0), np.zeros(reason.shape, bool))
+    tested &= rank > 0
     return EdgeArrays(
         stats.feature_names,
         stats.label_names,

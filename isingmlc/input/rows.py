@@ -63,9 +63,6 @@ class ModelData:
         Rows left out because of missing values.
     index : Index or None
         Row labels of the rows kept, where the labels came as pandas objects.
-    checksum : int or None
-        That of the features as they came, which may be the user's own array; None where nobody
-        else holds them.
     """
 
     packed_labels: PackedBits
@@ -76,7 +73,6 @@ class ModelData:
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_dropped: int = 0
     index: pd.Index | None = None
-    checksum: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -107,7 +103,6 @@ class ModelData:
             features=None if self.features is None else self.features[rows],
             weights=None if self.weights is None else self.weights[rows],
             index=None if self.index is None else self.index[rows],
-            checksum=None,
         )
 
     def take_features(self, columns: slice | IntArray) -> ModelData:
@@ -131,8 +126,18 @@ class ModelData:
             features=None if self.features is None else self.features[:, columns],
             feature_names=names,
             terms={name: (name,) for name in names},
-            checksum=None,
         )
+
+    def is_changed(self) -> bool:
+        """Tell whether the features are other than when this was first asked.
+
+        Returns
+        -------
+        bool
+            They may be the user's own array, which may be changed in place.
+        """
+        now = checksum(self.features)
+        return bool(vars(self).setdefault("_checksum", now) != now)
 
 
 def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
@@ -164,10 +169,12 @@ def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
         suspects = np.flatnonzero(n_filled == n_rows)
         columns = features[:, suspects].toarray() if len(suspects) else np.empty((n_rows, 0))
     else:
-        # A few rows tell nearly all columns that vary.
-        few = features[:: max(1, n_rows // 16)]
+        # A few rows tell nearly all columns that vary, and more rows more of those that are left.
         constant = np.zeros(n_columns, dtype=np.bool_)
-        suspects = np.flatnonzero((few == few[0]).all(axis=0))
+        suspects = np.arange(n_columns)
+        for n_few in (16, 256, 4096):
+            few = features[:: max(1, n_rows // n_few), suspects]
+            suspects = suspects[(few == few[0]).all(axis=0)]
         columns = features[:, suspects]
     same = (columns == columns[0]).all(axis=0)
     constant[suspects] = same if anywhere else same & (columns[0] == 0)
@@ -200,7 +207,7 @@ def require_rows(purpose: str, data: ModelData | None, feature_names: tuple[str,
         raise exc.ModelError(exc.NO_FEATURES)
     if data is None:
         raise exc.ModelError(exc.ROWS_NEEDED.format(purpose=purpose))
-    if data.checksum is not None and data.checksum != checksum(data.features):
+    if data.is_changed():
         raise exc.ModelError(exc.ROWS_CHANGED.format(purpose=purpose))
     return data
 
@@ -306,7 +313,6 @@ def prepare(
         terms=dict(terms) if terms else {name: (name,) for name in columns},
         n_dropped=n_dropped + n_missing,
         index=index,
-        checksum=None if feature_matrix is None else checksum(feature_matrix),
     )
 
 
