@@ -5,10 +5,10 @@ import pytest
 import statsmodels.api as sm
 
 import isingmlc as im
-from isingmlc.fitting import label_newton
-from isingmlc.fitting.label_newton import PairSums, newton_together
-from isingmlc.fitting.newton import firth_newton, inverse, newton, proves_overlap
+from isingmlc.fitting import pair_sums
+from isingmlc.fitting.newton import firth_newton, inverse, newton, newton_together, proves_overlap
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
+from isingmlc.fitting.pair_sums import PairSums
 
 
 def table(seed=0, n_rows=60, n_columns=5, chance=0.4):
@@ -140,7 +140,7 @@ def test_a_singular_model_stops_without_a_covariance():
 @pytest.mark.parametrize("chance", [0.02, 0.2, 0.9])
 def test_sums_of_pairs_are_products_of_matrices(monkeypatch, chance, limit):
     if limit is not None:
-        monkeypatch.setattr(label_newton, "_MOST_PAIRS", limit)
+        monkeypatch.setattr(pair_sums, "_MOST_PAIRS", limit)
     design, _, _ = table(2, n_rows=40, n_columns=12, chance=chance)
     weights = np.random.default_rng(3).random((7, 40))
     pairs = PairSums(design)
@@ -152,7 +152,7 @@ def test_fits_are_the_same_whether_pairs_are_summed_or_matrices_multiplied(monke
     data = im.datasets.load_example()
     patterns, counts = np.unique(data.labels.to_numpy(bool), axis=0, return_counts=True)
     summed = fit_nodes(patterns, counts.astype(float), FitSettings())
-    monkeypatch.setattr(label_newton, "_MOST_PAIRS", 0)
+    monkeypatch.setattr(pair_sums, "_MOST_PAIRS", 0)
     multiplied = fit_nodes(patterns, counts.astype(float), FitSettings())
     for one, other in zip(summed, multiplied, strict=True):
         np.testing.assert_allclose(one.coef, other.coef, rtol=1e-9)
@@ -175,7 +175,8 @@ def test_jeffreys_prior_keeps_a_separated_fit_finite():
     # Five rows with outcome 0, three others with outcome 1: the prior adds half a row of each
     # outcome to both.
     design = np.array([[1.0, 0.0], [1.0, 1.0]])
-    solution = firth_newton(signed(design, np.array([False, True])), np.array([5.0, 3.0]), 50)
+    regressors = signed(design, np.array([False, True]))
+    (solution,) = firth_newton([regressors], np.array([5.0, 3.0]), 50)
     assert solution.converged
     expected = [np.log(0.5 / 5.5), np.log(3.5 / 0.5) - np.log(0.5 / 5.5)]
     np.testing.assert_allclose(solution.coef, expected, rtol=1e-8)

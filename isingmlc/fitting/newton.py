@@ -1,4 +1,8 @@
-r"""Newton's method for logistic likelihoods, with a ridge penalty, Jeffreys' prior or neither.
+r"""Newton's method: one loop for any number of models, and the likelihoods that it maximises.
+
+`climb` is the only iteration. It takes many models at once, and asks a function for their values
+and steps; a single model is a batch of one. What is maximised here are likelihoods of logistic
+regressions, with a ridge penalty, Jeffreys' prior or neither.
 
 Regressors come *signed*, times −1 in rows whose outcome is 0. The probability of what happened in
 a row is then expit of its linear predictor, the *margin*.
@@ -6,39 +10,72 @@ a row is then expit of its linear predictor, the *margin*.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import lapack
 from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
-from isingmlc.base.arrays import FloatArray, chunks
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.fitting.pair_sums import PairSums
 
 # Squared Newton decrement at which a fit has converged; on very large counts rounding may stop
 # it a little earlier.
 CONVERGED = 1e-18
 ROUNDING = 1e-12
 # Loss of likelihood, relative to it, that is put down to rounding.
-SLACK = 1e-12
+_SLACK = 1e-12
 # A Newton step that must be cut to less than this share of itself leads nowhere.
-SHORTEST = 1e-6
+_SHORTEST = 1e-6
+# Near a finite maximum Newton's method squares its error: a decrement above this share of the one
+# before has not collapsed.
+_COLLAPSE = 0.1
 # Odds against what happened, exp(-margin), do not overflow from here on.
 LEAST_MARGIN = -700.0
 # Weights and residuals at probabilities of 1/4 and 3/4, those that R's glm begins with: a scoring
 # step from there has the response log 3 plus residual over weight.
-START_WEIGHT = 3 / 16
-START_PULL = START_WEIGHT * float(np.log(3)) + 1 / 4
+_START_WEIGHT = 3 / 16
+_START_PULL = _START_WEIGHT * float(np.log(3)) + 1 / 4
 # Squared decrement below which Firth's objective is concave enough for its exact curvature.
 _NEAR = 1.0
 
 
+class Points(NamedTuple):
+    """Where the iterations of several models stand.
+
+    Attributes
+    ----------
+    value : ndarray, shape (models,)
+        What is maximised.
+    step : ndarray, shape (models, m)
+        The full steps from here.
+    decrement : ndarray, shape (models,)
+        The gradient times the step, Newton's squared decrement; NaN where there is no step.
+    curvature : sequence of ndarray, shape (m, m)
+        The information of each model or its inverse, whatever is wanted at the end.
+    """
+
+    value: FloatArray
+    step: FloatArray
+    decrement: FloatArray
+    curvature: Sequence[FloatArray] | FloatArray
+
+    @classmethod
+    def of_one(
+        cls, value: float, step: FloatArray, decrement: float, curvature: FloatArray
+    ) -> Points:
+        """Give the point of a single model."""
+        return cls(np.array([value]), step[None], np.array([decrement]), [curvature])
+
+
 @dataclass(frozen=True)
 class Solution:
-    """Where an iteration stopped.
+    """Where the iteration of one model stopped.
 
     Attributes
     ----------
@@ -46,7 +83,7 @@ class Solution:
         Coefficients.
     covariance : ndarray, shape (m, m)
         Inverse (penalised) information; NaN where it is singular to working precision, or where
-        the iteration was given up.
+        the model was given up.
     step : ndarray, shape (m,)
         The step that would be next.
     steps : int
@@ -62,94 +99,145 @@ class Solution:
     converged: bool
 
 
-class Point(NamedTuple):
-    """Where an iteration stands.
+class Ends(NamedTuple):
+    """Where the iterations of several models stopped.
 
     Attributes
     ----------
-    coef : ndarray, shape (m,)
-        Coefficients.
-    value : float
-        What is maximised.
-    step : ndarray, shape (m,)
-        The full step from here.
-    decrement : float
-        The gradient times the step, Newton's squared decrement; NaN where there is no step.
-    information : ndarray, shape (m, m)
-        The (penalised) information.
+    coef, step : ndarray, shape (models, m)
+        Coefficients, and the steps that would be next.
+    value, decrement : ndarray, shape (models,)
+        What is maximised, and Newton's squared decrement.
+    steps : ndarray of int, shape (models,)
+        Steps taken.
+    converged : ndarray of bool, shape (models,)
+        Whether the iteration came to its end.
+    curvature : list of ndarray or None
+        The curvature there; None where a model was given up.
     """
 
     coef: FloatArray
-    value: float
     step: FloatArray
-    decrement: float
-    information: FloatArray
+    value: FloatArray
+    decrement: FloatArray
+    steps: IntArray
+    converged: BoolArray
+    curvature: list[FloatArray | None]
+
+    def solution(
+        self, model: int, covariance: FloatArray | None, columns: IntArray | slice = slice(None)
+    ) -> Solution:
+        """Give the solution of a model that has some of the columns."""
+        coef = self.coef[model, columns]
+        if covariance is None:
+            covariance = np.full((len(coef), len(coef)), np.nan)
+        steps, converged = int(self.steps[model]), bool(self.converged[model])
+        return Solution(coef, covariance, self.step[model, columns], steps, converged)
 
 
-def is_maximum(decrement: float, previous: float) -> bool:
-    """Tell whether an iteration has come to its end.
-
-    Parameters
-    ----------
-    decrement, previous : float
-        Squared Newton decrements of the last two points.
-
-    Returns
-    -------
-    bool
-        Whether the last point is a maximum to working precision.
-    """
-    return decrement <= CONVERGED or previous <= decrement <= ROUNDING
+Evaluate: TypeAlias = Callable[[IntArray, FloatArray], Points]
+GivesUp: TypeAlias = Callable[[int, int, Points, int], bool]
 
 
 def climb(
-    evaluate: Callable[[FloatArray], Point],
+    evaluate: Evaluate,
     start: FloatArray,
-    max_steps: int,
-    gives_up: Callable[[Point, float, int], bool] | None = None,
-    steps: int = 0,
-) -> tuple[Point, int, bool]:
-    """Go from point to point, halving steps that lead down.
+    max_steps: int | Sequence[int],
+    *,
+    first: Points | None = None,
+    size: float = 0.0,
+    patience: int = 0,
+    gives_up: GivesUp | None = None,
+) -> Ends:
+    """Go from point to point, halving steps that lead down, each model until its own end.
 
     Parameters
     ----------
     evaluate : callable
-        Gives the point at some coefficients.
-    start : ndarray, shape (m,)
+        Gives the points of some of the models, from their numbers and coefficients.
+    start : ndarray, shape (models, m)
         Coefficients to begin with.
-    max_steps : int
-        Steps after which to stop.
+    max_steps : int or sequence of int
+        Steps after which models stop.
+    first : Points, optional
+        The points at `start`; evaluated if omitted.
+    size : float
+        The size of what values are differences from, for their rounding.
+    patience : int
+        Steps after which `gives_up` is asked about a model whose decrement does not collapse.
     gives_up : callable, optional
-        Tells from a point, the decrement before it and the steps taken whether to stop there.
-    steps : int
-        Steps that led to the start.
+        Tells whether to stop, from the number of a model, the steps taken, the points and which
+        of them is that of the model.
 
     Returns
     -------
-    point : Point
-        The last point.
-    steps : int
-        Steps taken in all.
-    converged : bool
-        Whether the point is a maximum to working precision.
+    Ends
+        Where the models stopped.
+
+    Examples
+    --------
+    The largest values of :math:`cb - e^b` are where b is the logarithm of c:
+
+    >>> c = np.array([2.0, 5.0])
+    >>> def evaluate(models, b):
+    ...     value = c[models] * b[:, 0] - np.exp(b[:, 0])
+    ...     step = c[models, None] * np.exp(-b) - 1
+    ...     return Points(value, step, np.exp(b[:, 0]) * step[:, 0] ** 2, np.exp(b)[..., None])
+    >>> np.exp(climb(evaluate, np.zeros((2, 1)), max_steps=20).coef[:, 0])
+    array([2., 5.])
     """
-    point, previous = evaluate(start), np.inf
+    n_models = len(start)
+    most = np.full(n_models, max_steps).tolist()
+    # What is known of the last point that each model accepted. Scalars, as the rule is asked model
+    # by model: on short arrays it would take longer.
+    coef, step = start.copy(), np.zeros(start.shape)
+    values, decrements = [-np.inf] * n_models, [np.inf] * n_models
+    lengths, steps, converged = [1.0] * n_models, [0] * n_models, [False] * n_models
+    curvature: list[FloatArray | None] = [None] * n_models
+    left, candidate = np.arange(n_models), start
+    points = evaluate(left, start) if first is None else first
     while True:
-        decrement = point.decrement
-        converged = is_maximum(decrement, previous)
-        if converged or steps >= max_steps or np.isnan(decrement):
-            return point, steps, converged
-        if gives_up is not None and gives_up(point, previous, steps):
-            return point, steps, False
-        least = point.value - SLACK * abs(point.value)
-        length = 1.0
-        while True:
-            candidate = evaluate(point.coef + length * point.step)
-            if candidate.value >= least or length < SHORTEST:
-                break
-            length /= 2
-        point, previous = candidate, decrement
-        steps += 1
+        stay, halved = [], []
+        lines = zip(left.tolist(), points.value.tolist(), points.decrement.tolist(), strict=True)
+        for line, (model, value, decrement) in enumerate(lines):
+            least = values[model] - _SLACK * (abs(values[model]) + size)
+            if not value >= least and lengths[model] >= _SHORTEST:
+                lengths[model] /= 2
+                halved.append(line)
+                stay.append(line)
+                continue
+            previous = decrements[model]
+            values[model], decrements[model], lengths[model] = value, decrement, 1.0
+            converged[model] = decrement <= CONVERGED or previous <= decrement <= ROUNDING
+            if converged[model] or steps[model] >= most[model] or math.isnan(decrement):
+                curvature[model] = points.curvature[line]
+                continue
+            stalls = steps[model] >= patience and decrement > _COLLAPSE * previous
+            if stalls and gives_up is not None and gives_up(model, steps[model], points, line):
+                continue
+            steps[model] += 1
+            stay.append(line)
+        if halved:
+            candidate[halved], points.step[halved] = coef[left[halved]], step[left[halved]]
+        coef[left], step[left] = candidate, points.step
+        if not stay:
+            break
+        if len(stay) < len(left):
+            left = left[stay]
+        change = step[left]
+        if halved:
+            change *= np.array([lengths[model] for model in left.tolist()])[:, None]
+        candidate = coef[left] + change
+        points = evaluate(left, candidate)
+    return Ends(
+        coef=coef,
+        step=step,
+        value=np.array(values),
+        decrement=np.array(decrements),
+        steps=np.array(steps),
+        converged=np.array(converged),
+        curvature=curvature,
+    )
 
 
 def newton(
@@ -159,7 +247,6 @@ def newton(
     start: FloatArray | None = None,
     max_steps: int,
     penalty: FloatArray | None = None,
-    gives_up: Callable[[Point, float, int], bool] | None = None,
 ) -> Solution:
     """Maximise the (ridge-penalised) likelihood of a logistic regression.
 
@@ -170,14 +257,12 @@ def newton(
     counts : ndarray, shape (rows,)
         How many observations each row stands for.
     start : ndarray, shape (m,), optional
-        Coefficients to begin with. Without them the first step is taken from probabilities of
-        1/4 and 3/4, as in R's ``glm``.
+        Coefficients to begin with. If omitted, the first step is taken from probabilities of 1/4
+        and 3/4, as in R's ``glm``.
     max_steps : int
         Steps after which to stop.
     penalty : ndarray, shape (m,), optional
         Ridge penalties of the coefficients.
-    gives_up : callable, optional
-        See `climb`.
 
     Returns
     -------
@@ -192,51 +277,173 @@ def newton(
     >>> solution.coef, np.log(3.0)
     (array([1.09861229]), np.float64(1.09861...))
     """
-    if not signed.shape[1]:
+    n_columns = signed.shape[1]
+    if not n_columns:
         return Solution(np.zeros(0), np.zeros((0, 0)), np.zeros(0), 0, converged=True)
 
-    def evaluate(coef: FloatArray) -> Point:
-        odds = np.exp(-np.maximum(signed @ coef, LEAST_MARGIN))
-        chance = 1 / (1 + odds)
-        value = -float(counts @ np.log1p(odds))
-        pull = counts * (odds * chance)
-        gradient = pull @ signed
-        scaled = np.sqrt(pull * chance)[:, None] * signed
+    def solve(value: float, gradient: FloatArray, weights: FloatArray) -> Points:
+        scaled = np.sqrt(weights)[:, None] * signed
         information = scaled.T @ scaled
         if penalty is not None:
-            value -= 0.5 * float(penalty @ coef**2)
-            gradient -= penalty * coef
             information += np.diag(penalty)
         _, step, singular = lapack.dposv(information, gradient)
         if singular:
-            return Point(coef, value, np.zeros_like(coef), np.nan, information)
-        return Point(coef, value, step, float(gradient @ step), information)
+            return Points.of_one(value, np.zeros(n_columns), np.nan, information)
+        return Points.of_one(value, step, gradient @ step, information)
 
-    steps = 0
+    def evaluate(_: IntArray, coefs: FloatArray) -> Points:
+        coef = coefs[0]
+        odds = np.exp(-np.maximum(signed @ coef, LEAST_MARGIN))
+        chance = 1 / (1 + odds)
+        value, pull = -(counts @ np.log1p(odds)), counts * (odds * chance)
+        gradient = pull @ signed
+        if penalty is not None:
+            value -= 0.5 * (penalty @ coef**2)
+            gradient -= penalty * coef
+        return solve(value, gradient, pull * chance)
+
+    first = None
     if start is None:
-        start = _first_step(signed, counts, penalty)
-        steps = 1
-    point, steps, converged = climb(evaluate, start, max_steps, gives_up, steps)
-    return Solution(point.coef, covariance_of(point.information), point.step, steps, converged)
+        start = np.zeros(n_columns)
+        first = solve(-np.inf, (_START_PULL * counts) @ signed, _START_WEIGHT * counts)
+        first = first._replace(decrement=np.array([np.inf]))
+    ends = climb(evaluate, start[None], max_steps, first=first)
+    return ends.solution(0, inverse(ends.curvature[0]))
 
 
-def _first_step(signed: FloatArray, counts: FloatArray, penalty: FloatArray | None) -> FloatArray:
-    """Take the first scoring step from probabilities of 1/4 and 3/4."""
-    scaled = (START_WEIGHT * counts) * signed.T
-    information = scaled @ signed
-    if penalty is not None:
-        information += np.diag(penalty)
-    _, start, singular = lapack.dposv(information, (START_PULL * counts) @ signed)
-    return np.zeros(len(start)) if singular else np.asarray(start)
+def newton_together(
+    pairs: PairSums,
+    signs: FloatArray,
+    counts: FloatArray,
+    columns: Sequence[IntArray],
+    *,
+    start: FloatArray | None = None,
+    max_steps: Sequence[int],
+    penalty: FloatArray | None = None,
+    patience: int = 0,
+    gives_up: Callable[[int, FloatArray, int], bool] | None = None,
+) -> list[Solution]:
+    """Maximise the (ridge-penalised) likelihoods of several logistic regressions.
 
-
-def firth_newton(signed: FloatArray, counts: FloatArray, max_steps: int) -> Solution:
-    r"""Maximise the likelihood of a logistic regression with Jeffreys' prior.
+    All of them have columns of one 0/1 design. Their margins, gradients and weights are computed
+    together, so that only the systems of equations are solved one by one.
 
     Parameters
     ----------
-    signed : ndarray, shape (rows, m)
-        Signed regressors.
+    pairs : PairSums
+        Cross-products of the design that has the columns of all of them.
+    signs : ndarray, shape (models, rows)
+        1 where the outcome is 1, and −1 where it is 0.
+    counts : ndarray, shape (models, rows)
+        How many observations each row stands for; zero where it takes no part.
+    columns : sequence of ndarray of int
+        The columns of each model, linearly independent in the rows that take part.
+    start : ndarray, shape (models, m), optional
+        Coefficients to begin with, zero outside `columns`. If omitted, the first step is taken
+        from probabilities of 1/4 and 3/4, as in R's ``glm``.
+    max_steps : sequence of int
+        Steps after which each stops.
+    penalty : ndarray, shape (m,), optional
+        Ridge penalties of the coefficients.
+    patience : int
+        Steps after which `gives_up` is asked about models whose decrements do not collapse.
+    gives_up : callable, optional
+        Tells from the number of a model, its next step and the steps taken whether it stops.
+
+    Returns
+    -------
+    list of Solution
+        Where each iteration stopped.
+
+    Examples
+    --------
+    Three rows with outcome 1, one with 0, and a constant:
+
+    >>> (solution,) = newton_together(
+    ...     PairSums(np.ones((2, 1))),
+    ...     signs=np.array([[1.0, -1.0]]),
+    ...     counts=np.array([[3.0, 1.0]]),
+    ...     columns=[np.array([0])],
+    ...     max_steps=[20],
+    ... )
+    >>> solution.coef, np.log(3.0)
+    (array([1.09861229]), np.float64(1.09861...))
+    """
+    design = pairs.design
+    places = [pairs.place[at[:, None], at] for at in columns]
+    ridges = None if penalty is None else [np.diag(penalty[at]) for at in columns]
+
+    def solve(
+        models: IntArray, value: FloatArray, gradients: FloatArray, weights: FloatArray
+    ) -> Points:
+        steps, singular = np.zeros(gradients.shape), []
+        informations: list[FloatArray] = []
+        lines = zip(models.tolist(), gradients, steps, pairs.under(weights), strict=True)
+        for model, gradient, step, sums in lines:
+            at, information = columns[model], sums.take(places[model])
+            if ridges is not None:
+                information += ridges[model]
+            if len(at):
+                _, own, failed = lapack.dposv(information, gradient.take(at))
+                if failed:
+                    singular.append(len(informations))
+                else:
+                    step[at] = own
+            informations.append(information)
+        decrements = np.einsum("ij,ij->i", gradients, steps)
+        if singular:
+            decrements[singular] = np.nan
+        return Points(value, steps, decrements, informations)
+
+    def evaluate(models: IntArray, coef: FloatArray) -> Points:
+        is_whole = len(models) == len(signs)
+        sign, count = (signs, counts) if is_whole else (signs[models], counts[models])
+        odds = np.exp(-np.maximum(sign * (coef @ design.T), LEAST_MARGIN))
+        chance = 1 / (1 + odds)
+        value = -np.einsum("ij,ij->i", count, np.log1p(odds))
+        pull = count * (odds * chance)
+        gradients = (sign * pull) @ design
+        if penalty is not None:
+            value -= 0.5 * (coef**2 @ penalty)
+            gradients -= penalty * coef
+        return solve(models, value, gradients, pull * chance)
+
+    first = None
+    if start is None:
+        start = np.zeros((len(columns), design.shape[1]))
+        value = np.full(len(columns), -np.inf)
+        gradients = (signs * (_START_PULL * counts)) @ design
+        first = solve(np.arange(len(columns)), value, gradients, _START_WEIGHT * counts)
+        # A model without columns has come to its end.
+        decrement = np.where([len(at) > 0 for at in columns], np.inf, 0.0)
+        first = first._replace(decrement=decrement)
+
+    def asks(model: int, steps: int, points: Points, line: int) -> bool:
+        return gives_up is not None and gives_up(model, points.step[line, columns[model]], steps)
+
+    ends = climb(
+        evaluate,
+        start,
+        max_steps,
+        first=first,
+        patience=patience,
+        gives_up=None if gives_up is None else asks,
+    )
+    return [
+        ends.solution(model, inverse(information), at)
+        for model, (information, at) in enumerate(zip(ends.curvature, columns, strict=True))
+    ]
+
+
+def firth_newton(
+    signed: Sequence[FloatArray], counts: FloatArray, max_steps: int
+) -> list[Solution]:
+    r"""Maximise the likelihoods of several logistic regressions with Jeffreys' prior.
+
+    Parameters
+    ----------
+    signed : sequence of ndarray, shape (rows, m)
+        Signed regressors of each.
     counts : ndarray, shape (rows,)
         How many observations each row stands for.
     max_steps : int
@@ -244,8 +451,8 @@ def firth_newton(signed: FloatArray, counts: FloatArray, max_steps: int) -> Solu
 
     Returns
     -------
-    Solution
-        Where the iteration stopped.
+    list of Solution
+        Where each iteration stopped.
 
     Notes
     -----
@@ -261,36 +468,55 @@ def firth_newton(signed: FloatArray, counts: FloatArray, max_steps: int) -> Solu
     --------
     Jeffreys' prior adds half a row of each outcome:
 
-    >>> solution = firth_newton(np.array([[1.0]]), np.array([3.0]), max_steps=20)
+    >>> (solution,) = firth_newton([np.array([[1.0]])], np.array([3.0]), max_steps=20)
     >>> solution.coef, np.log(3.5 / 0.5)
     (array([1.94591015]), np.float64(1.94591...))
     """
+    sizes = [each.shape[1] for each in signed]
 
-    def evaluate(coef: FloatArray) -> Point:
-        margin = signed @ coef
-        chance, surprise = expit(margin), expit(-margin)
-        variance = chance * surprise
-        information = signed.T @ ((counts * variance)[:, None] * signed)
-        covariance = inverse(information)
-        if covariance is None:
-            return Point(coef, -np.inf, np.zeros_like(coef), np.nan, information)
-        log_determinant = float(np.linalg.slogdet(information)[1])
-        value = float(counts @ log_expit(margin)) + 0.5 * log_determinant
-        leverage = counts * variance * np.einsum("ij,ij->i", signed @ covariance, signed)
-        score = (counts * surprise + leverage * (0.5 - chance)) @ signed
-        # The score is that of data with h/2 more rows of each outcome: step with their
-        # information, and with the exact curvature near the maximum.
-        weights = (counts + leverage) * variance
-        step = np.linalg.solve(signed.T @ (weights[:, None] * signed), score)
-        if score @ step <= _NEAR:
-            curvature = inverse(
-                _firth_curvature(signed, counts, chance, variance, covariance, leverage)
-            )
-            step = step if curvature is None else curvature @ score
-        return Point(coef, value, step, float(score @ step), information)
+    def evaluate(models: IntArray, coef: FloatArray) -> Points:
+        steps, rest = np.zeros(coef.shape), []
+        for model, line, step in zip(models.tolist(), coef, steps, strict=True):
+            own = slice(sizes[model])
+            step[own], *others = _firth_step(signed[model], counts, line[own])
+            rest.append(others)
+        value, decrement, covariance = zip(*rest, strict=True)
+        return Points(np.array(value), steps, np.array(decrement), covariance)
 
-    point, steps, converged = climb(evaluate, np.zeros(signed.shape[1]), max_steps)
-    return Solution(point.coef, covariance_of(point.information), point.step, steps, converged)
+    ends = climb(evaluate, np.zeros((len(signed), max(sizes))), max_steps)
+    return [
+        ends.solution(model, covariance, slice(size))
+        for model, (covariance, size) in enumerate(zip(ends.curvature, sizes, strict=True))
+    ]
+
+
+def _firth_step(
+    signed: FloatArray, counts: FloatArray, coef: FloatArray
+) -> tuple[FloatArray, float, float, FloatArray]:
+    """Give step, likelihood with Jeffreys' prior, decrement and covariance."""
+    margin = signed @ coef
+    if not len(coef):
+        return coef, counts @ log_expit(margin), 0.0, np.zeros((0, 0))
+    chance, surprise = expit(margin), expit(-margin)
+    variance = chance * surprise
+    information = signed.T @ ((counts * variance)[:, None] * signed)
+    factor, failed = lapack.dpotrf(information, lower=1)
+    if failed:
+        return np.zeros_like(coef), -np.inf, np.nan, np.full_like(information, np.nan)
+    covariance = _inverse_from(factor)
+    value = counts @ log_expit(margin) + np.log(factor.diagonal()).sum()
+    leverage = counts * variance * np.einsum("ij,ij->i", signed @ covariance, signed)
+    score = (counts * surprise + leverage * (0.5 - chance)) @ signed
+    # The score is that of data with h/2 more rows of each outcome: step with their information,
+    # and with the exact curvature near the maximum.
+    weights = (counts + leverage) * variance
+    step = lapack.dposv(signed.T @ (weights[:, None] * signed), score)[1]
+    if score @ step <= _NEAR:
+        curvature = inverse(
+            _firth_curvature(signed, counts, chance, variance, covariance, leverage)
+        )
+        step = step if curvature is None else curvature @ score
+    return step, value, score @ step, covariance
 
 
 def _firth_curvature(
@@ -343,47 +569,31 @@ def proves_overlap(solution: Solution, radius_squared: float) -> bool:
     return solution.converged and flatness * CONVERGED <= 1.0
 
 
-def inverse(information: FloatArray) -> FloatArray | None:
+def inverse(information: FloatArray | None) -> FloatArray | None:
     """Invert a positive definite matrix.
 
     Parameters
     ----------
-    information : ndarray, shape (m, m)
-        The matrix.
+    information : ndarray, shape (m, m), or None
+        The matrix, if there is one.
 
     Returns
     -------
     ndarray, shape (m, m), or None
         The inverse; None where the matrix is not positive definite to working precision.
     """
-    if not len(information):
+    if information is None or not len(information):
         return information
     factor, failed = lapack.dpotrf(information, lower=1)
-    if failed:
-        return None
-    lower, failed = lapack.dpotri(factor, lower=1)
-    if failed:
-        return None
+    return None if failed else _inverse_from(factor)
+
+
+def _inverse_from(factor: FloatArray) -> FloatArray:
+    """Invert a matrix that has this lower Cholesky factor."""
+    lower, _ = lapack.dpotri(factor, lower=1)
     full: FloatArray = lower + lower.T
     full.flat[:: len(full) + 1] /= 2
     return full
-
-
-def covariance_of(information: FloatArray) -> FloatArray:
-    """Give the covariance of estimates.
-
-    Parameters
-    ----------
-    information : ndarray, shape (m, m)
-        Their information.
-
-    Returns
-    -------
-    ndarray, shape (m, m)
-        Its inverse; NaN where it is singular to working precision.
-    """
-    covariance = inverse(information)
-    return np.full_like(information, np.nan) if covariance is None else covariance
 
 
 @cache

@@ -18,8 +18,14 @@ from scipy.special import expit, log_expit, xlogy
 
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
-from isingmlc.fitting.label_newton import PairSums, newton_together
-from isingmlc.fitting.newton import Solution, firth_newton, proves_overlap, thread_pools
+from isingmlc.fitting.newton import (
+    Solution,
+    firth_newton,
+    newton_together,
+    proves_overlap,
+    thread_pools,
+)
+from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.fitting.separation import (
     Columns,
     independent_columns,
@@ -270,9 +276,11 @@ def fit_nodes(
         table = _Table(design, PairSums(design), np.where(patterns.T, 1.0, -1.0), counts)
         nodes = _begin(table, settings)
         if settings.method == "firth":
-            for node in nodes:
-                regressors = table.regressors(node)
-                _learn(table, node, firth_newton(regressors, counts, settings.max_iter))
+            for block in chunks(len(nodes), 8 * design.size):
+                regressors = [table.regressors(node) for node in nodes[block]]
+                solutions = firth_newton(regressors, counts, settings.max_iter)
+                for node, solution in zip(nodes[block], solutions, strict=True):
+                    _learn(table, node, solution)
         else:
             penalty = None
             if settings.method == "ridge":

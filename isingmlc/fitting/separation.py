@@ -106,6 +106,8 @@ def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
     diagonal = gram.diagonal()
     # Mostly only empty columns depend on others, and that is seen without elimination.
     filled = np.flatnonzero(diagonal)
+    if len(filled) == len(gram) and _has_pivots(gram):
+        return Columns.all_of(len(gram))
     inner = gram[filled][:, filled]
     kept = filled
     if not _has_pivots(inner):

@@ -1,10 +1,10 @@
 r"""Larger logistic models: a label's null model and a feature besides, many features at once.
 
 The null model of a label is its logistic regression on z, the constant and the other labels. A
-larger model has besides a feature x times multipliers m: the constant, or the constant and the
-other labels. All of them are fitted together by one Newton iteration that starts at the null
-model. Rows with the same labelset g share z and m, so with weights :math:`w_i` at the rows the
-information is
+larger model has besides a feature x times multipliers m: the constant, another label, or the
+constant and all other labels. All of them are fitted together by one Newton iteration that starts
+at the null model. Rows with the same labelset g share z and m, so with weights :math:`w_i` at the
+rows the information is
 
 .. math::
 
@@ -16,12 +16,17 @@ information is
 Only the three sums run over rows. A fit that converges mostly proves that its maximum is finite.
 Where one does not, the rows that the feature separates are found and left out, as in
 :mod:`isingmlc.fitting.nodewise`: what remains gives the likelihood of the limit.
+
+A larger model may also have several columns besides, those of a formula term. It is fitted on the
+rows.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -32,9 +37,7 @@ from isingmlc.fitting.newton import (
     CONVERGED,
     LEAST_MARGIN,
     ROUNDING,
-    SHORTEST,
-    SLACK,
-    Point,
+    Points,
     Solution,
     climb,
     newton,
@@ -64,10 +67,10 @@ class RowsInPlay:
         z, times −1 where the label is 0. The probability of what happened in a row is then expit
         of its linear predictor, the *margin*.
     multipliers : ndarray, shape (L, d)
-        m, with the same sign.
-    penalty : ndarray, shape (q + d,)
+        m, with the same sign; a single one for several columns.
+    penalty : ndarray, shape (q + added,)
         Ridge penalties of the coefficients.
-    start : ndarray, shape (q + d,)
+    start : ndarray, shape (q + added,)
         Coefficients of the null model.
     intercept : bool
         Whether the null model has a constant.
@@ -86,49 +89,62 @@ class RowsInPlay:
         """Coefficients of the null model."""
         return int(self.regressors.shape[1])
 
-    @property
+    @cached_property
     def first(self) -> IntArray:
         """The first row with each labelset."""
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
-    @property
+    def pooled(self, values: FloatArray) -> FloatArray:
+        """Sum values of the rows, the last axis, over those with each labelset."""
+        return np.asarray(np.add.reduceat(values, self.first, axis=-1))
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """The (weighted) number of rows with each labelset."""
+        return self.sizes.astype(float) if self.weights is None else self.pooled(self.weights)
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """The margin of each labelset under the null model."""
+        return np.asarray(self.regressors @ self.start[: self.n_null])
+
+    @cached_property
     def log_likelihood(self) -> FloatArray:
         """The null model's log-likelihood of the rows with each labelset."""
-        counts = self.sizes if self.weights is None else np.add.reduceat(self.weights, self.first)
-        return np.asarray(counts * log_expit(self.regressors @ self.start[: self.n_null]))
+        return np.asarray(self.counts * log_expit(self.margin))
 
-    @property
+    @cached_property
     def value(self) -> float:
         """The (penalised) log-likelihood of the null model."""
         return float(self.log_likelihood.sum() - 0.5 * self.penalty @ self.start**2)
 
 
 class LargerModels:
-    """What is known of the larger models of some features.
+    """What is known of some larger models.
 
     Parameters
     ----------
-    kept : ndarray of bool, shape (features, q + d)
+    kept : ndarray of bool, shape (models, q + added)
         The columns with rank in each model, those of the null model first.
     n_null : int
         q, how many those are.
 
     Attributes
     ----------
-    df : ndarray of float, shape (features,)
+    df : ndarray of float, shape (models,)
         Columns with rank beyond the null model's; NaN where there are none.
-    gain : ndarray, shape (features,)
+    gain : ndarray, shape (models,)
         Gain in (penalised) log-likelihood over the null model.
-    wald : ndarray, shape (features,)
+    wald : ndarray, shape (models,)
         Wald statistic of the added coefficients.
-    coef, bse : ndarray, shape (features,)
+    coef, bse : ndarray, shape (models,)
         First of the added coefficients and its standard error; ±inf and NaN under separation.
-    separated : ndarray of bool, shape (features,)
+    separated : ndarray of bool, shape (models,)
         Whether the feature separates rows, so that the gain is that of the limit; or comes so
         near to it that the information is singular in floating-point numbers.
-    finished : ndarray of bool, shape (features,)
+    finished : ndarray of bool, shape (models,)
         Whether the fit converged, or there was nothing to fit.
-    step : ndarray, shape (features, q + d)
+    step : ndarray, shape (models, q + added)
         The last Newton step.
     """
 
@@ -152,9 +168,9 @@ class LargerModels:
             Which models.
         gain : ndarray, shape (m,)
             Their gains.
-        coef : ndarray, shape (m, d)
+        coef : ndarray, shape (m, added)
             Added coefficients.
-        covariance : ndarray, shape (m, d, d)
+        covariance : ndarray, shape (m, added, added)
             Their covariances.
         """
         self.gain[at] = gain
@@ -172,7 +188,7 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
     null : RowsInPlay
         The rows and the null model.
     features : ndarray, shape (features, n)
-        The features, one a line.
+        The features, one per line.
     max_steps : int
         Newton steps after which a fit is given up.
 
@@ -214,23 +230,69 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
     """
     x, size = _standardise(features, null.weights, null.intercept)
     models = _fit_together(null, x, max_steps)
-    for at in np.flatnonzero(~models.finished):
-        gain, direction, solution = _fit_alone(
-            null, x[at], models.kept[at], models.step[at], max_steps
-        )
-        # A maximum may lie so far out that some rows are certain in floating-point numbers.
-        if direction is None and not _is_singular(solution.covariance):
-            coef, covariance = solution.coef[null.n_null :], solution.covariance
-            covariance = covariance[null.n_null :, null.n_null :]
-            models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
-        else:
-            models.gain[at], models.separated[at] = gain, True
-            if direction is not None:
-                models.coef[at] = np.copysign(np.inf, direction[-1])
-        models.finished[at] = solution.converged
+    for at in np.flatnonzero(~models.finished).tolist():
+        _finish(models, at, null, _distinct_rows(null, x[[at]]), models.step[at], max_steps)
     models.coef /= size
     models.bse /= size
     return models
+
+
+def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerModels:
+    """Fit the larger model of one label that has several columns together.
+
+    Parameters
+    ----------
+    null : RowsInPlay
+        The rows and the null model.
+    columns : ndarray, shape (columns, n)
+        The columns, one per line.
+    max_steps : int
+        Newton steps after which a fit is given up.
+
+    Returns
+    -------
+    LargerModels
+        The one fit. Its coefficient means nothing.
+    """
+    x, _ = _standardise(columns, null.weights, null.intercept)
+    rows = _distinct_rows(null, x)
+    design, margin = _design(null, rows), null.margin[rows.codes]
+    weights = rows.counts * expit(margin) * expit(-margin)
+    information = (design.T * weights) @ design + np.diag(null.penalty)
+    models = LargerModels(_columns_with_rank(information[None], null.n_null), null.n_null)
+    if not models.finished[0]:
+        _finish(models, 0, null, rows, None, max_steps)
+    return models
+
+
+def _finish(
+    models: LargerModels,
+    at: int,
+    null: RowsInPlay,
+    rows: _Rows,
+    step: FloatArray | None,
+    max_steps: int,
+) -> None:
+    """Fit one model or its limit by itself, and record it."""
+    gain, direction, solution = _fit_alone(null, rows, models.kept[at], step, max_steps)
+    # A maximum may lie so far out that some rows are certain in floating-point numbers.
+    if direction is None and not _is_singular(solution.covariance):
+        coef, covariance = solution.coef[null.n_null :], solution.covariance
+        covariance = covariance[null.n_null :, null.n_null :]
+        models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
+    else:
+        models.gain[at], models.separated[at] = gain, True
+        if direction is not None:
+            models.coef[at] = np.copysign(np.inf, direction[-1])
+    models.finished[at] = solution.converged
+
+
+class _Rows(NamedTuple):
+    """Distinct rows: their labelsets, their columns x (columns × rows) and how many they are."""
+
+    codes: IntArray
+    x: FloatArray
+    counts: FloatArray
 
 
 def _standardise(
@@ -246,9 +308,23 @@ def _standardise(
     return x / size[:, None], size
 
 
+def _at_null(null: RowsInPlay, x: FloatArray) -> tuple[FloatArray, ...]:
+    """Give what `_evaluate` gives at the null model, where rows of a labelset are alike."""
+    weighted = x if null.weights is None else null.weights * x
+    sums, squares = null.pooled(weighted), null.pooled(weighted * x)
+    chance, residual = expit(null.margin), expit(-null.margin)
+    gradient = np.empty((len(x), len(null.start)))
+    gradient[:, : null.n_null] = (null.counts * residual) @ null.regressors
+    gradient[:, null.n_null :] = (residual * sums) @ null.multipliers
+    gradient -= null.penalty * null.start
+    weight = residual * chance
+    information = _information(null, (weight * null.counts)[None], weight * sums, weight * squares)
+    return np.zeros(len(x)), gradient, information
+
+
 def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatArray, ...]:
     """Give gain in (penalised) likelihood over the null model, gradient and information."""
-    first, n_null = null.first, null.n_null
+    n_null = null.n_null
     margin = np.repeat(coef[:, n_null:] @ null.multipliers.T, null.sizes, axis=1)
     margin *= x
     margin += np.repeat(coef[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
@@ -260,27 +336,33 @@ def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatA
     if null.weights is not None:
         for values in (log_likelihood, residual, weight):
             values *= null.weights
-
-    def pooled(values: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduceat(values, first, axis=1))
-
-    gain = np.sum(pooled(log_likelihood) - null.log_likelihood, axis=1)
+    gain = np.sum(null.pooled(log_likelihood) - null.log_likelihood, axis=1)
     gain += 0.5 * (null.start**2 - coef**2) @ null.penalty
     gradient = np.hstack(
-        [pooled(residual) @ null.regressors, pooled(residual * x) @ null.multipliers]
+        [null.pooled(residual) @ null.regressors, null.pooled(residual * x) @ null.multipliers]
     )
     gradient -= null.penalty * coef
-    information = np.empty((*coef.shape, coef.shape[1]))
-    inner, added = np.s_[:n_null], np.s_[n_null:]
-    information[:, inner, inner] = _products(null.regressors, pooled(weight), null.regressors)
+    zeroth = null.pooled(weight)
     weight *= x
-    crossed = _products(null.regressors, pooled(weight), null.multipliers)
+    first = null.pooled(weight)
+    weight *= x
+    return gain, gradient, _information(null, zeroth, first, null.pooled(weight))
+
+
+def _information(
+    null: RowsInPlay, zeroth: FloatArray, first: FloatArray, second: FloatArray
+) -> FloatArray:
+    """Give the information from sums of the weights times 1, x and x² over labelsets."""
+    n_columns = len(null.start)
+    information = np.empty((len(first), n_columns, n_columns))
+    inner, added = np.s_[: null.n_null], np.s_[null.n_null :]
+    information[:, inner, inner] = _products(null.regressors, zeroth, null.regressors)
+    crossed = _products(null.regressors, first, null.multipliers)
     information[:, inner, added] = crossed
     information[:, added, inner] = crossed.transpose(0, 2, 1)
-    weight *= x
-    information[:, added, added] = _products(null.multipliers, pooled(weight), null.multipliers)
+    information[:, added, added] = _products(null.multipliers, second, null.multipliers)
     information += np.diag(null.penalty)
-    return gain, gradient, information
+    return information
 
 
 def _products(left: FloatArray, weights: FloatArray, right: FloatArray) -> FloatArray:
@@ -313,56 +395,61 @@ def _columns_with_rank(information: FloatArray, n_null: int) -> BoolArray:
 
 
 def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerModels:
-    """Fit all models at once by Newton steps with halving; record those proved to be maxima."""
+    """Fit all models at once, and record those that are proved to be maxima."""
     n_null = null.n_null
+    gain, gradient, information = _at_null(null, x)
+    models = LargerModels(_columns_with_rank(information, n_null), n_null)
+    ranked = np.flatnonzero(~models.finished)
+    if not len(ranked):
+        return models
+    if len(ranked) < len(x):
+        x = x[ranked]
+    kept = models.kept[ranked]
     furthest = np.maximum.reduceat(x**2, null.first, axis=1)
     norms = (null.regressors**2).sum(axis=1) + furthest * (null.multipliers**2).sum(axis=1)
     radius_squared = norms.max(axis=1)
-    slack = SLACK * abs(null.value)
-    coef = np.tile(null.start, (len(x), 1))
-    candidate = coef.copy()
-    evaluation = _evaluate(null, x, candidate)
-    models = LargerModels(_columns_with_rank(evaluation[-1], n_null), n_null)
-    gain, previous, length = np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x))
-    left = np.flatnonzero(~models.finished)
-    evaluation = tuple(part[left] for part in evaluation)
-    for _ in range(max_steps + 1):
-        new_gain, gradient, information = evaluation
-        # A column without rank stands aside: its coefficient stays zero.
-        kept = models.kept[left]
-        gradient = gradient * kept
-        information = np.where(kept[:, :, None] & kept[:, None, :], information, 0.0)
-        information += np.eye(kept.shape[1]) * ~kept[:, None, :]
-        covariance = _inverses(information)
-        step = (covariance @ gradient[..., None])[..., 0]
-        decrement = (gradient * step).sum(axis=1)
-        better = new_gain >= gain[left] - slack
-        done = better & (
-            (decrement <= CONVERGED) | ((previous[left] <= decrement) & (decrement <= ROUNDING))
-        )
-        variances = np.diagonal(covariance, axis1=1, axis2=2)
-        inflation = variances * np.diagonal(information, axis1=1, axis2=2)
-        regular = ((inflation > 0) & (inflation < _SINGULAR)).all(axis=1)
-        flatness = 4 * radius_squared[left] * variances.sum(axis=1)
-        proved = done & regular & (flatness * np.maximum(decrement, CONVERGED) <= 1.0)
-        models.record(
-            left[proved],
-            new_gain[proved],
-            candidate[left[proved], n_null:],
-            covariance[proved, n_null:, n_null:],
-        )
-        moved = left[better]
-        coef[moved], gain[moved] = candidate[moved], new_gain[better]
-        models.step[moved], previous[moved] = step[better], decrement[better]
-        length[left] = np.where(better, 1.0, length[left] / 2)
+
+    def evaluate(at: IntArray, coef: FloatArray) -> Points:
+        return _solve(kept[at], *_evaluate(null, x if len(at) == len(x) else x[at], coef))
+
+    def gives_up(at: int, _: int, points: Points, line: int) -> bool:
         # What has become too flat for a proof is likely to be separated.
-        hopeful = regular & (flatness * ROUNDING <= 1.0) & (length[left] > SHORTEST)
-        left = left[~done & hopeful]
-        if not len(left):
-            break
-        candidate[left] = coef[left] + length[left, None] * models.step[left]
-        evaluation = _evaluate(null, x[left], candidate[left])
+        return bool(4 * radius_squared[at] * points.curvature[line].trace() * ROUNDING > 1.0)
+
+    ends = climb(
+        evaluate,
+        np.tile(null.start, (len(x), 1)),
+        max_steps,
+        first=_solve(kept, gain[ranked], gradient[ranked], information[ranked]),
+        size=abs(null.value),
+        gives_up=gives_up,
+    )
+    models.step[ranked] = ends.step
+    done = np.flatnonzero(ends.converged)
+    covariance = np.array([ends.curvature[at] for at in done]).reshape(-1, *information.shape[1:])
+    flatness = 4 * radius_squared[done] * np.trace(covariance, axis1=1, axis2=2)
+    proved = flatness * np.maximum(ends.decrement[done], CONVERGED) <= 1.0
+    done = done[proved]
+    added = covariance[proved, n_null:, n_null:]
+    models.record(ranked[done], ends.value[done], ends.coef[done, n_null:], added)
     return models
+
+
+def _solve(
+    kept: BoolArray, gain: FloatArray, gradient: FloatArray, information: FloatArray
+) -> Points:
+    """Give points with their covariances; there is no step where one is not to be trusted."""
+    # A column without rank stands aside: its coefficient stays zero.
+    gradient = gradient * kept
+    information = np.where(kept[:, :, None] & kept[:, None, :], information, 0.0)
+    information += np.eye(kept.shape[1]) * ~kept[:, None, :]
+    covariance = _inverses(information)
+    step = (covariance @ gradient[..., None])[..., 0]
+    decrement = (gradient * step).sum(axis=1)
+    variances = np.diagonal(covariance, axis1=1, axis2=2)
+    inflation = variances * np.diagonal(information, axis1=1, axis2=2)
+    regular = ((inflation > 0) & (inflation < _SINGULAR)).all(axis=1)
+    return Points(gain, step, np.where(regular, decrement, np.nan), covariance)
 
 
 def _inverses(matrices: FloatArray) -> FloatArray:
@@ -378,37 +465,51 @@ def _inverses(matrices: FloatArray) -> FloatArray:
 
 
 def _fit_alone(
-    null: RowsInPlay, x: FloatArray, kept: BoolArray, step: FloatArray, max_steps: int
+    null: RowsInPlay, rows: _Rows, kept: BoolArray, step: FloatArray | None, max_steps: int
 ) -> tuple[float, FloatArray | None, Solution]:
-    """Fit one model or its limit; give gain, direction of separation and fit of the rest."""
-    codes, x, counts = _distinct_rows(null, x)
-    design = _design(null, codes, x)[:, kept]
-    penalty = null.penalty[kept]
+    """Fit one model or its limit; give gain, direction of separation and fit of the rest.
+
+    The step is the last one of a fit that proved nothing; None where none was made.
+    """
+    design, penalty = _design(null, rows)[:, kept], null.penalty[kept]
     # Only directions without a penalty can be separated, and the length of a row is of no matter.
     free = design[:, penalty == 0]
     free = free / np.maximum(np.abs(free).max(axis=1, keepdims=True), np.finfo(float).tiny)
 
-    def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
-        rest, weights, basis = design[~settled], counts[~settled], np.arange(len(penalty))
-        if settled.any():
-            values = x[~settled]
-            if len(values) and not penalty.any():
-                values = _standardise(values[None], weights, null.intercept)[0][0]
-            rest = _design(null, codes[~settled], values)[:, kept]
-            basis = _independent(rest, penalty)
-            rest = rest[:, basis]
-        solution = newton(rest, weights, max_steps=max_steps, penalty=penalty[basis])
-        if not solution.converged:
-            solution = _climb_flat(rest, weights, penalty[basis], max_steps)
-        value = weights @ log_expit(rest @ solution.coef)
+    def assess(
+        some: FloatArray, counts: FloatArray, basis: IntArray, solution: Solution
+    ) -> tuple[float, Solution, bool]:
+        value = counts @ log_expit(some @ solution.coef)
         value -= 0.5 * penalty[basis] @ solution.coef**2
-        proved = proves_overlap(solution, float((rest**2).sum(axis=1).max(initial=0.0)))
+        proved = proves_overlap(solution, float((some**2).sum(axis=1).max(initial=0.0)))
         return float(value) - null.value, solution, proved
 
+    def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
+        rest, counts, basis = design[~settled], rows.counts[~settled], np.arange(len(penalty))
+        if settled.any():
+            x = rows.x[:, ~settled]
+            if x.size and not penalty.any():
+                x, _ = _standardise(x, counts, null.intercept)
+            rest = _design(null, _Rows(rows.codes[~settled], x, counts))[:, kept]
+            basis = _independent(rest, penalty)
+            rest = rest[:, basis]
+        solution = newton(rest, counts, max_steps=max_steps, penalty=penalty[basis])
+        if not solution.converged:
+            solution = _climb_flat(rest, counts, penalty[basis], max_steps)
+        return assess(rest, counts, basis, solution)
+
+    if step is None:
+        solution = newton(design, rows.counts, max_steps=max_steps, penalty=penalty)
+        gain, _, proved = assess(design, rows.counts, np.arange(len(penalty)), solution)
+        if proved:
+            return gain, None, solution
+        last = solution.step
+    else:
+        last = step[kept]
     # Along a separated direction a Newton step moves each settled row by about one and no other
     # row. Such a guess is right if a direction confirms it, and complete if the fit of the other
     # rows proves that; only else a programme is solved.
-    settled = design @ step[kept] > 0.5
+    settled = design @ last > 0.5
     direction = _settling_direction(free, settled)
     if direction is not None:
         gain, solution, complete = fit_rest(settled)
@@ -427,28 +528,30 @@ def _climb_flat(
     """Maximise a likelihood that is flat in some directions by steps in the others alone."""
     ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
 
-    def decompose(coef: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def evaluate(_: IntArray, coefs: FloatArray) -> Points:
+        (coef,) = coefs
+        margin = design @ coef
         # Square roots of the odds against what happened and of the weights, so that the squares
         # of small numbers need not be told from zero.
-        margin = design @ coef
         odds = roots * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN))
+        pull = np.concatenate([odds, -ridge @ coef])
         scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
-        return np.concatenate([odds, -ridge @ coef]), *np.linalg.svd(scaled, full_matrices=False)
-
-    def evaluate(coef: FloatArray) -> Point:
-        pull, left, sizes, axes = decompose(coef)
+        left, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
         steep = sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)
         along = pull @ left[:, steep]
-        value = float(counts @ log_expit(design @ coef) - 0.5 * penalty @ coef**2)
+        value = float(counts @ log_expit(margin) - 0.5 * penalty @ coef**2)
         step = (along / sizes[steep]) @ axes[steep]
-        return Point(coef, value, step, float(along @ along), (axes.T * sizes**2) @ axes)
+        covariance = np.full((len(coef), len(coef)), np.nan)
+        if steep.all():
+            covariance = (axes.T / sizes**2) @ axes
+        return Points.of_one(value, step, along @ along, covariance)
 
-    point, steps, converged = climb(evaluate, np.zeros(design.shape[1]), max_steps)
-    _, _, sizes, axes = decompose(point.coef)
-    covariance = np.full((design.shape[1], design.shape[1]), np.nan)
-    if (sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)).all():
-        covariance = (axes.T / sizes**2) @ axes
-    return Solution(point.coef, covariance, point.step, steps, converged)
+    ends = climb(evaluate, np.zeros((1, design.shape[1])), max_steps)
+    (covariance,) = ends.curvature
+    assert covariance is not None
+    return Solution(
+        ends.coef[0], covariance, ends.step[0], int(ends.steps[0]), bool(ends.converged[0])
+    )
 
 
 def _is_singular(covariance: FloatArray) -> bool:
@@ -458,19 +561,20 @@ def _is_singular(covariance: FloatArray) -> bool:
     return bool(np.isnan(size).any() or np.linalg.cond(correlation) > _SINGULAR)
 
 
-def _distinct_rows(null: RowsInPlay, x: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Pool rows that have labelset and value of the feature in common."""
+def _distinct_rows(null: RowsInPlay, x: FloatArray) -> _Rows:
+    """Pool rows that have labelset and columns in common."""
     codes = np.repeat(np.arange(len(null.sizes)), null.sizes)
-    order = np.lexsort((x, codes))
-    codes, x = codes[order], x[order]
-    first = np.flatnonzero((np.diff(codes, prepend=-1) > 0) | (np.diff(x, prepend=np.nan) != 0))
+    order = np.lexsort((*x, codes))
+    codes, x = codes[order], x[:, order]
+    differs = (np.diff(x, axis=1, prepend=np.nan) != 0).any(axis=0)
+    first = np.flatnonzero(differs | (np.diff(codes, prepend=-1) > 0))
     weights = np.ones(len(order)) if null.weights is None else null.weights[order]
-    return codes[first], x[first], np.add.reduceat(weights, first)
+    return _Rows(codes[first], x[:, first], np.add.reduceat(weights, first))
 
 
-def _design(null: RowsInPlay, codes: IntArray, x: FloatArray) -> FloatArray:
-    """Write a larger model out by rows."""
-    return np.hstack([null.regressors[codes], x[:, None] * null.multipliers[codes]])
+def _design(null: RowsInPlay, rows: _Rows) -> FloatArray:
+    """Write a larger model out by rows: one column has multipliers, or several have one."""
+    return np.hstack([null.regressors[rows.codes], rows.x.T * null.multipliers[rows.codes]])
 
 
 def _settling_direction(design: FloatArray, settled: BoolArray) -> FloatArray | None:
