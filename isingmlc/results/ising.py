@@ -596,7 +596,7 @@ class IsingResults(ReadOnly):
         wald     46.2
         Name: diabetes, dtype: float64
         """
-        return compare_tests(self._fit, feature, products)
+        return compare_tests(self._fit, self.score_test(feature, products).arrays)
 
     def compare_lr_test(self, restricted: IsingResults) -> pd.DataFrame:
         """Compare this fit with a restricted one of the same rows, label by label.
