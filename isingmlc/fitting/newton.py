@@ -10,6 +10,7 @@ a row is then expit of its linear predictor, the *margin*.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -55,7 +56,7 @@ class Points(NamedTuple):
         The full steps from here.
     decrement : ndarray, shape (models,)
         The gradient times the step, Newton's squared decrement; NaN where there is no step.
-    curvature : sequence of ndarray
+    curvature : sequence of ndarray, shape (m, m)
         The information of each model or its inverse, whatever is wanted at the end.
     """
 
@@ -70,11 +71,6 @@ class Points(NamedTuple):
     ) -> Points:
         """Give the point of a single model."""
         return cls(np.array([value]), step[None], np.array([decrement]), [curvature])
-
-    def take(self, at: IntArray) -> Points:
-        """Give the points of some of the models."""
-        curvature = [self.curvature[each] for each in at]
-        return Points(self.value[at], self.step[at], self.decrement[at], curvature)
 
 
 @dataclass(frozen=True)
@@ -168,9 +164,10 @@ def climb(
     size : float
         The size of what values are differences from, for their rounding.
     patience : int
-        Steps after which `gives_up` is asked about models whose decrements do not collapse.
+        Steps after which `gives_up` is asked about a model whose decrement does not collapse.
     gives_up : callable, optional
-        Tells which models stop, from their numbers, the steps taken and their points.
+        Tells whether to stop, from the number of a model, the steps taken, the points and which
+        of them is that of the model.
 
     Returns
     -------
@@ -190,31 +187,32 @@ def climb(
     array([2., 5.])
     """
     n_models = len(start)
-    coef, step, left = start.copy(), np.empty(start.shape), np.arange(n_models)
     most = np.full(n_models, max_steps).tolist()
-    # Of the last points that were accepted, model by model: scalars are faster than short arrays.
-    value, decrement, length = [-np.inf] * n_models, [np.inf] * n_models, [1.0] * n_models
-    steps, converged = [0] * n_models, [False] * n_models
+    # What is known of the last point that each model accepted. Scalars, as the rule is asked model
+    # by model: on short arrays it would take longer.
+    coef, step = start.copy(), np.zeros(start.shape)
+    values, decrements = [-np.inf] * n_models, [np.inf] * n_models
+    lengths, steps, converged = [1.0] * n_models, [0] * n_models, [False] * n_models
     curvature: list[FloatArray | None] = [None] * n_models
-    candidate = start
+    left, candidate = np.arange(n_models), start
     points = evaluate(left, start) if first is None else first
     while True:
         stay, halved = [], []
         lines = zip(left.tolist(), points.value.tolist(), points.decrement.tolist(), strict=True)
-        for line, (model, here, slope) in enumerate(lines):
-            least = value[model] - _SLACK * (abs(value[model]) + size)
-            if not here >= least and length[model] >= _SHORTEST:
-                length[model] /= 2
+        for line, (model, value, decrement) in enumerate(lines):
+            least = values[model] - _SLACK * (abs(values[model]) + size)
+            if not value >= least and lengths[model] >= _SHORTEST:
+                lengths[model] /= 2
                 halved.append(line)
                 stay.append(line)
                 continue
-            before = decrement[model]
-            value[model], decrement[model], length[model] = here, slope, 1.0
-            converged[model] = slope <= CONVERGED or before <= slope <= ROUNDING
-            if converged[model] or steps[model] >= most[model] or slope != slope:
+            previous = decrements[model]
+            values[model], decrements[model], lengths[model] = value, decrement, 1.0
+            converged[model] = decrement <= CONVERGED or previous <= decrement <= ROUNDING
+            if converged[model] or steps[model] >= most[model] or math.isnan(decrement):
                 curvature[model] = points.curvature[line]
                 continue
-            stalls = steps[model] >= patience and slope > _COLLAPSE * before
+            stalls = steps[model] >= patience and decrement > _COLLAPSE * previous
             if stalls and gives_up is not None and gives_up(model, steps[model], points, line):
                 continue
             steps[model] += 1
@@ -226,19 +224,19 @@ def climb(
             break
         if len(stay) < len(left):
             left = left[stay]
-        candidate = coef[left] + step[left]
+        change = step[left]
         if halved:
-            lengths = np.array([length[model] for model in left.tolist()])
-            candidate = coef[left] + lengths[:, None] * step[left]
+            change *= np.array([lengths[model] for model in left.tolist()])[:, None]
+        candidate = coef[left] + change
         points = evaluate(left, candidate)
     return Ends(
-        coef,
-        step,
-        np.array(value),
-        np.array(decrement),
-        np.array(steps),
-        np.array(converged),
-        curvature,
+        coef=coef,
+        step=step,
+        value=np.array(values),
+        decrement=np.array(decrements),
+        steps=np.array(steps),
+        converged=np.array(converged),
+        curvature=curvature,
     )
 
 
@@ -398,7 +396,8 @@ def newton_together(
         return Points(value, steps, decrements, informations)
 
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
-        sign, count = signs[models], counts[models]
+        is_whole = len(models) == len(signs)
+        sign, count = (signs, counts) if is_whole else (signs[models], counts[models])
         odds = np.exp(-np.maximum(sign * (coef @ design.T), LEAST_MARGIN))
         chance = 1 / (1 + odds)
         value = -np.einsum("ij,ij->i", count, np.log1p(odds))
@@ -496,19 +495,22 @@ def _firth_step(
 ) -> tuple[FloatArray, float, float, FloatArray]:
     """Give step, likelihood with Jeffreys' prior, decrement and covariance."""
     margin = signed @ coef
+    if not len(coef):
+        return coef, counts @ log_expit(margin), 0.0, np.zeros((0, 0))
     chance, surprise = expit(margin), expit(-margin)
     variance = chance * surprise
     information = signed.T @ ((counts * variance)[:, None] * signed)
-    covariance = inverse(information)
-    if covariance is None:
+    factor, failed = lapack.dpotrf(information, lower=1)
+    if failed:
         return np.zeros_like(coef), -np.inf, np.nan, np.full_like(information, np.nan)
-    value = counts @ log_expit(margin) + 0.5 * np.linalg.slogdet(information)[1]
+    covariance = _inverse_from(factor)
+    value = counts @ log_expit(margin) + np.log(factor.diagonal()).sum()
     leverage = counts * variance * np.einsum("ij,ij->i", signed @ covariance, signed)
     score = (counts * surprise + leverage * (0.5 - chance)) @ signed
     # The score is that of data with h/2 more rows of each outcome: step with their information,
     # and with the exact curvature near the maximum.
     weights = (counts + leverage) * variance
-    step = np.linalg.solve(signed.T @ (weights[:, None] * signed), score)
+    step = lapack.dposv(signed.T @ (weights[:, None] * signed), score)[1]
     if score @ step <= _NEAR:
         curvature = inverse(
             _firth_curvature(signed, counts, chance, variance, covariance, leverage)
@@ -583,11 +585,12 @@ def inverse(information: FloatArray | None) -> FloatArray | None:
     if information is None or not len(information):
         return information
     factor, failed = lapack.dpotrf(information, lower=1)
-    if failed:
-        return None
-    lower, failed = lapack.dpotri(factor, lower=1)
-    if failed:
-        return None
+    return None if failed else _inverse_from(factor)
+
+
+def _inverse_from(factor: FloatArray) -> FloatArray:
+    """Invert a matrix that has this lower Cholesky factor."""
+    lower, _ = lapack.dpotri(factor, lower=1)
     full: FloatArray = lower + lower.T
     full.flat[:: len(full) + 1] /= 2
     return full

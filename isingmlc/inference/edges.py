@@ -96,6 +96,9 @@ class EdgeArrays:
     product_statistic : ndarray, shape (features, labels, labels), or None
         Entry (j, k, s) tests the product of feature j with label s in the model of label k; NaN
         where it is impossible and for s = k.
+    product_reason : ndarray of object, shape (features, labels, labels), or None
+        Why a product cannot be tested, or what is special about it; decided from the reasons of
+        the features if omitted.
     distribution : str
         Where the p-values come from.
     note : str
@@ -117,6 +120,7 @@ class EdgeArrays:
     test: str
     products: str | None = None
     product_statistic: FloatArray | None = None
+    product_reason: StrArray | None = None
     distribution: str = "chi-square"
     note: str = ""
     null: FeatureNull | None = None
@@ -141,7 +145,8 @@ class EdgeArrays:
         changed: dict[str, Any] = {
             "feature_names": tuple(self.feature_names[each] for each in at.tolist())
         }
-        for name in ("statistic", "df", "reason", "sign", "product_statistic", "coef", "bse"):
+        of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
+        for name in (*of_edges, "product_statistic", "product_reason"):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
         for name in ("null", "given"):

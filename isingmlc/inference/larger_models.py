@@ -1,10 +1,10 @@
 r"""Larger logistic models: a label's null model and a feature besides, many features at once.
 
 The null model of a label is its logistic regression on z, the constant and the other labels. A
-larger model has besides a feature x times multipliers m: the constant, or the constant and the
-other labels. All of them are fitted together by one Newton iteration that starts at the null
-model. Rows with the same labelset g share z and m, so with weights :math:`w_i` at the rows the
-information is
+larger model has besides a feature x times multipliers m: the constant, another label, or the
+constant and all other labels. All of them are fitted together by one Newton iteration that starts
+at the null model. Rows with the same labelset g share z and m, so with weights :math:`w_i` at the
+rows the information is
 
 .. math::
 
@@ -16,6 +16,9 @@ information is
 Only the three sums run over rows. A fit that converges mostly proves that its maximum is finite.
 Where one does not, the rows that the feature separates are found and left out, as in
 :mod:`isingmlc.fitting.nodewise`: what remains gives the likelihood of the limit.
+
+A larger model may also have several columns besides, those of a formula term. It is fitted on the
+rows.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
@@ -63,10 +67,10 @@ class RowsInPlay:
         z, times −1 where the label is 0. The probability of what happened in a row is then expit
         of its linear predictor, the *margin*.
     multipliers : ndarray, shape (L, d)
-        m, with the same sign.
-    penalty : ndarray, shape (q + d,)
+        m, with the same sign; a single one for several columns.
+    penalty : ndarray, shape (q + added,)
         Ridge penalties of the coefficients.
-    start : ndarray, shape (q + d,)
+    start : ndarray, shape (q + added,)
         Coefficients of the null model.
     intercept : bool
         Whether the null model has a constant.
@@ -116,31 +120,31 @@ class RowsInPlay:
 
 
 class LargerModels:
-    """What is known of the larger models of some features.
+    """What is known of some larger models.
 
     Parameters
     ----------
-    kept : ndarray of bool, shape (features, q + d)
+    kept : ndarray of bool, shape (models, q + added)
         The columns with rank in each model, those of the null model first.
     n_null : int
         q, how many those are.
 
     Attributes
     ----------
-    df : ndarray of float, shape (features,)
+    df : ndarray of float, shape (models,)
         Columns with rank beyond the null model's; NaN where there are none.
-    gain : ndarray, shape (features,)
+    gain : ndarray, shape (models,)
         Gain in (penalised) log-likelihood over the null model.
-    wald : ndarray, shape (features,)
+    wald : ndarray, shape (models,)
         Wald statistic of the added coefficients.
-    coef, bse : ndarray, shape (features,)
+    coef, bse : ndarray, shape (models,)
         First of the added coefficients and its standard error; ±inf and NaN under separation.
-    separated : ndarray of bool, shape (features,)
+    separated : ndarray of bool, shape (models,)
         Whether the feature separates rows, so that the gain is that of the limit; or comes so
         near to it that the information is singular in floating-point numbers.
-    finished : ndarray of bool, shape (features,)
+    finished : ndarray of bool, shape (models,)
         Whether the fit converged, or there was nothing to fit.
-    step : ndarray, shape (features, q + d)
+    step : ndarray, shape (models, q + added)
         The last Newton step.
     """
 
@@ -164,9 +168,9 @@ class LargerModels:
             Which models.
         gain : ndarray, shape (m,)
             Their gains.
-        coef : ndarray, shape (m, d)
+        coef : ndarray, shape (m, added)
             Added coefficients.
-        covariance : ndarray, shape (m, d, d)
+        covariance : ndarray, shape (m, added, added)
             Their covariances.
         """
         self.gain[at] = gain
@@ -184,7 +188,7 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
     null : RowsInPlay
         The rows and the null model.
     features : ndarray, shape (features, n)
-        The features, one a line.
+        The features, one per line.
     max_steps : int
         Newton steps after which a fit is given up.
 
@@ -226,23 +230,69 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
     """
     x, size = _standardise(features, null.weights, null.intercept)
     models = _fit_together(null, x, max_steps)
-    for at in np.flatnonzero(~models.finished):
-        gain, direction, solution = _fit_alone(
-            null, x[at], models.kept[at], models.step[at], max_steps
-        )
-        # A maximum may lie so far out that some rows are certain in floating-point numbers.
-        if direction is None and not _is_singular(solution.covariance):
-            coef, covariance = solution.coef[null.n_null :], solution.covariance
-            covariance = covariance[null.n_null :, null.n_null :]
-            models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
-        else:
-            models.gain[at], models.separated[at] = gain, True
-            if direction is not None:
-                models.coef[at] = np.copysign(np.inf, direction[-1])
-        models.finished[at] = solution.converged
+    for at in np.flatnonzero(~models.finished).tolist():
+        _finish(models, at, null, _distinct_rows(null, x[[at]]), models.step[at], max_steps)
     models.coef /= size
     models.bse /= size
     return models
+
+
+def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerModels:
+    """Fit the larger model of one label that has several columns together.
+
+    Parameters
+    ----------
+    null : RowsInPlay
+        The rows and the null model.
+    columns : ndarray, shape (columns, n)
+        The columns, one per line.
+    max_steps : int
+        Newton steps after which a fit is given up.
+
+    Returns
+    -------
+    LargerModels
+        The one fit. Its coefficient means nothing.
+    """
+    x, _ = _standardise(columns, null.weights, null.intercept)
+    rows = _distinct_rows(null, x)
+    design, margin = _design(null, rows), null.margin[rows.codes]
+    weights = rows.counts * expit(margin) * expit(-margin)
+    information = (design.T * weights) @ design + np.diag(null.penalty)
+    models = LargerModels(_columns_with_rank(information[None], null.n_null), null.n_null)
+    if not models.finished[0]:
+        _finish(models, 0, null, rows, None, max_steps)
+    return models
+
+
+def _finish(
+    models: LargerModels,
+    at: int,
+    null: RowsInPlay,
+    rows: _Rows,
+    step: FloatArray | None,
+    max_steps: int,
+) -> None:
+    """Fit one model or its limit by itself, and record it."""
+    gain, direction, solution = _fit_alone(null, rows, models.kept[at], step, max_steps)
+    # A maximum may lie so far out that some rows are certain in floating-point numbers.
+    if direction is None and not _is_singular(solution.covariance):
+        coef, covariance = solution.coef[null.n_null :], solution.covariance
+        covariance = covariance[null.n_null :, null.n_null :]
+        models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
+    else:
+        models.gain[at], models.separated[at] = gain, True
+        if direction is not None:
+            models.coef[at] = np.copysign(np.inf, direction[-1])
+    models.finished[at] = solution.converged
+
+
+class _Rows(NamedTuple):
+    """Distinct rows: their labelsets, their columns x (columns × rows) and how many they are."""
+
+    codes: IntArray
+    x: FloatArray
+    counts: FloatArray
 
 
 def _standardise(
@@ -415,37 +465,51 @@ def _inverses(matrices: FloatArray) -> FloatArray:
 
 
 def _fit_alone(
-    null: RowsInPlay, x: FloatArray, kept: BoolArray, step: FloatArray, max_steps: int
+    null: RowsInPlay, rows: _Rows, kept: BoolArray, step: FloatArray | None, max_steps: int
 ) -> tuple[float, FloatArray | None, Solution]:
-    """Fit one model or its limit; give gain, direction of separation and fit of the rest."""
-    codes, x, counts = _distinct_rows(null, x)
-    design = _design(null, codes, x)[:, kept]
-    penalty = null.penalty[kept]
+    """Fit one model or its limit; give gain, direction of separation and fit of the rest.
+
+    The step is the last one of a fit that proved nothing; None where none was made.
+    """
+    design, penalty = _design(null, rows)[:, kept], null.penalty[kept]
     # Only directions without a penalty can be separated, and the length of a row is of no matter.
     free = design[:, penalty == 0]
     free = free / np.maximum(np.abs(free).max(axis=1, keepdims=True), np.finfo(float).tiny)
 
-    def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
-        rest, weights, basis = design[~settled], counts[~settled], np.arange(len(penalty))
-        if settled.any():
-            values = x[~settled]
-            if len(values) and not penalty.any():
-                values = _standardise(values[None], weights, null.intercept)[0][0]
-            rest = _design(null, codes[~settled], values)[:, kept]
-            basis = _independent(rest, penalty)
-            rest = rest[:, basis]
-        solution = newton(rest, weights, max_steps=max_steps, penalty=penalty[basis])
-        if not solution.converged:
-            solution = _climb_flat(rest, weights, penalty[basis], max_steps)
-        value = weights @ log_expit(rest @ solution.coef)
+    def assess(
+        some: FloatArray, counts: FloatArray, basis: IntArray, solution: Solution
+    ) -> tuple[float, Solution, bool]:
+        value = counts @ log_expit(some @ solution.coef)
         value -= 0.5 * penalty[basis] @ solution.coef**2
-        proved = proves_overlap(solution, float((rest**2).sum(axis=1).max(initial=0.0)))
+        proved = proves_overlap(solution, float((some**2).sum(axis=1).max(initial=0.0)))
         return float(value) - null.value, solution, proved
 
+    def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
+        rest, counts, basis = design[~settled], rows.counts[~settled], np.arange(len(penalty))
+        if settled.any():
+            x = rows.x[:, ~settled]
+            if x.size and not penalty.any():
+                x, _ = _standardise(x, counts, null.intercept)
+            rest = _design(null, _Rows(rows.codes[~settled], x, counts))[:, kept]
+            basis = _independent(rest, penalty)
+            rest = rest[:, basis]
+        solution = newton(rest, counts, max_steps=max_steps, penalty=penalty[basis])
+        if not solution.converged:
+            solution = _climb_flat(rest, counts, penalty[basis], max_steps)
+        return assess(rest, counts, basis, solution)
+
+    if step is None:
+        solution = newton(design, rows.counts, max_steps=max_steps, penalty=penalty)
+        gain, _, proved = assess(design, rows.counts, np.arange(len(penalty)), solution)
+        if proved:
+            return gain, None, solution
+        last = solution.step
+    else:
+        last = step[kept]
     # Along a separated direction a Newton step moves each settled row by about one and no other
     # row. Such a guess is right if a direction confirms it, and complete if the fit of the other
     # rows proves that; only else a programme is solved.
-    settled = design @ step[kept] > 0.5
+    settled = design @ last > 0.5
     direction = _settling_direction(free, settled)
     if direction is not None:
         gain, solution, complete = fit_rest(settled)
@@ -497,19 +561,20 @@ def _is_singular(covariance: FloatArray) -> bool:
     return bool(np.isnan(size).any() or np.linalg.cond(correlation) > _SINGULAR)
 
 
-def _distinct_rows(null: RowsInPlay, x: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Pool rows that have labelset and value of the feature in common."""
+def _distinct_rows(null: RowsInPlay, x: FloatArray) -> _Rows:
+    """Pool rows that have labelset and columns in common."""
     codes = np.repeat(np.arange(len(null.sizes)), null.sizes)
-    order = np.lexsort((x, codes))
-    codes, x = codes[order], x[order]
-    first = np.flatnonzero((np.diff(codes, prepend=-1) > 0) | (np.diff(x, prepend=np.nan) != 0))
+    order = np.lexsort((*x, codes))
+    codes, x = codes[order], x[:, order]
+    differs = (np.diff(x, axis=1, prepend=np.nan) != 0).any(axis=0)
+    first = np.flatnonzero(differs | (np.diff(codes, prepend=-1) > 0))
     weights = np.ones(len(order)) if null.weights is None else null.weights[order]
-    return codes[first], x[first], np.add.reduceat(weights, first)
+    return _Rows(codes[first], x[:, first], np.add.reduceat(weights, first))
 
 
-def _design(null: RowsInPlay, codes: IntArray, x: FloatArray) -> FloatArray:
-    """Write a larger model out by rows."""
-    return np.hstack([null.regressors[codes], x[:, None] * null.multipliers[codes]])
+def _design(null: RowsInPlay, rows: _Rows) -> FloatArray:
+    """Write a larger model out by rows: one column has multipliers, or several have one."""
+    return np.hstack([null.regressors[rows.codes], rows.x.T * null.multipliers[rows.codes]])
 
 
 def _settling_direction(design: FloatArray, settled: BoolArray) -> FloatArray | None:

@@ -2,8 +2,9 @@ r"""Wald and likelihood-ratio tests: the larger models of all features and label
 
 The null model of label k is the logistic regression of :math:`y_k` on the constant and the other
 labels. The larger model of feature j has :math:`x_j` besides, or a product :math:`x_j y_s`, or the
-block :math:`(x_j, x_j y_s : s \ne k)`. Rows that are certain under the null model stay certain in a
-larger one, and add nothing to either likelihood: only the others, those *in play*, are looked at.
+block :math:`(x_j, x_j y_s : s \ne k)`; that of a formula term has its columns. Rows that are
+certain under the null model stay certain in a larger one, and add nothing to either likelihood:
+only the others, those *in play*, are looked at.
 
 Under a ridge penalty the larger model has the penalty of the null model on the coefficients of the
 labels, and none on what is added. The likelihood ratio is that of the penalised likelihoods, the
@@ -17,9 +18,9 @@ label that never occurs there, say, adds none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,9 +36,15 @@ from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
 from isingmlc.fitting.separation import independent_columns
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.larger_models import LargerModels, RowsInPlay, fit_larger_models
+from isingmlc.inference.larger_models import (
+    LargerModels,
+    RowsInPlay,
+    fit_block,
+    fit_larger_models,
+)
 from isingmlc.inference.pvalues import chi2_sf
-from isingmlc.inference.score_tests import BY, PRODUCTS, note_on
+from isingmlc.inference.score_tests import check_tested, note_on
+from isingmlc.input.rows import ModelData
 from isingmlc.statistics.sums import find_labelsets
 
 _LIMIT = "the larger models of edges with the reason 'separated-alternative' are limits"
@@ -45,7 +52,10 @@ _LIMIT = "the larger models of edges with the reason 'separated-alternative' are
 
 @dataclass(frozen=True)
 class Refits:
-    """Larger models against null models, in arrays of features tested × labels.
+    """Larger models against null models, in arrays of features (or terms) × labels × columns.
+
+    The last axis has the feature, its block or the term, and after it with single products those
+    with each label.
 
     Attributes
     ----------
@@ -56,19 +66,19 @@ class Refits:
         Wald statistics of the added coefficients; NaN where the larger model is separated.
     df : ndarray of float
         Degrees of freedom: the rank that the added columns bring.
-    coef, bse : ndarray of float
-        Coefficient of the feature and its standard error, on the scale of the feature. NaN for
-        blocks; ±inf and NaN where the larger model is separated.
     reason : ndarray of object
         Why there is no statistic, or what is special about it.
+    coef, bse : ndarray of float, features × labels
+        Coefficient of the feature and its standard error, on the scale of the feature. NaN for
+        blocks and terms of several columns; ±inf and NaN where the larger model is separated.
     """
 
     lr: FloatArray
     wald: FloatArray
     df: FloatArray
+    reason: StrArray
     coef: FloatArray
     bse: FloatArray
-    reason: StrArray
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,79 @@ class _Source:
     sizes: IntArray
     patterns: BoolArray
     settings: FitSettings
-    joint: bool
+    products: str | None
+
+    @classmethod
+    def of(cls, fit: NetworkFit, data: ModelData, products: str | None) -> _Source:
+        """Sort the rows of a fit."""
+        patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
+        is_sparse = sparse.issparse(data.features)
+        return cls(
+            features=sparse.csc_array(data.features) if is_sparse else data.features,
+            weights=data.weights,
+            order=np.argsort(codes, kind="stable"),
+            sizes=np.bincount(codes, minlength=len(patterns)),
+            patterns=patterns,
+            settings=fit.settings,
+            products=products,
+        )
+
+    def rows(self, node: NodeFit) -> IntArray:
+        """Give the rows in play."""
+        return self.order[np.repeat(node.in_play, self.sizes)]
+
+    def take(self, node: NodeFit, columns: IntArray) -> FloatArray:
+        """Give features in the rows in play, one per line."""
+        rows = self.rows(node)
+        if sparse.issparse(self.features):
+            chosen = self.features[:, columns].toarray()[rows]
+        else:
+            chosen = self.features[np.ix_(rows, columns)]
+        return np.ascontiguousarray(chosen.T, dtype=np.float64)
+
+    def null(self, node: NodeFit, multipliers: FloatArray, n_added: int) -> RowsInPlay:
+        """Lay out the null model of a label for larger ones."""
+        patterns = self.patterns[node.in_play]
+        design = np.column_stack([np.ones(len(patterns)), patterns])
+        sign = np.where(patterns[:, node.label], 1.0, -1.0)[:, None]
+        ridge = self.settings.penalty if self.settings.method == "ridge" else 0.0
+        added = np.zeros(n_added)
+        return RowsInPlay(
+            sizes=self.sizes[node.in_play],
+            weights=None if self.weights is None else self.weights[self.rows(node)],
+            regressors=sign * design[:, node.basis],
+            multipliers=sign * multipliers,
+            penalty=np.concatenate([np.where(node.basis == 0, 0.0, ridge), added]),
+            start=np.concatenate([node.basis_coef, added]),
+            intercept=self.settings.intercept,
+        )
+
+    def multipliers(self, node: NodeFit) -> Iterator[tuple[int, FloatArray]]:
+        """Give what features are multiplied with, and where that stands in `Refits`."""
+        patterns = self.patterns[node.in_play].astype(np.float64)
+        constant = np.ones((len(patterns), 1))
+        if self.products == "joint":
+            factors = np.hstack([constant, np.delete(patterns, node.label, axis=1)])
+            yield 0, factors[:, independent_columns(factors.T @ factors).kept]
+            return
+        yield 0, constant
+        if self.products == "individual":
+            # A product with a label that never occurs in play is zero.
+            others = np.flatnonzero(patterns.any(axis=0)).tolist()
+            yield from ((1 + at, patterns[:, [at]]) for at in others if at != node.label)
+
+
+class _Job(NamedTuple):
+    """Larger models of one label: lines of the results, and the columns that they are about."""
+
+    node: NodeFit
+    lines: IntArray
+    columns: IntArray
+
+    @property
+    def is_single(self) -> bool:
+        """Whether each line has one column, and not one line has them all."""
+        return len(self.lines) == len(self.columns)
 
 
 def refit_test(
@@ -95,15 +177,9 @@ def refit_test(
     n_jobs: int = 1,
 ) -> EdgeArrays:
     """Test edges; `IsingResults.wald_test` and `lr_test` explain the arguments."""
-    check_option("by", by, BY)
-    check_option("products", products, PRODUCTS)
-    for argument, given in (("by", by), ("products", products)):
-        if given in ("term", "individual"):
-            raise exc.DataError(
-                f"{argument}={given!r} is for score tests, which fit nothing anew: use score_test, "
-                f"or leave {argument} out."
-            )
-    refits, names = refit_edges(fit, f"{test}_test", features, products, min_count, n_jobs)
+    check_tested(products, by)
+    purpose = f"{test}_test"
+    refits, names = refit_edges(fit, purpose, features, products, by, min_count, n_jobs)
     return _as_edges(fit, refits, test, names, products)
 
 
@@ -112,16 +188,20 @@ def _as_edges(
 ) -> EdgeArrays:
     """Make the tests of one kind from larger models."""
     statistic = refits.wald if test == "wald" else refits.lr
+    df = np.where(np.isnan(statistic), np.nan, refits.df)
     is_limit = (refits.reason == Reason.SEPARATED_ALTERNATIVE).any()
+    is_single = products == "individual"
     return EdgeArrays(
         names,
         fit.stats.label_names,
-        statistic,
-        np.where(np.isnan(statistic), np.nan, refits.df),
-        refits.reason,
+        statistic[..., 0],
+        df[..., 0],
+        refits.reason[..., 0],
         np.nan_to_num(np.sign(refits.coef)),
         test=test,
         products=products,
+        product_statistic=statistic[..., 1:] if is_single else None,
+        product_reason=refits.reason[..., 1:] if is_single else None,
         note="; ".join(filter(None, [note_on(fit), _LIMIT if is_limit else ""])),
         coef=None if products else refits.coef,
         bse=None if products else refits.bse,
@@ -133,8 +213,9 @@ def refit_edges(
     purpose: str,
     features: Sequence[str] | str | None,
     products: str | None,
-    min_count: int,
-    n_jobs: int,
+    by: str = "feature",
+    min_count: int = 2,
+    n_jobs: int = 1,
 ) -> tuple[Refits, tuple[str, ...]]:
     """Fit the larger models of features and labels, and compare them with the null models.
 
@@ -144,7 +225,7 @@ def refit_edges(
         The null models.
     purpose : str
         What needs the rows, for the message.
-    features, products, min_count, n_jobs
+    features, products, by, min_count, n_jobs
         As `IsingResults.wald_test` takes them.
 
     Returns
@@ -152,7 +233,7 @@ def refit_edges(
     refits : Refits
         The comparisons.
     names : tuple of str
-        The features.
+        The features or terms.
 
     Raises
     ------
@@ -172,100 +253,94 @@ def refit_edges(
             "method='ridge', but this one was fitted with method='firth'. Use score tests, or fit "
             "anew."
         )
-    wanted = check_names("features", features, stats.feature_names)
     n_jobs = check_jobs(n_jobs)
-    patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
-    is_sparse = sparse.issparse(data.features)
-    source = _Source(
-        features=sparse.csc_array(data.features) if is_sparse else data.features,
-        weights=data.weights,
-        order=np.argsort(codes, kind="stable"),
-        sizes=np.bincount(codes, minlength=len(patterns)),
-        patterns=patterns,
-        settings=settings,
-        joint=products == "joint",
-    )
-    labels = judge_fits(fit, min_count)
-    reason = judge_edges(labels, find_constant(stats, settings.intercept)[wanted])
-    pieces = [
-        (node, piece)
-        for node in fit.nodes
-        if labels[node.label] == Reason.OK
-        for piece in _pieces(source, node, len(wanted))
-    ]
-    lr, wald, df, coef, bse = (np.full(reason.shape, np.nan) for _ in range(5))
-    separated = np.zeros(reason.shape, dtype=np.bool_)
+    names, columns = _find_columns(fit, features, by)
+    source = _Source.of(fit, data, products)
+    labels, constant = judge_fits(fit, min_count), find_constant(stats, settings.intercept)
+    before = judge_edges(labels, np.array([constant[each].all() for each in columns]))
+    testable = [node for node in fit.nodes if labels[node.label] == Reason.OK]
+    jobs = [job for node in testable for job in _jobs(source, node, columns)]
+    shape = (*before.shape, 1 + len(labels) if products == "individual" else 1)
+    lr, wald, df = np.full((3, *shape), np.nan)
+    coef, bse = np.full((2, *before.shape), np.nan)
+    separated = np.zeros(shape, dtype=np.bool_)
     n_failed = 0
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
     with thread_pools().limit(limits=1, user_api="blas"):
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
-            delayed(_fit_piece)(source, node, wanted[piece]) for node, piece in pieces
+            delayed(_fit)(source, job) for job in jobs
         )
-        bar = tqdm(results, "refits", len(pieces), disable=None)
-        for (node, piece), models in zip(pieces, bar, strict=True):
-            at = piece, node.label
-            lr[at] = 2 * np.maximum(models.gain, 0.0)
-            wald[at], df[at], separated[at] = models.wald, models.df, models.separated
-            if not source.joint:
-                coef[at], bse[at] = models.coef, models.bse
-            n_failed += int(np.sum(~models.finished))
+        for job, fitted in zip(jobs, tqdm(results, "refits", len(jobs), disable=None), strict=True):
+            for slot, models in fitted:
+                at = job.lines, job.node.label, slot
+                lr[at] = 2 * np.maximum(models.gain, 0.0)
+                wald[at], df[at], separated[at] = models.wald, models.df, models.separated
+                if job.is_single and slot == 0 and products != "joint":
+                    coef[at[:2]], bse[at[:2]] = models.coef, models.bse
+                n_failed += int(np.sum(~models.finished))
     if n_failed:
         exc.warn(
             f"{n_failed} of {np.isfinite(df).sum()} larger models did not converge in "
             f"{settings.max_iter} steps; their statistics are approximate. Raise max_iter.",
             exc.ConvergenceWarning,
         )
-    tested = reason == Reason.OK
-    constant = reason == Reason.CONSTANT_FEATURE
-    reason = judge_tests(reason, tested & np.isnan(df), tested & separated)
-    lr, wald, df, coef, bse = np.where(constant, np.nan, [lr, wald, df, coef, bse])
-    names = tuple(stats.feature_names[at] for at in wanted.tolist())
-    return Refits(lr, wald, df, coef, bse, reason), names
-
-
-def _pieces(source: _Source, fit: NodeFit, n_features: int) -> list[slice]:
-    """Cut the features into slices whose temporaries are neither too large nor many."""
-    n_labelsets, n_rows = int(fit.in_play.sum()), int(source.sizes[fit.in_play].sum())
-    n_columns = len(fit.basis) + (source.patterns.shape[1] if source.joint else 1)
-    largest = max(n_rows, n_columns * max(n_columns, n_labelsets))
-    return list(chunks(n_features, 8 * largest))
-
-
-def _fit_piece(source: _Source, fit: NodeFit, columns: IntArray) -> LargerModels:
-    """Fit the larger models of some features for one label."""
-    settings = source.settings
-    rows = source.order[np.repeat(fit.in_play, source.sizes)]
-    patterns = source.patterns[fit.in_play]
-    design = np.column_stack([np.ones(len(patterns)), patterns])
-    multipliers = design[:, :1]
-    if source.joint:
-        factors = np.delete(design, fit.label + 1, axis=1)
-        multipliers = factors[:, independent_columns(factors.T @ factors).kept]
-    sign = np.where(patterns[:, fit.label], 1.0, -1.0)[:, None]
-    added = np.zeros(multipliers.shape[1])
-    ridge = settings.penalty if settings.method == "ridge" else 0.0
-    null = RowsInPlay(
-        sizes=source.sizes[fit.in_play],
-        weights=None if source.weights is None else source.weights[rows],
-        regressors=sign * design[:, fit.basis],
-        multipliers=sign * multipliers,
-        penalty=np.concatenate([np.where(fit.basis == 0, 0.0, ridge), added]),
-        start=np.concatenate([fit.basis_coef, added]),
-        intercept=settings.intercept,
+    for values in (lr, wald, df, coef, bse):
+        values[before == Reason.CONSTANT_FEATURE] = np.nan
+    tested = (before == Reason.OK)[..., None]
+    reason = judge_tests(
+        np.broadcast_to(before[..., None], shape), tested & np.isnan(df), tested & separated
     )
-    if sparse.issparse(source.features):
-        chosen = source.features[:, columns].toarray()[rows]
-    else:
-        chosen = source.features[np.ix_(rows, columns)]
-    features = np.ascontiguousarray(chosen.T, dtype=np.float64)
-    return fit_larger_models(null, features, settings.max_iter)
+    return Refits(lr, wald, df, reason, coef, bse), names
+
+
+def _find_columns(
+    fit: NetworkFit, features: Sequence[str] | str | None, by: str
+) -> tuple[tuple[str, ...], list[IntArray]]:
+    """Find the features or terms that are asked for, and the columns of each."""
+    every = tuple(fit.terms) if by == "term" else fit.stats.feature_names
+    names = tuple(every[at] for at in check_names("features", features, every))
+    place = {name: at for at, name in enumerate(fit.stats.feature_names)}
+    columns = [fit.terms[name] if by == "term" else (name,) for name in names]
+    return names, [np.array([place[each] for each in some]) for some in columns]
+
+
+def _jobs(source: _Source, node: NodeFit, columns: list[IntArray]) -> Iterator[_Job]:
+    """Cut the work on a label into pieces whose temporaries are neither too large nor many."""
+    sizes = np.array([len(each) for each in columns])
+    n_labelsets, n_rows = int(node.in_play.sum()), int(source.sizes[node.in_play].sum())
+    n_added = source.patterns.shape[1] if source.products == "joint" else 1
+    n_columns = len(node.basis) + n_added
+    largest = max(n_rows, n_columns * max(n_columns, n_labelsets))
+    single = np.flatnonzero(sizes == 1)
+    for piece in chunks(len(single), 8 * largest):
+        lines = single[piece]
+        yield _Job(node, lines, np.concatenate([columns[line] for line in lines]))
+    for line in np.flatnonzero(sizes > 1):
+        yield _Job(node, np.array([line]), columns[line])
+
+
+def _fit(source: _Source, job: _Job) -> list[tuple[int, LargerModels]]:
+    """Fit larger models; give them with where they stand in `Refits`."""
+    node, max_steps = job.node, source.settings.max_iter
+    x = source.take(node, job.columns)
+    if not job.is_single:
+        constant = np.ones((int(node.in_play.sum()), 1))
+        return [(0, fit_block(source.null(node, constant, len(x)), x, max_steps))]
+    return [
+        (slot, fit_larger_models(source.null(node, by, by.shape[1]), x, max_steps))
+        for slot, by in source.multipliers(node)
+    ]
 
 
 def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
     """Put the tests of one feature side by side; see `IsingResults.compare_tests`."""
     products = score.products
     check_option("products", products, (None, "joint"))
-    refits, names = refit_edges(fit, "compare_tests", score.feature_names, products, 2, 1)
+    if len(score.feature_names) != 1:
+        raise exc.DataError(
+            f"feature must be the name of one feature, but is {len(score.feature_names)} of them."
+        )
+    refits, names = refit_edges(fit, "compare_tests", score.feature_names, products)
     tests = {
         "score": score,
         "lr": _as_edges(fit, refits, "lr", names, products),
@@ -274,7 +349,7 @@ def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
     columns = {name: edges.statistic[0] for name, edges in tests.items()}
     columns["df"] = tests["score"].df[0]
     columns |= {f"{name}_pvalue": edges.pvalue[0] for name, edges in tests.items()}
-    columns["reason"] = refits.reason[0]
+    columns["reason"] = tests["lr"].reason[0]
     return pd.DataFrame(columns, pd.Index(fit.stats.label_names, name="label"))
 
 

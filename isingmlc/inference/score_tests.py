@@ -56,8 +56,7 @@ def score_test(
     random_state: RandomState = None,
 ) -> EdgeArrays:
     """Test every edge; `IsingResults.score_test` explains the arguments."""
-    check_option("products", products, PRODUCTS)
-    check_option("by", by, BY)
+    check_tested(products, by)
     check_option("pvalue", pvalue, tuple(PVALUES))
     n_jobs = check_jobs(n_jobs)
     if (products or by == "term") and pvalue != "chi2":
@@ -65,8 +64,6 @@ def score_test(
             f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with products or "
             "by='term'."
         )
-    if products and by == "term":
-        raise exc.DataError("by='term' tests terms without products: leave products out.")
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
     if by == "term":
@@ -82,6 +79,20 @@ def score_test(
         return _joint(fit, nulls, reason)
     plain = _plain(fit, nulls, reason, products)
     return PVALUES[pvalue](fit, nulls, plain, Chance(n_permutations, random_state, n_jobs))
+
+
+def check_tested(products: str | None, by: str) -> None:
+    """Check what is to be tested, for tests of any kind.
+
+    Parameters
+    ----------
+    products, by
+        As `IsingResults.score_test` takes them.
+    """
+    check_option("products", products, PRODUCTS)
+    check_option("by", by, BY)
+    if products and by == "term":
+        raise exc.DataError("by='term' tests terms without products: leave products out.")
 
 
 def _statistics_for_products(fit: NetworkFit) -> LabelsetStatistics:

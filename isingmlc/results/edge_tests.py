@@ -430,15 +430,18 @@ class EdgeTests(ReadOnly):
         """Put the tests of products beside those of the features."""
         statistic = self.arrays.product_statistic
         assert statistic is not None
-        reason = np.broadcast_to(columns["reason"][:, :, None], statistic.shape)
+        reason = self.arrays.product_reason
+        if reason is None:
+            # A product may be testable where its feature is not, and the other way round.
+            of_features = np.broadcast_to(columns["reason"][:, :, None], statistic.shape)
+            reason = judge_products(of_features, ~np.isnan(statistic))
         products = {
             "statistic": statistic,
             "df": np.where(np.isnan(statistic), np.nan, 1.0),
             "pvalue": chi2_sf(statistic, 1.0),
             "log10p": chi2_log10_sf(statistic, 1.0),
             "sign": np.zeros(statistic.shape),
-            # A product may be testable where its feature is not, and the other way round.
-            "reason": judge_products(reason, ~np.isnan(statistic)),
+            "reason": reason,
         }
         return {
             name: np.concatenate([columns[name][:, :, None], products[name]], axis=2)

@@ -511,7 +511,7 @@ class IsingResults(ReadOnly):
         Parameters
         ----------
         features, products, by, min_count
-            As `score_test` takes them; single products and terms are for score tests alone.
+            As `score_test` takes them.
         n_jobs : int
             Threads to use; −1 for one per core.
 
@@ -549,7 +549,7 @@ class IsingResults(ReadOnly):
         Parameters
         ----------
         features, products, by, min_count
-            As `score_test` takes them; single products and terms are for score tests alone.
+            As `score_test` takes them.
         n_jobs : int
             Threads to use; −1 for one per core.
 
