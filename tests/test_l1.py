@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from golden import load, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.version import Version
 from scipy import sparse
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
@@ -117,6 +119,11 @@ def test_fits_of_real_data_meet_the_optimality_conditions(data_dir, name):
     assert np.nanmax(found.gap) < 1e-5
 
 
+# scikit-learn 1.8 writes an l1 penalty in another way than those before it.
+is_new = Version(sklearn.__version__) >= Version("1.8")
+L1_OF_SAGA = {"l1_ratio": 1.0} if is_new else {"penalty": "l1"}
+
+
 @pytest.mark.parametrize("ratio", [0.3, 0.03])
 def test_coefficients_agree_with_saga(ratio):
     labels, features = draw(300, 3, 6, seed=4)
@@ -124,7 +131,7 @@ def test_coefficients_agree_with_saga(ratio):
     for k in range(3):
         columns, coef, _ = regression(found, labels, features, k)
         saga = LogisticRegression(
-            l1_ratio=1.0,
+            **L1_OF_SAGA,
             solver="saga",
             C=1 / (len(labels) * found.lam[k]),
             tol=1e-12,
