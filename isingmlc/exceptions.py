@@ -170,7 +170,7 @@ class AliasingWarning(IsingWarning):
 
 
 class ConvergenceWarning(IsingWarning):
-    """An iterative fit stopped before it had converged.
+    """An iterative fit, or a sampler, stopped before it had converged.
 
     Examples
     --------
@@ -196,7 +196,7 @@ INDEX_DIFFERS = (
 )
 EMPTY = (
     "{argument} must have at least one {what}, but its shape is {shape}. Check how it was read or "
-    "selected (features may be left out)."
+    "selected (features and covariates may be left out)."
 )
 NOT_A_TABLE = (
     "{argument} must be a table (array, DataFrame, list of Series or scipy.sparse), but is of type "
@@ -252,6 +252,30 @@ SHARED_NAMES = (
     "{names} named as label and as feature: a label cannot explain itself. "
     "Take the column(s) out of the features, or rename them."
 )
+COVARIATE_IS_LABEL = (
+    "{names} named as label and as covariate: a label cannot be conditioned on itself, and its "
+    "model has the other labels anyway. Take the column(s) out of the covariates, or rename them."
+)
+COVARIATE_COPIES_LABEL = (
+    "covariate {name!r} is the label {label!r} in every row, or its opposite: a label cannot be "
+    "conditioned on itself. Take it out of the covariates."
+)
+TOO_MANY_COVARIATES = (
+    "covariates make {n_columns} columns for {n_rows} rows: nothing would be left to test. Leave "
+    "out covariates, or merge levels of categories."
+)
+COVARIATE_IS_FEATURE = (
+    "{names} named as feature and as covariate, with different values. Rename the column(s), or "
+    "take them out of the features or the covariates."
+)
+COVARIATE_AND_FEATURE = (
+    "{names} named as feature and as covariate: given itself, nothing of a column is left to test. "
+    "Take the column(s) out of the features or the covariates."
+)
+NOT_A_COVARIATE = (
+    "covariates must hold numbers or categories, but column(s) {columns} are of type {kind}. Turn "
+    "dates and other values into numbers, or into text or pandas' category for categories."
+)
 BAD_NAMES = "{argument} must be a list with one name per column ({wanted}), but {problem}."
 BAD_WEIGHTS = (
     "freq_weights must hold one number per row, finite and not negative, but {problem}. "
@@ -272,27 +296,59 @@ RARE_LABELS = (
     "label(s) {names} have fewer than {rare} rows of one kind: large-sample p-values of their "
     "edges are not to be trusted."
 )
+CONSTANT_COVARIATES = (
+    "covariate(s) {names} are the same in every row: they change nothing and are left out."
+)
 CONSTANT_FEATURES = (
     "feature(s) {names} are the same in every row: they stay in the tables with the reason "
     "'constant-feature' and cannot be tested."
 )
 ROWS_DROPPED = "{n_dropped} of {n_rows} rows have missing values and were dropped."
+COVARIATES_LACK = " Of the covariates these lack values: {columns}."
 SEPARATED = (
-    "{n_labels} of {total} labels are certain in part of the rows given the other labels "
+    "{n_labels} of {total} labels are certain in part of the rows given the other {given} "
     "({names}): their fits are the limits, with infinite coefficients, on the rows that remain. "
-    "See .diagnostics; fit(method='ridge') or fit(method='firth') keep coefficients finite."
+    "See .diagnostics; {remedy}."
 )
 ALIASED = (
-    "label(s) {names} are linear functions of other labels: their coefficients are not identified "
-    "where those labels stand before them, and NaN there. Fitted probabilities are not affected."
+    "label(s) {names} are linear functions of other {others}: their coefficients are not "
+    "identified where those stand before them, and NaN there. Fitted probabilities are not "
+    "affected."
 )
-NOT_CONVERGED = (
-    "the fit of label(s) {names} did not converge in {steps} steps; their estimates are "
+ALIASED_COVARIATES = (
+    "covariate(s) {names} are linear functions of other covariates or of labels: their "
+    "coefficients are not identified and NaN. Fitted probabilities and tests are not affected."
+)
+DETERMINED_BY_COVARIATES = (
+    "label(s) {names} are determined by the covariates: they have no penalised fit, only their "
+    "place in those of others. penalize_covariates=True keeps their models finite."
+)
+SEPARATED_BY_COVARIATES = (
+    "label(s) {names} are certain in part of the rows given the covariates: their fits are the "
+    "limits, with infinite coefficients of covariates, on the rows that remain. "
+    "penalize_covariates=True keeps coefficients finite."
+)
+PATHS_NOT_CONVERGED = (
+    "the paths of label(s) {names} did not converge in {steps} steps: their estimates are "
     "approximate. Raise max_iter."
 )
+NOT_CONVERGED = (
+    "the fit of label(s) {names} did not converge in {steps} steps: their estimates are "
+    "approximate, and features are not tested for them. Raise max_iter, or penalise the fit with "
+    "method='ridge'."
+)
+NOT_MIXED = (
+    "chains from different starts do not agree ({said}; at most {max_rhat} is wanted): the draws "
+    "may not follow the distribution. Raise max_sweeps{hint}."
+)
 UNIDENTIFIED = (
-    "{n_rows} row(s) carry label combinations for which the data do not identify the probability "
-    "of label(s) {names}; it is NaN there. fit(method='ridge') gives a finite answer everywhere."
+    "{n_rows} row(s) carry combinations of {what} for which the data do not identify the "
+    "probability of label(s) {names}; it is NaN there. {remedy}."
+)
+
+UNKNOWN_AT = (
+    "the thresholds of label(s) {names} are not identified at these values, because covariates are "
+    "linear functions of each other or of labels: they are NaN. Leave such covariates out."
 )
 
 NO_FEATURES = "the model has no features to test: make it with IsingModel(labels, features)."
@@ -306,7 +362,7 @@ ROWS_CHANGED = (
 )
 LACKING_COLUMNS = "{argument} lacks the column(s) {columns}; it has {present}."
 IN_BLOCKS = (
-    "the sums of {n_features} features within {n_labelsets} labelsets would take {size:.2g} GB, "
+    "the sums of {n_features} features within {cells} would take {size:.2g} GB, "
     "more than max_memory={max_memory:g}: they are computed in {n_blocks} blocks of features, anew "
     "for each test. The numbers are the same. Raise max_memory to keep the sums."
 )

@@ -197,7 +197,7 @@ def test_another_encoding_can_be_named(tmp_path):
     assert datasets.read_mulan(path, encoding="latin-1").feature_names == ("größe",)
     with pytest.raises(FileError, match=r"latin\.arff, line 2: byte 0xf6 is not valid utf-8"):
         datasets.read_mulan(path)
-    with pytest.raises(DataError, match="encoding must name a text encoding, but is 'runes'"):
+    with pytest.raises(DataError, match=r"encoding must name a text encoding .* but is 'runes'"):
         datasets.read_mulan(path, encoding="runes")
 
 

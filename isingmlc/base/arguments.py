@@ -1,9 +1,11 @@
-"""Checks of plain arguments that many functions take: options, counts, sources of randomness."""
+"""Checks of plain arguments that many functions take: options, counts, paths, randomness."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from operator import index
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -246,6 +248,70 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
             "random_state must be a whole number of at least 0, a numpy Generator or None, but is "
             f"{random_state!r}."
         ) from error
+
+
+def as_path(argument: str, given: str | os.PathLike[str]) -> Path:
+    """Give the path that an argument stands for, or raise our error.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the message.
+    given : str or path
+        What the user passed; ``~`` is the home folder.
+
+    Returns
+    -------
+    Path
+        The path, which an operating system can take; nothing need be there.
+
+    Raises
+    ------
+    DataError
+        When `given` is no path.
+
+    Examples
+    --------
+    >>> as_path("path", "photos.csv").name
+    'photos.csv'
+    """
+    try:
+        path = Path(os.fspath(given)).expanduser()
+        possible = b"\0" not in os.fsencode(path)
+    except TypeError as error:
+        raise exc.DataError(
+            f"{argument} must be a str or a path, but is of type {type(given).__name__}."
+        ) from error
+    except (RuntimeError, UnicodeError) as error:  # no such home folder; a lone surrogate
+        raise exc.DataError(f"{argument} cannot be a path: {given!r} ({error}).") from error
+    if not possible:
+        raise exc.DataError(f"{argument} cannot be a path: {given!r} holds a null character.")
+    return path
+
+
+def is_text(given: str) -> bool:
+    r"""Say whether every character of a string is one, so that files and tables can hold it.
+
+    Parameters
+    ----------
+    given : str
+        Any string.
+
+    Returns
+    -------
+    bool
+        False where half a character stands alone (a surrogate of UTF-16).
+
+    Examples
+    --------
+    >>> is_text("größe"), is_text("gr\ud83d")
+    (True, False)
+    """
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_names(

@@ -6,7 +6,7 @@ import csv
 import html
 import io
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -17,6 +17,8 @@ from statsmodels.iolib.tableformatting import fmt_params
 _WIDTH = 78
 # Characters for a number.
 COLUMN = 10
+# Characters for the name of a covariate in a caption.
+_GIVEN_NAME = 22
 # What LaTeX would take for commands in the notes.
 _LATEX = str.maketrans(
     {
@@ -45,6 +47,8 @@ class Table:
         ``l`` or ``r`` for each column.
     widths : list of int
         Characters for each column in text.
+    is_prose : bool
+        Whether cells hold words that are not to be cut, not names.
     """
 
     rows: list[list[str]]
@@ -52,6 +56,7 @@ class Table:
     title: str | None
     aligns: str
     widths: list[int]
+    is_prose: bool = False
 
     @property
     def width(self) -> int:
@@ -100,7 +105,7 @@ class IsingSummary(Summary):  # type: ignore[misc]
         super().__init__()
         self._contents = contents
         self.notes = tuple(notes)
-        self.tables = [table.render(shorten_name) for table in contents]
+        self.tables = [table.render(str if table.is_prose else shorten_name) for table in contents]
         if notes:
             lines = ["Notes:"]
             for number, note in enumerate(notes, 1):
@@ -247,6 +252,70 @@ def two_columns(
         for (name, value), (other, number) in zip(left, right, strict=True)
     ]
     return Table(rows, None, title, "lrlr", widths)
+
+
+def list_covariates(names: Sequence[str], width: int) -> list[Table]:
+    """Say what models are adjusted for, in as many lines as that takes.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The covariates as the user wrote them.
+    width : int
+        Characters of a row.
+
+    Returns
+    -------
+    list of Table
+        What follows the head of a summary; nothing if there are no covariates.
+
+    Examples
+    --------
+    >>> list_covariates(("age", "sex"), 60)[0].rows
+    [['Adjusted for:', '', '', 'age, sex']]
+    """
+    if not names:
+        return []
+    caption = "Adjusted for:"
+    # In the columns of the head, so that LaTeX has both in one table.
+    room = width - len(caption) - 3
+    lines = textwrap.wrap(", ".join(names), room, break_on_hyphens=False)
+    rows = [["" if number else caption, "", "", line] for number, line in enumerate(lines)]
+    return [Table(rows, None, None, "lrlr", [len(caption), 0, 0, room], is_prose=True)]
+
+
+def say_given(names: Sequence[str], width: int = _WIDTH) -> str:
+    """Say in a few words what is conditioned on, for a caption.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The covariates as the user wrote them.
+    width : int
+        The most characters that the words may have.
+
+    Returns
+    -------
+    str
+        The words: as many names as there is room for. Empty if there are no covariates.
+
+    Examples
+    --------
+    >>> say_given(("age", "sex"))
+    'given age, sex'
+    >>> say_given(("age", "sex", "region", "deprivation_decile"), 36)
+    'given age, sex and 2 more covariates'
+    """
+    if not names:
+        return ""
+    short = [shorten_name(name, _GIVEN_NAME) for name in names]
+    for n_listed in range(len(short), 0, -1):
+        n_more = len(short) - n_listed
+        more = f" and {n_more} more covariate{'s' * (n_more > 1)}" if n_more else ""
+        words = f"given {', '.join(short[:n_listed])}{more}"
+        if len(words) <= width:
+            return words
+    return f"given {len(short)} covariate{'s' * (len(short) > 1)}"
 
 
 def shorten_name(name: str, width: int = 28) -> str:

@@ -11,6 +11,7 @@ from isingmlc.datasets.describe import Description, describe, limit_labels
 from isingmlc.datasets.example import load_example
 from isingmlc.datasets.fetch import fetch_mulan
 from isingmlc.datasets.mulan import load_mulan, read_mulan, to_mulan
+from isingmlc.datasets.networks import make_network_data
 from isingmlc.datasets.tables import read_table
 from isingmlc.input.tables import Dataset
 
@@ -23,6 +24,7 @@ __all__ = [
     "load_example",
     "load_mulan",
     "make_artdata",
+    "make_network_data",
     "make_or_example",
     "make_score_example",
     "make_timing_data",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arguments import as_path
 
 
 def file_error(path: Path, problem: str, line: int | None = None) -> exc.FileError:
@@ -34,39 +35,6 @@ def file_error(path: Path, problem: str, line: int | None = None) -> exc.FileErr
     return exc.FileError(f"{place}: {problem}")
 
 
-def as_path(argument: str, given: str | PathLike[str]) -> Path:
-    """Give the path that an argument stands for, or raise our error.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : str or path
-        What the user passed; ``~`` is the home folder.
-
-    Returns
-    -------
-    Path
-        The path.
-
-    Raises
-    ------
-    DataError
-        When `given` is no path.
-
-    Examples
-    --------
-    >>> as_path("path", "photos.csv").name
-    'photos.csv'
-    """
-    try:
-        return Path(fspath(given)).expanduser()
-    except TypeError as error:
-        raise exc.DataError(
-            f"{argument} must be a str or a path, but is of type {type(given).__name__}."
-        ) from error
-
-
 def existing_file(given: str | PathLike[str]) -> Path:
     """Give the path of a file that is there and is not empty, or raise our error.
 
@@ -88,15 +56,20 @@ def existing_file(given: str | PathLike[str]) -> Path:
         When `given` is no path.
     """
     path = as_path("path", given)
-    if path.is_dir():
-        raise file_error(path, "this is a folder. Give the path of a file in it.")
-    if not path.exists():
-        hint = (
-            "Check the name." if path.parent.is_dir() else f"Nor is there a folder {path.parent}."
-        )
-        raise file_error(path, f"there is no such file. {hint}")
-    if path.stat().st_size == 0:
-        raise file_error(path, "the file is empty.")
+    try:
+        if path.is_dir():
+            raise file_error(path, "this is a folder. Give the path of a file in it.")
+        if not path.exists():
+            hint = (
+                "Check the name."
+                if path.parent.is_dir()
+                else f"Nor is there a folder {path.parent}."
+            )
+            raise file_error(path, f"there is no such file. {hint}")
+        if path.stat().st_size == 0:
+            raise file_error(path, "the file is empty.")
+    except OSError as error:
+        raise _cannot_be_read(path, error) from error
     return path
 
 
@@ -123,11 +96,9 @@ def read_lines(path: Path, encoding: str) -> list[str]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise file_error(path, f"the file cannot be read ({error.strerror}).") from error
+        raise _cannot_be_read(path, error) from error
     try:
         text = content.decode(encoding)
-    except LookupError as error:
-        raise exc.DataError(f"encoding must name a text encoding, but is {encoding!r}.") from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         problem = (
@@ -135,5 +106,15 @@ def read_lines(path: Path, encoding: str) -> list[str]:
             "e.g. encoding='latin-1'."
         )
         raise file_error(path, problem, line) from error
+    except (LookupError, TypeError, ValueError) as error:
+        # Names that are unknown, no text or no name at all, and codecs that do not say where.
+        raise exc.DataError(
+            f"encoding must name a text encoding in which {path} can be read, e.g. 'latin-1', but "
+            f"is {encoding!r}."
+        ) from error
     # Not str.splitlines: it also breaks at characters that may stand inside a quoted name.
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _cannot_be_read(path: Path, error: OSError) -> exc.FileError:
+    return file_error(path, f"the file cannot be read ({error.strerror}).")

@@ -15,9 +15,11 @@ both can read.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -26,13 +28,16 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arguments import is_text
 from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets._files import existing_file, file_error, read_lines
 
+# No two parts that follow each other in a pattern may match the same character: trying every
+# place where one ends and the other begins takes the square of the length of a line.
 _VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,{}'"%][^\s,{}]*"""
 _RELATION = re.compile(r"@relation\b\s*(.*)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_VALUE})\s*(.*)", re.IGNORECASE)
-_NUMERIC = re.compile(r"(?:numeric|real|integer)\s*(?:\[[^\]]*\])?\s*(?:%.*)?", re.IGNORECASE)
+_NUMERIC = re.compile(r"(?:numeric|real|integer)\s*(?:\[[^\]]*\]\s*)?(?:%.*)?", re.IGNORECASE)
 _TEXT = re.compile(r"(?:string|date)\b.*", re.IGNORECASE)
 _ITEM = re.compile(rf"\s*({_VALUE})(\s*)")
 _ENTRY = re.compile(rf"\s*(\+?\d+)\s+({_VALUE})\s*", re.ASCII)
@@ -41,7 +46,8 @@ _END_OF_LIST = re.compile(r"\}\s*(?:%.*)?")
 _NO_ENTRIES = re.compile(r"\{\s*\}\s*(?:%.*)?")
 _OPEN_QUOTE = re.compile(r"""(?:\d+\s+)?['"]""", re.ASCII)
 _NUMBER = re.compile(
-    r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE | re.ASCII
+    r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf|infinity)",
+    re.IGNORECASE | re.ASCII,
 )
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _NEEDS_CARE = re.compile(r"""['"?\\\t%_]|[^\x00-\x7f]""")
@@ -69,6 +75,11 @@ class Attribute:
     name: str
     kind: Literal["number", "category", "text"]
     values: tuple[str, ...] = ()
+
+    @cached_property
+    def codes(self) -> dict[str, float]:
+        """The number of each value."""
+        return {value: float(code) for code, value in enumerate(self.values)}
 
 
 @dataclass(frozen=True)
@@ -174,10 +185,57 @@ def quote(name: str) -> str:
     return "'" + "".join(_ESCAPED.get(character, character) for character in name) + "'"
 
 
+def whole_number(digits: str) -> int:
+    """Read a whole number of any length; what nothing can count is only known to be large.
+
+    Parameters
+    ----------
+    digits : str
+        The number, with or without a plus sign.
+
+    Returns
+    -------
+    int
+        The number, or its first digits if there are more than 18.
+
+    Examples
+    --------
+    >>> whole_number("+007")
+    7
+    """
+    # Python refuses to read thousands of digits.
+    return int(digits.lstrip("+0")[:18] or "0")
+
+
+def beginning(text: str) -> str:
+    """Cut a text that is too long for a message.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The text, or its beginning and three dots.
+
+    Examples
+    --------
+    >>> len(beginning("x" * 1000))
+    41
+    """
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
 def _unquote(text: str) -> str:
     if text[0] not in "'\"":
         return text
-    return _ESCAPE.sub(_unescape, text[1:-1])
+    plain = _ESCAPE.sub(_unescape, text[1:-1])
+    if is_text(plain):
+        return plain
+    # Escapes are those of Java, where a character beyond \uffff is written as two.
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -218,6 +276,7 @@ def _read_attribute(place: _Place, text: str) -> Attribute:
     if match is None:
         raise _unreadable(place, text, len("@attribute"))
     name, kind = _unquote(match[1]), match[2]
+    _check_text(place, name)
     if _NUMERIC.fullmatch(kind):
         return Attribute(name, "number")
     if _TEXT.fullmatch(kind):
@@ -228,10 +287,21 @@ def _read_attribute(place: _Place, text: str) -> Attribute:
             f"in braces, but is {_cut(kind)}."
         )
     values = ["?" if value is None else value for value in _split(place, kind, 1, "}")]
+    _check_text(place, *values)
     repeated = [value for value, count in Counter(values).items() if count > 1]
     if repeated:
         raise place.error(f"attribute {name!r} lists {exc.shorten(repeated)} more than once.")
     return Attribute(name, "category", tuple(values))
+
+
+def _check_text(place: _Place, *names: str) -> None:
+    """Refuse what is no text, before it becomes the name of a column."""
+    for name in names:
+        if not is_text(name):
+            raise place.error(
+                f"{_cut(name)} holds half a character (a lone surrogate). Write a character beyond "
+                r"\uffff as itself, or as both of its halves."
+            )
 
 
 def _split(place: _Place, text: str, at: int = 0, closing: str = "") -> list[str | None]:
@@ -269,7 +339,7 @@ def _unreadable(
 
 
 def _cut(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:40] + "…")
+    return repr(beginning(text))
 
 
 def _encode(place: _Place, attribute: Attribute, value: str | None) -> float:
@@ -280,39 +350,36 @@ def _encode(place: _Place, attribute: Attribute, value: str | None) -> float:
         if not _NUMBER.fullmatch(value):
             raise place.error(f"attribute {attribute.name!r} wants a number, not {_cut(value)}.")
         return float(value)
-    if value not in attribute.values:
+    if value not in attribute.codes:
         raise place.error(
             f"attribute {attribute.name!r} has no value {_cut(value)}; it was declared with "
             f"{exc.shorten(attribute.values)}."
         )
-    return float(attribute.values.index(value))
+    return attribute.codes[value]
 
 
 def _encoders(attributes: Sequence[Attribute]) -> list[_Encoder]:
     """Give the quick way to a number for each column; it fails if `_encode` must look."""
-    encoders: list[_Encoder] = []
-    for attribute in attributes:
-        if attribute.kind == "number":
-            encoders.append(float)
-        else:
-            codes = {value: float(code) for code, value in enumerate(attribute.values)}
-            encoders.append(codes.__getitem__)
-    return encoders
+    return [
+        float if attribute.kind == "number" else attribute.codes.__getitem__
+        for attribute in attributes
+    ]
 
 
 def _read_dense(rows: Sequence[_Row], attributes: Sequence[Attribute]) -> FloatArray:
     encoders = _encoders(attributes)
-    cells = np.empty((len(rows), len(attributes)))
-    for at, (place, text) in enumerate(rows):
+    # It grows with what is read, so that a short file cannot ask for much memory.
+    cells = array("d")
+    for place, text in rows:
         if not _NEEDS_CARE.search(text):
             try:
                 values = zip(encoders, text.split(","), strict=True)
-                cells[at] = [encode(value) for encode, value in values]
+                cells.extend([encode(value) for encode, value in values])
                 continue
             except (ValueError, KeyError):
                 pass
-        cells[at] = _dense_row(place, text, attributes)
-    return cells
+        cells.extend(_dense_row(place, text, attributes))
+    return np.frombuffer(cells).reshape(len(rows), len(attributes))
 
 
 def _dense_row(place: _Place, text: str, attributes: Sequence[Attribute]) -> list[float]:
@@ -375,11 +442,11 @@ def _sparse_row(place: _Place, text: str, attributes: Sequence[Attribute]) -> di
         return entries
     at = 1
     while match := _ENTRY.match(text, at):
-        column = int(match[1])
+        column = whole_number(match[1])
         if column >= len(attributes):
             raise place.error(
-                f"there is no column {column}: {len(attributes)} attributes are declared, counted "
-                "from 0."
+                f"there is no column {beginning(match[1])}: {len(attributes)} attributes are "
+                "declared, counted from 0."
             )
         if column in entries:
             raise place.error(f"column {column} ({attributes[column].name!r}) is given twice.")

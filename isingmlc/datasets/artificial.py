@@ -296,7 +296,7 @@ def _ising_data(
         {("y1", "y2"): on_interaction},
     )
     features = generator.standard_normal(shape)
-    labels = distribution.sample(features=features, method="exact", random_state=generator)
+    labels = distribution.sample(features=features, sampler="enumeration", random_state=generator)
     on_labels = f"{effect:g} times its value" if effect else "nothing"
     description = ISING_DESCR.format(name=name, n=n_samples, p=n_features, on_labels=on_labels)
     return _dataset(name, labels.to_numpy(), features, range(1, N_STRUCTURED + 1), description)

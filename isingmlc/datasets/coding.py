@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc.base.arrays import FloatArray
+from isingmlc.datasets._files import file_error
 from isingmlc.datasets.arff import ArffTable, Attribute
 
 # In each pair the second value is coded 1. Upper or lower case and the order in which the file
@@ -26,6 +27,10 @@ YES_NO_PAIRS = (
 )
 
 
+# What columns may take that a file asks for in a few words, in bytes.
+MAX_MEMORY = 2e9
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of numbers, made from one attribute.
@@ -37,12 +42,50 @@ class Column:
     name : str
         Name of the column.
     levels : ndarray of float or None
-        The number that each value of a category becomes; None if the cells are numbers.
+        The number that each value of a yes/no category becomes.
+    code : int or None
+        The value of another category whose cells become 1, all others 0. If `levels` is None too,
+        the cells are numbers.
     """
 
     attribute: int
     name: str
-    levels: FloatArray | None
+    levels: FloatArray | None = None
+    code: int | None = None
+
+    @property
+    def omitted(self) -> float:
+        """What a cell becomes that a sparse row leaves out: it is the first of its list."""
+        return float(self.code == 0) if self.levels is None else float(self.levels[0])
+
+    def translate(self, cells: FloatArray) -> FloatArray:
+        """Compute the numbers of this column.
+
+        Parameters
+        ----------
+        cells : ndarray
+            Cells of the attribute.
+
+        Returns
+        -------
+        ndarray
+            Their numbers; NaN where a cell is missing.
+
+        Examples
+        --------
+        >>> Column(0, "colour=blue", code=2).translate(np.array([2.0, 0.0, np.nan]))
+        array([ 1.,  0., nan])
+        """
+        if self.levels is None and self.code is None:
+            return cells
+        missing = np.isnan(cells)
+        numbers: FloatArray
+        if self.levels is None:
+            numbers = (cells == self.code).astype(np.float64)
+        else:
+            numbers = self.levels[np.where(missing, 0, cells).astype(np.intp)]
+        numbers[missing] = np.nan
+        return numbers
 
 
 def yes_no_levels(values: Sequence[str]) -> FloatArray | None:
@@ -86,14 +129,13 @@ def columns_of(attribute: Attribute, position: int) -> list[Column]:
         One column, or one for each value of a category that is not a yes/no pair.
     """
     if attribute.kind == "number":
-        return [Column(position, attribute.name, None)]
+        return [Column(position, attribute.name)]
     levels = yes_no_levels(attribute.values)
     if levels is not None:
         return [Column(position, attribute.name, levels)]
-    indicators = np.eye(len(attribute.values))
     return [
-        Column(position, f"{attribute.name}={value}", row)
-        for value, row in zip(attribute.values, indicators, strict=True)
+        Column(position, f"{attribute.name}={value}", code=code)
+        for code, value in enumerate(attribute.values)
     ]
 
 
@@ -111,25 +153,55 @@ def number_matrix(table: ArffTable, columns: Sequence[Column]) -> Any:
     -------
     ndarray or csr_array, shape (rows, columns)
         The numbers; sparse if the table is.
+
+    Raises
+    ------
+    FileError
+        When categories have so many values that their columns would fill the memory.
     """
     if sparse.issparse(table.cells):
-        return _sparse_matrix(table.cells.tocsc(), columns)
+        return _sparse_matrix(table, columns)
+    if len(columns) > len(table.attributes):
+        _check_categories(table, 8 * len(table.lines) * len(columns))
     matrix = np.empty((table.cells.shape[0], len(columns)))
     for at, column in enumerate(columns):
-        matrix[:, at] = _translate(table.cells[:, column.attribute], column.levels)
+        matrix[:, at] = column.translate(table.cells[:, column.attribute])
     return matrix
 
 
-def _translate(codes: FloatArray, levels: FloatArray | None) -> FloatArray:
-    if levels is None:
-        return codes
-    missing = np.isnan(codes)
-    numbers = levels[np.where(missing, 0, codes).astype(np.intp)]
-    numbers[missing] = np.nan
-    return numbers
+def check_memory(table: ArffTable, size: float, what: str, advice: str) -> None:
+    """Refuse to make far more of a file than it holds.
+
+    Parameters
+    ----------
+    table : ArffTable
+        What was read.
+    size : float
+        Bytes that it would become.
+    what, advice : str
+        What would take them, and what to do instead, for the message.
+
+    Raises
+    ------
+    FileError
+        When that is more than `MAX_MEMORY`.
+    """
+    if size > MAX_MEMORY:
+        raise file_error(table.path, f"{what} would take {size / 1e9:.2g} GB or more. {advice}")
 
 
-def _sparse_matrix(cells: Any, columns: Sequence[Column]) -> Any:
+def _check_categories(table: ArffTable, size: float) -> None:
+    widest = max(table.attributes, key=lambda attribute: len(attribute.values))
+    check_memory(
+        table,
+        size,
+        f"one column per value of a category, {len(widest.values)} for {widest.name!r} alone,",
+        "Write sparse rows with few missing values, or declare what is no category as string.",
+    )
+
+
+def _sparse_matrix(table: ArffTable, columns: Sequence[Column]) -> Any:
+    cells = table.cells.tocsc()
     n_rows = cells.shape[0]
     if not columns:
         return sparse.csr_array((n_rows, 0))
@@ -137,18 +209,19 @@ def _sparse_matrix(cells: Any, columns: Sequence[Column]) -> Any:
     for column in columns:
         stored = slice(cells.indptr[column.attribute], cells.indptr[column.attribute + 1])
         at = cells.indices[stored]
-        values = _translate(cells.data[stored], column.levels)
-        if column.levels is not None and column.levels[0] != 0:
-            # What a sparse row leaves out is the first value of the list, here not a zero.
-            filled = np.full(n_rows, column.levels[0])
+        values = column.translate(cells.data[stored])
+        if column.omitted:
+            filled = np.full(n_rows, column.omitted)
             filled[at] = values
             at, values = np.arange(n_rows, dtype=cells.indices.dtype), filled
-        rows.append(at)
-        numbers.append(values)
-        ends.append(ends[-1] + len(at))
-    matrix = sparse.csc_array(
+        # Most cells of a category are zero in each of its columns.
+        kept = values != 0
+        rows.append(at[kept])
+        numbers.append(values[kept])
+        ends.append(ends[-1] + len(rows[-1]))
+        if column.code is not None:
+            _check_categories(table, 12 * ends[-1])  # a number and its column
+    return sparse.csc_array(
         (np.concatenate(numbers), np.concatenate(rows), np.array(ends)),
         shape=(n_rows, len(columns)),
     ).tocsr()
-    matrix.eliminate_zeros()
-    return matrix

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_option
-from isingmlc.datasets._files import as_path, file_error
+from isingmlc.base.arguments import as_path, check_option
+from isingmlc.datasets._files import file_error
 from isingmlc.datasets.arff import read_arff
 from isingmlc.datasets.label_list import read_label_list, write_label_list
 from isingmlc.datasets.mulan import PARTS, cache_folder, part_files, read_parts

@@ -125,7 +125,7 @@ def draw_example(seed: int = SEED) -> pd.DataFrame:
     )
     # Thresholds and interactions are those of a person at the reference values.
     deviations = features[list(RELEVANT)] - pd.Series(REFERENCE)
-    labels = distribution.sample(features=deviations, method="exact", random_state=generator)
+    labels = distribution.sample(features=deviations, sampler="enumeration", random_state=generator)
     return pd.concat([labels, features], axis=1)
 
 

@@ -15,11 +15,11 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_option
+from isingmlc.base.arguments import as_path, check_option, is_text
 from isingmlc.base.arrays import FloatArray
-from isingmlc.datasets._files import as_path, file_error
-from isingmlc.datasets.arff import ArffTable, quote, read_arff
-from isingmlc.datasets.coding import columns_of, number_matrix
+from isingmlc.datasets._files import file_error
+from isingmlc.datasets.arff import ArffTable, beginning, quote, read_arff, whole_number
+from isingmlc.datasets.coding import check_memory, columns_of, number_matrix
 from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
 from isingmlc.datasets.registry import PUBLISHED
 from isingmlc.datasets.tables import Selection, choose_columns
@@ -29,7 +29,7 @@ from isingmlc.input.tables import Dataset
 PARTS = ("train", "test", "all")
 DATA_VARIABLE = "ISINGMLC_DATA"
 
-_MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
+_MEKA_COUNT = re.compile(r"-C\s+(-?)(\d+)", re.ASCII)
 
 
 def read_mulan(
@@ -65,7 +65,8 @@ def read_mulan(
     ------
     FileError
         When a file is absent or damaged, or a label is not in the ARFF file or not 0/1; the
-        message has the line.
+        message has the line. When categories have so many values that columns for them would take
+        more than 2 GB.
 
     Warns
     -----
@@ -254,8 +255,10 @@ def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tupl
         features = np.asarray(features)
     # Missing features may be written, so the door sees zeros in their place.
     checked = prepare(labels, _zeros_for_nan(features), feature_names=feature_names)
+    # The name of a file may hold bytes that are no text.
+    title = stem.name.encode("utf-8", "replace").decode()
     header = [
-        f"@relation {quote(stem.name)}",
+        f"@relation {quote(title)}",
         "",
         *(f"@attribute {quote(name)} numeric" for name in checked.feature_names),
         *(f"@attribute {quote(name)} {{0,1}}" for name in checked.label_names),
@@ -268,6 +271,12 @@ def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tupl
         frame = pd.DataFrame(features)
         rows = _dense_rows(frame.to_numpy(np.float64, na_value=np.nan), checked.labels)
     arff, xml = (stem.with_name(stem.name + ending) for ending in (".arff", ".xml"))
+    for name in (*checked.label_names, *checked.feature_names):
+        if not is_text(name):
+            raise exc.DataError(
+                f"the name {name!r} holds half a character (a lone surrogate), which a file cannot "
+                "hold. Rename the column."
+            )
     try:
         write_label_list(xml, checked.label_names)
         arff.write_text("\n".join([*header, *rows, ""]), encoding="utf-8", newline="\n")
@@ -306,8 +315,12 @@ def find_part(
     """
     for folder in _folders(name, data_dir):
         for files in part_files(name, part):
-            if all((folder / file).is_file() for file in files):
-                return folder, files
+            try:
+                if all((folder / file).is_file() for file in files):
+                    return folder, files
+            except OSError as error:
+                problem = f"it cannot be looked for here ({error.strerror})."
+                raise file_error(folder / files[0], problem) from error
     return None
 
 
@@ -404,15 +417,15 @@ def _meka_labels(table: ArffTable) -> tuple[str, ...]:
             "nothing says which attributes are labels. Pass Mulan's list of labels as xml=, or "
             "give their number in the file, e.g. @relation 'name: -C 3'.",
         )
-    count = int(match[1])
+    count = whole_number(match[2])
     names = tuple(attribute.name for attribute in table.attributes)
-    if count == 0 or abs(count) > len(names):
+    if not 0 < count <= len(names):
         raise file_error(
             table.path,
-            f"the @relation line has -C {count}, but the labels must be between 1 and all "
-            f"{len(names)} of the attributes.",
+            f"the @relation line has -C {match[1]}{beginning(match[2])}, but the "
+            f"labels must be between 1 and all {len(names)} of the attributes.",
         )
-    return names[:count] if count > 0 else names[count:]
+    return names[-count:] if match[1] else names[:count]
 
 
 def _build(table: ArffTable, label_names: Sequence[str], name: str, description: str) -> Dataset:
@@ -463,6 +476,9 @@ def _label_frame(table: ArffTable, positions: Sequence[int]) -> pd.DataFrame:
                 f"declared as {given}.",
             )
         columns += made
+    if sparse.issparse(table.cells):
+        size = 16 * len(table.lines) * len(columns)  # floats, then integers
+        check_memory(table, size, f"a frame of {len(columns)} labels", "Choose fewer labels.")
     matrix = number_matrix(table, columns)
     matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
     wrong = np.argwhere((matrix != 0) & (matrix != 1))

@@ -186,7 +186,7 @@ def choose_roles(
             asked = _items("features", features)
             feature_columns = choose_columns("features", columns, asked) if asked else []
     except exc.DataError as error:
-        raise file_error(path, f"{error}{_separator_hint(columns)}") from error
+        raise file_error(path, f"{error}{separator_hint(columns)}") from error
     _warn_of_unnamed(path, left_out, _unnamed(columns, feature_columns, features))
     return label_columns, feature_columns
 
@@ -218,7 +218,7 @@ def make_dataset(
     try:
         data = prepare(frame[labels], frame[features] if features else None, missing=missing)
     except exc.DataError as error:
-        hint = _separator_hint(list(frame.columns))
+        hint = separator_hint(list(frame.columns))
         raise file_error(path, f"{error}{hint}") from error
     values = np.empty((data.n_rows, 0)) if data.features is None else data.features
     return Dataset(
@@ -245,8 +245,13 @@ def _kind(path: Path) -> str:
 def _read_stream(stream: Any, options: dict[str, Any]) -> tuple[Path, pd.DataFrame]:
     """Read CSV from an open file, and give the name that messages use for it."""
     path = Path(str(getattr(stream, "name", "<stream>")))
-    content = stream.read()
-    held = BytesIO(content.encode() if isinstance(content, str) else content)
+    try:
+        content = stream.read()
+        held = BytesIO(content.encode() if isinstance(content, str) else content)
+    except Exception as error:  # whatever an open file, or what behaves like one, may raise
+        problem = f"it cannot be read ({str(error).strip() or type(error).__name__})."
+        hint = "Pass a file that is open for reading, best in binary mode."
+        raise file_error(path, f"{problem} {hint}") from error
     if not held.getbuffer().nbytes:
         raise file_error(path, "there is nothing to read.")
     return path, _read_frame(path, held, "csv", options)
@@ -284,7 +289,8 @@ def _check_header(path: Path, source: Path | BytesIO, options: dict[str, Any]) -
     """Refuse names that occur twice: pandas would rename them without a word."""
     if not {"header", "names"}.isdisjoint(options):
         return
-    shared = {"sep", "encoding", "compression", "skiprows", "comment", "quotechar", "escapechar"}
+    shared = {"sep", "compression", "skiprows", "comment", "quotechar", "escapechar"}
+    shared |= {"encoding", "encoding_errors"}
     taken = {name: option for name, option in options.items() if name in shared}
     header = pd.read_csv(source, header=None, nrows=1, dtype=str, **taken).iloc[0].dropna()
     repeated = header[header.duplicated()].unique()
@@ -404,8 +410,19 @@ def _warn_of_unnamed(path: Path, left_out: list[str], kept: list[str]) -> None:
         exc.warn(message, exc.DataWarning)
 
 
-def _separator_hint(columns: list[str]) -> str:
-    """Say which separator to try if a whole line was read as one column."""
+def separator_hint(columns: list[str]) -> str:
+    """Say which separator to try if a whole line was read as one column.
+
+    Parameters
+    ----------
+    columns : list of str
+        Names of the columns.
+
+    Returns
+    -------
+    str
+        A sentence to add to a message; empty if there are several columns.
+    """
     if len(columns) == 1:
         for separator, written in {"\t": r"\t", ";": ";", ",": ","}.items():
             if separator in columns[0]:
