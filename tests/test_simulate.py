@@ -16,6 +16,7 @@ from isingmlc import simulate
 from isingmlc.exceptions import DataError, ModelError
 
 PAIR = [[0.0, 1.0], [1.0, 0.0]]
+SAMPLERS = ("enumeration", "elimination", "gibbs", "tempering")
 
 
 def random_network(n_labels: int, seed: int, scale: float = 1.0):
@@ -119,10 +120,10 @@ def test_pmf_of_many_rows_does_not_depend_on_how_they_are_cut_into_blocks(monkey
     distribution = simulate.IsingDistribution(thresholds, interactions, effects)
     features = np.random.default_rng(0).normal(size=(100, 2))
     whole = distribution.pmf(features)
-    drawn = distribution.sample(features=features, method="exact", random_state=1)
+    drawn = distribution.sample(features=features, sampler="enumeration", random_state=1)
     monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 1)
     np.testing.assert_array_equal(distribution.pmf(features), whole)
-    again = distribution.sample(features=features, method="exact", random_state=1)
+    again = distribution.sample(features=features, sampler="enumeration", random_state=1)
     pd.testing.assert_frame_equal(again, drawn)
 
 
@@ -138,8 +139,8 @@ def test_a_pair_that_never_meets_has_probability_zero_and_is_never_drawn():
     never = (distribution.patterns["y1"] & distribution.patterns["y2"]).to_numpy() == 1
     assert (distribution.pmf()[never] == 0).all()
     assert (distribution.pmf()[~never] > 0).all()
-    for method in ("exact", "gibbs"):
-        drawn = distribution.sample(2000, method=method, random_state=1)
+    for sampler in SAMPLERS:
+        drawn = distribution.sample(2000, sampler=sampler, random_state=1)
         assert not (drawn["y1"] & drawn["y2"]).any()
         observed = np.bincount(pattern_numbers(drawn), minlength=8)[~never]
         test = stats.chisquare(observed, 2000 * distribution.pmf()[~never])
@@ -189,23 +190,23 @@ def test_no_distribution_with_the_same_first_two_moments_has_more_entropy(n_labe
 # --- draws
 
 
-@pytest.mark.parametrize("method", ["exact", "gibbs"])
-def test_draws_follow_the_exact_probabilities(method):
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_draws_follow_the_exact_probabilities(sampler):
     thresholds, interactions = random_network(4, seed=11, scale=0.6)
     distribution = simulate.IsingDistribution(thresholds, interactions)
-    drawn = distribution.sample(20_000, method=method, random_state=12)
+    drawn = distribution.sample(20_000, sampler=sampler, random_state=12)
     assert set(np.unique(drawn)) == {0, 1}
     observed = np.bincount(pattern_numbers(drawn), minlength=16)
     assert stats.chisquare(observed, 20_000 * distribution.pmf()).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("method", ["exact", "gibbs"])
-def test_conditional_draws_follow_the_exact_probabilities(method):
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_conditional_draws_follow_the_exact_probabilities(sampler):
     thresholds, interactions, effects, pair_effects = random_conditional(3, 2, seed=13)
     distribution = simulate.IsingDistribution(thresholds, interactions, effects, pair_effects)
     places = np.array([[0.0, 0.0], [1.0, -1.0], [-0.5, 1.5]])
     drawn = distribution.sample(
-        features=np.repeat(places, 8000, axis=0), method=method, random_state=14
+        features=np.repeat(places, 8000, axis=0), sampler=sampler, random_state=14
     )
     numbers = pattern_numbers(drawn).reshape(3, 8000)
     for row, probabilities in zip(numbers, distribution.pmf(places), strict=True):
@@ -213,66 +214,38 @@ def test_conditional_draws_follow_the_exact_probabilities(method):
         assert stats.chisquare(observed, 8000 * probabilities).pvalue > 1e-3
 
 
-def test_exact_and_gibbs_draws_have_one_distribution():
-    thresholds, interactions = random_network(5, seed=15, scale=0.5)
-    distribution = simulate.IsingDistribution(thresholds, interactions)
-    tables = [
-        np.bincount(
-            pattern_numbers(distribution.sample(20_000, method=method, random_state=seed)),
-            minlength=32,
-        )
-        for method, seed in (("exact", 1), ("gibbs", 2))
-    ]
-    assert stats.chi2_contingency(np.array(tables)).pvalue > 1e-3
-
-
 def test_a_seed_decides_the_draws_and_the_global_state_stays():
     distribution = simulate.IsingDistribution([0.1, -0.2], PAIR)
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    for method in ("exact", "gibbs"):
+    for sampler in SAMPLERS:
         first, second = (
-            distribution.sample(5000, method=method, random_state=seed)
+            distribution.sample(5000, sampler=sampler, random_state=seed)
             for seed in (3, np.random.default_rng(3))
         )
         pd.testing.assert_frame_equal(first, second)
-        other = distribution.sample(5000, method=method, random_state=4)
+        other = distribution.sample(5000, sampler=sampler, random_state=4)
         assert not other.equals(first)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_auto_draws_exactly_up_to_twenty_labels():
-    features = np.random.default_rng(0).normal(size=(50, 1))
-    distribution = simulate.IsingDistribution([0.1, -0.2], PAIR, effects=[[1.0, 0.5]])
-    draws = {
-        method: distribution.sample(features=features, method=method, random_state=0)
-        for method in ("auto", "exact", "gibbs")
-    }
-    pd.testing.assert_frame_equal(draws["auto"], draws["exact"])
-    assert not draws["auto"].equals(draws["gibbs"])
-
-
-def test_beyond_twenty_labels_draws_are_gibbs_and_exact_answers_are_refused():
+def test_beyond_twenty_labels_lists_of_all_vectors_are_refused():
     thresholds, interactions = random_network(21, seed=16, scale=0.2)
     distribution = simulate.IsingDistribution(thresholds, interactions)
-    drawn = distribution.sample(30, random_state=0)
-    pd.testing.assert_frame_equal(drawn, distribution.sample(30, method="gibbs", random_state=0))
     asks = [
         distribution.pmf,
-        distribution.mean,
         distribution.pair_means,
         distribution.entropy,
         lambda: distribution.patterns,
-        lambda: distribution.sample(5, method="exact"),
     ]
     for ask in asks:
-        with pytest.raises(ModelError, match=r"21 labels.*method='gibbs'"):
+        with pytest.raises(ModelError, match=r"21 labels.*Draw instead, with sample"):
             ask()
 
 
 def test_a_hundred_thousand_gibbs_draws_have_the_means():
     thresholds, interactions = random_network(10, seed=17, scale=0.3)
     distribution = simulate.IsingDistribution(thresholds, interactions)
-    drawn = distribution.sample(100_000, method="gibbs", sweeps=30, random_state=0)
+    drawn = distribution.sample(100_000, sampler="gibbs", random_state=0)
     error = 4.5 * np.sqrt(0.25 / 100_000)
     np.testing.assert_allclose(drawn.mean(), distribution.mean(), atol=error)
 
@@ -293,9 +266,9 @@ def test_sparse_features_give_the_draws_of_dense_ones():
     thresholds, interactions, effects, pair_effects = random_conditional(3, 4, seed=18)
     distribution = simulate.IsingDistribution(thresholds, interactions, effects, pair_effects)
     features = np.random.default_rng(1).poisson(0.4, size=(60, 4)).astype(float)
-    for method in ("exact", "gibbs"):
+    for sampler in SAMPLERS:
         dense, thin = (
-            distribution.sample(features=given, method=method, random_state=5)
+            distribution.sample(features=given, sampler=sampler, random_state=5)
             for given in (features, sparse.coo_array(features))
         )
         pd.testing.assert_frame_equal(dense, thin)
@@ -455,15 +428,17 @@ def test_other_unusable_arguments_are_refused_by_name():
     plain = simulate.IsingDistribution([0.0, 0.0], PAIR)
     with pytest.raises(DataError, match="does not depend on any"):
         plain.pmf([[1.0]])
-    with pytest.raises(DataError, match="n is 3 and features are given too"):
+    with pytest.raises(DataError, match="n_samples is 3 and features are given too"):
         CONDITIONAL.sample(3, [[1.0, 2.0]])
     for n in (None, 0, -1, 2.5, "3", True):
-        with pytest.raises(DataError, match="n must be a whole number of at least 1"):
+        with pytest.raises(DataError, match="n_samples must be a whole number of at least 1"):
             plain.sample(n)
-    with pytest.raises(DataError, match="sweeps must be a whole number of at least 1"):
-        plain.sample(3, sweeps=0)
-    with pytest.raises(DataError, match="method must be one of 'auto', 'exact', 'gibbs'"):
-        plain.sample(3, method="metropolis")
+        with pytest.raises(DataError, match="n_samples must be a whole number of at least 1"):
+            plain.plan_sampling(n)
+    with pytest.raises(DataError, match="max_sweeps must be a whole number of at least 1"):
+        plain.sample(3, max_sweeps=0)
+    with pytest.raises(DataError, match="sampler must be one of 'auto', 'enumeration', 'elim"):
+        plain.sample(3, sampler="metropolis")
     for random_state in (-1, "seed", 1.5):
         with pytest.raises(DataError, match="random_state must be"):
             plain.sample(3, random_state=random_state)
@@ -499,9 +474,9 @@ def test_draws_from_results_follow_the_fitted_network():
     observed = np.bincount(pattern_numbers(drawn), minlength=16)
     pmf = naive_pmf(thresholds, interactions)
     assert stats.chisquare(observed, 20_000 * pmf).pvalue > 1e-3
-    gibbs = simulate.from_results(results, 50, method="gibbs", sweeps=5, random_state=1)
+    gibbs = simulate.from_results(results, 50, sampler="gibbs", max_sweeps=500, random_state=1)
     expected = simulate.IsingDistribution(results.thresholds, results.interactions).sample(
-        50, method="gibbs", sweeps=5, random_state=1
+        50, sampler="gibbs", max_sweeps=500, random_state=1
     )
     pd.testing.assert_frame_equal(gibbs, expected)
 

@@ -14,25 +14,31 @@ from scipy import special
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_option, make_generator
-from isingmlc.base.arrays import Features, FloatArray, IntArray, chunks
+from isingmlc.base.arrays import Features, FloatArray, chunks
+from isingmlc.simulate.chains import draw_by_chains
+from isingmlc.simulate.elimination import draw_by_elimination, mean_by_elimination
 from isingmlc.simulate.enumeration import (
-    RowParameters,
+    LEAST_ROWS,
+    draw_by_enumeration,
     enumerate_weights,
-    run_gibbs,
-    scale_below,
     spell_binary,
 )
-from isingmlc.simulate.parameters import from_spin, read_features, read_parameters, to_spin
+from isingmlc.simulate.parameters import (
+    Laws,
+    from_spin,
+    read_features,
+    read_parameters,
+    restrict,
+    to_spin,
+)
+from isingmlc.simulate.plan import SAMPLERS, make_plan
 
 __all__ = ["IsingDistribution", "distribution_of", "from_results", "from_spin", "to_spin"]
 
 # The 2^K label patterns are listed up to this many labels.
 MAX_EXACT_LABELS = 20
-# Gibbs chains run side by side, this many at a time. The number decides which random numbers go to
-# which row, so another one gives other draws for the same seed.
-GIBBS_ROWS = 4096
-# Rows enumerated together in any case: BLAS rounds the product of a single row otherwise.
-LEAST_ROWS = 16
+# Sweeps of a chain that has not converged before.
+MAX_SWEEPS = 4096
 
 
 class IsingDistribution:
@@ -187,7 +193,7 @@ class IsingDistribution:
         np.float64(2.0)
         """
         row = features.to_frame().T if isinstance(features, pd.Series) else [features]
-        rows = self._at(self._check_features(row))
+        rows = self._laws(row).at()
         interactions = rows.interactions.copy()
         for pair, shift in rows.shifts.items():
             interactions[pair] += shift[0]
@@ -224,87 +230,166 @@ class IsingDistribution:
                [0.269, 0.731]])
         """
         self._check_enumerable()
-        matrix = self._check_features(features)
-        if matrix is None:
-            weights = enumerate_weights(self._at(None))[:, 0]
+        laws = self._laws(features)
+        if laws.features is None:
+            weights = enumerate_weights(laws.at())[:, 0]
             weights /= weights.sum()
             return weights
         n_patterns = 2 ** len(self.label_names)
-        probabilities = np.empty((matrix.shape[0], n_patterns))
-        for block in chunks(matrix.shape[0], 8 * n_patterns, least=LEAST_ROWS):
-            weights = enumerate_weights(self._at(matrix[block]))
+        probabilities = np.empty((laws.features.shape[0], n_patterns))
+        for block in chunks(len(probabilities), 8 * n_patterns, least=LEAST_ROWS):
+            weights = enumerate_weights(laws.at(block))
             probabilities[block] = (weights / weights.sum(axis=0)).T
         return probabilities
 
     def sample(
         self,
-        n: int | None = None,
+        n_samples: int | None = None,
         features: Any = None,
         *,
-        method: str = "auto",
-        sweeps: int = 30,
+        sampler: str = "auto",
+        max_sweeps: int = MAX_SWEEPS,
         random_state: RandomState = None,
     ) -> pd.DataFrame:
-        """Draw label vectors.
+        """Draw label vectors, independent of each other.
 
         Parameters
         ----------
-        n : int, optional
+        n_samples : int, optional
             How many, if the distribution has no features.
-        features : array_like, DataFrame or sparse, shape (n, p), optional
+        features : array_like, DataFrame or sparse, shape (n_samples, p), optional
             Features, if the distribution has any: one label vector is drawn for each row. A
             frame is matched by name and its index kept.
-        method : {"auto", "exact", "gibbs"}
-            "exact" draws from the probabilities of all 2^K label vectors, up to 20 labels.
-            "gibbs" runs one Gibbs chain for each draw, from a start of fair coins, and keeps its
-            last state; it is approximate, the better the more sweeps. "auto" is exact up to 20
-            labels, whatever it takes: with features 2^K probabilities are computed for each row.
-            Beyond it is Gibbs.
-        sweeps : int
-            Rounds of Gibbs updates, each of all labels in turn.
+        sampler : {"auto", "enumeration", "elimination", "gibbs", "tempering"}
+            How to draw, see Notes. "auto" chooses by cost; `plan_sampling` says what.
+        max_sweeps : int
+            Most rounds of updates, each of all labels, for samplers that run Markov chains.
         random_state : int, Generator or None
             Source of randomness.
 
         Returns
         -------
-        DataFrame, shape (n, K)
-            The labels, 0 or 1.
+        DataFrame, shape (n_samples, K)
+            The labels, 0 or 1. ``attrs["sampler"]`` says how they were drawn.
 
         Raises
         ------
         ModelError
-            When `method` is "exact" and there are more than 20 labels.
+            When `sampler` is exact and there are too many labels for it.
         DataError
             When an argument is not usable.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When Markov chains from different starts do not agree after `max_sweeps`.
+
+        See Also
+        --------
+        plan_sampling : Which sampler "auto" takes, and at what cost.
+
+        Notes
+        -----
+        "enumeration" draws from the probabilities of all label vectors. Beyond 12 labels these are
+        listed in two halves, and what the halves have to do with each other is computed once for
+        all rows, by matrix products.
+
+        "elimination" sums out one label after the other and draws them in the reverse order. Its
+        cost doubles with the number of labels to which one is connected when it is summed out, not
+        with the number of all labels, so it serves sparse networks of any size.
+
+        "gibbs" and "tempering" run one Markov chain for each draw and keep its last state, which
+        is approximate. How many sweeps are needed is found by a trial of chains from all labels 0,
+        from all labels 1 and from fair coins, with features at the 16 of 512 rows whose mean
+        field differs most between both ends and at 16 others: they run twice as long each
+        time until their second halves agree. That is, split R̂ is at most 1.05 and the effective
+        size at least 400, for the number of labels, for the log-probability, and for the labels
+        themselves. Every draw is then the state after 20 times the autocorrelation time. In
+        "tempering" every chain is a ladder of up to 32 distributions with weaker interactions that
+        exchange their states, so that it gets from one mode to another.
+
+        "auto" is exact (whichever is cheaper, for each connected part of the labels) where that
+        takes about half a minute at the most, or less than chains would. Otherwise it is Gibbs
+        sampling, and tempering if Gibbs chains do not agree after 1,024 sweeps. Up to 12 labels it
+        is always enumeration.
+
+        A seed gives the same draws on every machine, unless rounding of a matrix product decides
+        about a label, which has a chance of about 1e-16 for each update.
 
         Examples
         --------
         >>> coin = IsingDistribution([0.0], [[0.0]], effects=[[10.0]])
-        >>> coin.sample(features=[[-5.0], [5.0]], random_state=0)["y1"].tolist()
+        >>> drawn = coin.sample(features=[[-5.0], [5.0]], random_state=0)
+        >>> drawn["y1"].tolist()
         [0, 1]
+        >>> drawn.attrs["sampler"]
+        'enumeration of 1 labels'
         """
-        check_option("method", method, ("auto", "exact", "gibbs"))
-        check_count("sweeps", sweeps, 1)
-        matrix = self._check_features(features)
-        if matrix is None:
-            n_rows = check_count("n", n, 1)
-        elif n is None:
-            n_rows = matrix.shape[0]
+        check_option("sampler", sampler, SAMPLERS)
+        check_count("max_sweeps", max_sweeps, 1)
+        laws = self._laws(features)
+        if laws.features is None:
+            n_rows = check_count("n_samples", n_samples, 1)
+        elif n_samples is None:
+            n_rows = laws.features.shape[0]
         else:
             raise exc.DataError(
-                f"n is {n!r} and features are given too: one label vector is drawn for each of "
-                f"the {matrix.shape[0]} rows of features. Leave n out."
+                f"n_samples is {n_samples!r} and features are given too: one label vector is drawn "
+                f"for each of the {laws.features.shape[0]} rows of features. Leave n_samples out."
             )
-        if method == "exact":
-            self._check_enumerable()
+        plan = make_plan(self._parameters, n_rows, sampler)
         generator = make_generator(random_state)
-        n_labels = len(self.label_names)
-        if method == "exact" or (method == "auto" and n_labels <= MAX_EXACT_LABELS):
-            labels = self._draw_exactly(n_rows, matrix, generator)
-        else:
-            labels = self._draw_by_gibbs(n_rows, matrix, sweeps, generator)
+        labels = np.empty((n_rows, len(self.label_names)), dtype=np.int64)
+        said = []
+        for part in plan:
+            own = Laws(restrict(self._parameters, part.labels), laws.features)
+            if part.sampler == "enumeration":
+                drawn, how = draw_by_enumeration(own, n_rows, generator), part.describe()
+            elif part.sampler == "elimination":
+                drawn = draw_by_elimination(own, n_rows, generator, part.steps)
+                how = part.describe()
+            else:
+                way = "auto" if sampler == "auto" else part.sampler
+                drawn, how = draw_by_chains(own, n_rows, generator, way, max_sweeps)
+            labels[:, part.labels] = drawn
+            said.append(how)
         index = features.index if isinstance(features, pd.DataFrame) else None
-        return pd.DataFrame(labels, index=index, columns=self._label_index)
+        frame = pd.DataFrame(labels, index=index, columns=self._label_index)
+        frame.attrs["sampler"] = "; ".join(said)
+        return frame
+
+    def plan_sampling(self, n_samples: int) -> pd.DataFrame:
+        """Say how `sample` draws unless told otherwise, and what that costs.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many label vectors are to be drawn.
+
+        Returns
+        -------
+        DataFrame
+            One row for every set of labels that is drawn by itself: how many ``labels``, the
+            ``sampler``, whether it is ``exact``, and about how many ``seconds`` it takes. For
+            Markov chains that assumes 100 sweeps; what they need is seen when they run.
+
+        Examples
+        --------
+        >>> chain = np.eye(100, k=1) + np.eye(100, k=-1)
+        >>> IsingDistribution(np.zeros(100), chain).plan_sampling(1000)
+           labels      sampler  exact  seconds
+        0     100  elimination   True    0.001
+        """
+        check_count("n_samples", n_samples, 1)
+        plan = make_plan(self._parameters, n_samples, "auto")
+        return pd.DataFrame(
+            {
+                "labels": [len(part.labels) for part in plan],
+                "sampler": [part.sampler for part in plan],
+                "exact": [part.sampler in ("enumeration", "elimination") for part in plan],
+                "seconds": [round(1e-8 * part.cost, 3) for part in plan],
+            }
+        )
 
     def entropy(self) -> float:
         """Entropy in nats, exactly.
@@ -335,12 +420,12 @@ class IsingDistribution:
         Returns
         -------
         Series, length K
-            E[y_k].
+            E[y_k]; beyond 20 labels by elimination, for which the network must be sparse.
 
         Raises
         ------
         ModelError
-            Beyond 20 labels.
+            Beyond 20 labels, if elimination needs too much memory.
         DataError
             When the distribution depends on features; fix them with `given` first.
 
@@ -350,7 +435,12 @@ class IsingDistribution:
         [0.65, 0.65]
         """
         self._check_unconditional("mean")
-        return pd.Series(np.diagonal(self._pair_means()), self._label_index, name="mean", copy=True)
+        if len(self.label_names) <= MAX_EXACT_LABELS:
+            means = np.diagonal(self._pair_means()).copy()
+        else:
+            (part,) = make_plan(self._parameters, 1, "elimination")
+            means = mean_by_elimination(Laws(self._parameters, None).at(), part.steps)
+        return pd.Series(means, self._label_index, name="mean")
 
     def pair_means(self) -> pd.DataFrame:
         """Probability that both labels of a pair are 1, exactly.
@@ -389,8 +479,8 @@ class IsingDistribution:
         if n_labels > MAX_EXACT_LABELS:
             raise exc.ModelError(
                 f"exact probabilities list all 2^K label vectors, up to K = {MAX_EXACT_LABELS}, "
-                f"but there are {n_labels} labels. Draw instead, with method='gibbs' (from a fit "
-                "with isingmlc.simulate.from_results)."
+                f"but there are {n_labels} labels. Draw instead, with sample (from a fit with "
+                "isingmlc.simulate.from_results)."
             )
 
     def _check_unconditional(self, asked: str) -> None:
@@ -400,8 +490,8 @@ class IsingDistribution:
                 f"distribution.given(features).{asked}()."
             )
 
-    def _check_features(self, features: Any) -> Features | None:
-        """Give checked features, or None if the distribution has none."""
+    def _laws(self, features: Any) -> Laws:
+        """Check features, and give the distribution at each row of them."""
         names = self.feature_names
         if features is None and names:
             raise exc.DataError(
@@ -413,49 +503,8 @@ class IsingDistribution:
                 "features are given, but the distribution does not depend on any. Leave features "
                 "out, or make the distribution with effects= or interaction_effects=."
             )
-        return None if features is None else read_features(features, names)
-
-    def _at(self, matrix: Features | None) -> RowParameters:
-        """Evaluate the parameters at rows of features."""
-        parameters = self._parameters
-        thresholds = parameters.thresholds[:, np.newaxis]
-        if matrix is None:
-            return RowParameters(thresholds, parameters.interactions, {})
-        moved = thresholds + (matrix @ parameters.effects).T
-        shifts: dict[tuple[int, int], FloatArray] = {}
-        for at, (first, second) in enumerate(parameters.pairs):
-            shifts[first, second] = matrix @ parameters.pair_effects[at]
-            shifts[second, first] = shifts[first, second]
-        return RowParameters(moved, parameters.interactions, shifts)
-
-    def _draw_exactly(
-        self, n_rows: int, matrix: Features | None, generator: np.random.Generator
-    ) -> IntArray:
-        n_labels = len(self.label_names)
-        uniforms = generator.random(n_rows)
-        if matrix is None:
-            cumulative = np.cumsum(enumerate_weights(self._at(None))[:, 0])
-            chosen = np.searchsorted(
-                cumulative, scale_below(uniforms, cumulative[-1]), side="right"
-            )
-            return spell_binary(chosen, n_labels)
-        chosen = np.empty(n_rows, dtype=np.intp)
-        for block in chunks(n_rows, 8 * 2**n_labels, least=LEAST_ROWS):
-            cumulative = enumerate_weights(self._at(matrix[block]))
-            np.cumsum(cumulative, axis=0, out=cumulative)
-            target = scale_below(uniforms[block], cumulative[-1])
-            chosen[block] = np.argmax(cumulative > target, axis=0)
-        return spell_binary(chosen, n_labels)
-
-    def _draw_by_gibbs(
-        self, n_rows: int, matrix: Features | None, sweeps: int, generator: np.random.Generator
-    ) -> IntArray:
-        n_labels = len(self.label_names)
-        labels = np.empty((n_rows, n_labels), dtype=np.intp)
-        for block in chunks(n_rows, width=GIBBS_ROWS):
-            rows = self._at(None if matrix is None else matrix[block])
-            labels[block] = run_gibbs(rows, block.stop - block.start, sweeps, generator).T
-        return labels
+        matrix: Features | None = None if features is None else read_features(features, names)
+        return Laws(self._parameters, matrix)
 
     def _pair_means(self) -> FloatArray:
         probabilities = self.pmf()
@@ -469,11 +518,11 @@ class IsingDistribution:
 
 def from_results(
     results: Any,
-    n: int,
+    n_samples: int,
     random_state: RandomState = None,
     *,
-    method: str = "auto",
-    sweeps: int = 30,
+    sampler: str = "auto",
+    max_sweeps: int = MAX_SWEEPS,
 ) -> pd.DataFrame:
     """Draw label vectors from a fitted network.
 
@@ -482,18 +531,18 @@ def from_results(
     results : IsingResults
         A fit; its ``thresholds`` and ``interactions`` are used. An interaction of −inf, a pair
         that is never 1 together, has probability zero.
-    n : int
+    n_samples : int
         How many label vectors to draw.
     random_state : int, Generator or None
         Source of randomness.
-    method : {"auto", "exact", "gibbs"}
+    sampler : {"auto", "enumeration", "elimination", "gibbs", "tempering"}
         How to draw, see :meth:`IsingDistribution.sample`.
-    sweeps : int
-        Rounds of Gibbs updates.
+    max_sweeps : int
+        Most rounds of updates, for samplers that run Markov chains.
 
     Returns
     -------
-    DataFrame, shape (n, K)
+    DataFrame, shape (n_samples, K)
         The labels, 0 or 1, under their names.
 
     Raises
@@ -513,7 +562,9 @@ def from_results(
     dtype: float64
     """
     distribution = distribution_of(results)
-    return distribution.sample(n, method=method, sweeps=sweeps, random_state=random_state)
+    return distribution.sample(
+        n_samples, sampler=sampler, max_sweeps=max_sweeps, random_state=random_state
+    )
 
 
 def distribution_of(results: Any) -> IsingDistribution:
@@ -532,7 +583,8 @@ def distribution_of(results: Any) -> IsingDistribution:
     Raises
     ------
     ModelError
-        When parameters are infinite (interactions of −inf apart) or not identified.
+        When parameters are infinite (interactions of −inf apart) or not identified, or when the
+        network is adjusted for covariates, at each of whose values there is another distribution.
 
     Examples
     --------
@@ -541,6 +593,14 @@ def distribution_of(results: Any) -> IsingDistribution:
     >>> distribution_of(res).mean()["diabetes"].round(3)
     np.float64(0.119)
     """
+    adjusted_for = getattr(results, "adjusted_for", ())
+    if adjusted_for:
+        first = results.model.covariate_names[0]
+        raise exc.ModelError(
+            f"the network is adjusted for {exc.shorten(adjusted_for)}, and its thresholds are "
+            "those where all covariates are zero: labels have a joint distribution at values of "
+            f"the covariates alone. Take the network at some first: results.at({{{first!r}: …}})."
+        )
     interactions = np.array(results.interactions, dtype=np.float64)
     np.fill_diagonal(interactions, 0.0)
     unusable = ~np.isfinite(np.asarray(results.thresholds, dtype=np.float64))
@@ -553,3 +613,10 @@ def distribution_of(results: Any) -> IsingDistribution:
             "others fit with method='ridge' or method='firth', which keep them finite."
         )
     return IsingDistribution(results.thresholds, results.interactions)
+
+
+def joint_probabilities(results: Any) -> pd.Series:
+    """Give the probability of every label vector; `IsingResults.joint_distribution` explains it."""
+    distribution = distribution_of(results)
+    patterns = pd.MultiIndex.from_frame(distribution.patterns)
+    return pd.Series(distribution.pmf(), patterns, name="probability")

@@ -46,6 +46,74 @@ class IsingParameters:
     pair_effects: FloatArray
 
 
+@dataclass(frozen=True)
+class RowParameters:
+    """The parameters at m rows of features; one column serves all rows without features."""
+
+    thresholds: FloatArray  # K × m
+    interactions: FloatArray  # K × K, what all rows share
+    shifts: Mapping[tuple[int, int], FloatArray]  # what a row adds to a pair, both ways round
+
+    def interaction(self, first: int, second: int) -> Any:
+        """Interaction of two labels: a number, or one per row."""
+        return self.interactions[first, second] + self.shifts.get((first, second), 0.0)
+
+
+@dataclass(frozen=True)
+class Laws:
+    """A distribution at rows of features: one law per row, or one law for all without features."""
+
+    parameters: IsingParameters
+    features: Features | None
+
+    def at(self, rows: slice | IntArray = slice(None)) -> RowParameters:
+        """Evaluate the parameters at some of the rows."""
+        parameters = self.parameters
+        thresholds = parameters.thresholds[:, np.newaxis]
+        if self.features is None:
+            return RowParameters(thresholds, parameters.interactions, {})
+        matrix = self.features[rows]
+        moved = thresholds + (matrix @ parameters.effects).T
+        shifts: dict[tuple[int, int], FloatArray] = {}
+        for at, (first, second) in enumerate(parameters.pairs):
+            shifts[first, second] = matrix @ parameters.pair_effects[at]
+            shifts[second, first] = shifts[first, second]
+        return RowParameters(moved, parameters.interactions, shifts)
+
+
+def restrict(parameters: IsingParameters, labels: IntArray) -> IsingParameters:
+    """Leave out labels, as if they were 0.
+
+    Parameters
+    ----------
+    parameters : IsingParameters
+        The distribution.
+    labels : ndarray of int
+        Positions of the labels to keep.
+
+    Returns
+    -------
+    IsingParameters
+        The same parameters, of these labels alone.
+
+    Examples
+    --------
+    >>> restrict(read_parameters([0.0, 1.0], [[0, 2], [2, 0]]), np.array([1])).thresholds
+    array([1.])
+    """
+    place = {label: at for at, label in enumerate(labels.tolist())}
+    kept = [at for at, (k, m) in enumerate(parameters.pairs) if k in place and m in place]
+    return replace(
+        parameters,
+        label_names=tuple(parameters.label_names[label] for label in labels),
+        thresholds=parameters.thresholds[labels],
+        interactions=parameters.interactions[np.ix_(labels, labels)],
+        effects=parameters.effects[:, labels],
+        pairs=tuple((place[k], place[m]) for k, m in (parameters.pairs[at] for at in kept)),
+        pair_effects=parameters.pair_effects[kept],
+    )
+
+
 def read_parameters(
     thresholds: Any, interactions: Any, effects: Any = None, interaction_effects: Any = None
 ) -> IsingParameters:
