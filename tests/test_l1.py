@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from golden import load, load_data
+from golden import load, load_context, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
@@ -283,6 +283,9 @@ def test_copies_of_a_feature_share_its_coefficient():
         doubled.coefficients[1] - doubled.coefficients[5], alone.coefficients[1], atol=1e-7
     )
     np.testing.assert_allclose(doubled.coefficients[2:4], alone.coefficients[2:], atol=1e-7)
+    # Equal columns get equal numbers.
+    np.testing.assert_allclose(doubled.coefficients[4], doubled.coefficients[0], rtol=1e-12)
+    np.testing.assert_allclose(doubled.coefficients[5], -doubled.coefficients[1], rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
@@ -434,3 +437,105 @@ def test_importance_finds_the_features_that_matter():
     importance = pd.Series(np.abs(found.coefficients).sum(axis=1), data.features.columns)
     top = importance.nlargest(len(data.relevant)).index
     assert len(set(top) & set(data.relevant)) / len(top) > 0.8
+
+
+# Covariates
+
+
+@pytest.mark.parametrize("penalized", [False, True])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_coefficients_with_covariates_are_those_of_glmnet(penalized, make):
+    labels, covariates, features = load_context()
+    tables = load("context", "l1").query("features and penalized == @penalized")
+    for ratio, expected in tables.groupby("ratio"):
+        theirs = expected.pivot_table(index="term", columns="label", values="coef")
+        found = fit(
+            labels,
+            make(features),
+            ratio,
+            covariates=covariates,
+            penalize_covariates=penalized,
+            feature_names=list(features),
+        )
+        assert found.covariate_columns == ("age", "sex", "region[T.north]", "region[T.south]")
+        lam_max = expected.groupby("label")["lambda_max"].first()
+        np.testing.assert_allclose(found.lam_max, lam_max, rtol=1e-10)
+        for ours, names in (
+            (found.original_coefficients, features.columns),
+            (found.original_label_coefficients, labels.columns),
+            (found.original_covariate_coefficients, found.covariate_columns),
+        ):
+            np.testing.assert_allclose(ours, theirs.loc[list(names)], atol=1e-7)
+        np.testing.assert_allclose(found.intercept, theirs.loc["(Intercept)"], atol=1e-6)
+        assert found.violation.max() < 1e-5
+        assert found.gap.max() < 1e-8
+
+
+def test_scales_of_coefficients_of_covariates_belong_together():
+    labels, covariates, features = load_context()
+    found = fit(labels, features, 0.01, covariates=covariates[["age", "sex"]])
+    spread = covariates[["age", "sex"]].std(ddof=0).to_numpy()[:, None]
+    np.testing.assert_allclose(
+        found.covariate_coefficients, spread * found.original_covariate_coefficients
+    )
+
+
+def test_features_that_covariates_explain_are_not_ranked():
+    labels, covariates, features = load_context()
+    known = covariates[["age", "sex"]]
+    features = features.assign(
+        age=known["age"], mixed=3 - known["age"] + 20 * known["sex"], one=1.0, x1=features["x1"]
+    )
+    for make in (lambda table: table, lambda table: sparse.csr_array(table.to_numpy())):
+        with pytest.warns(im.exceptions.DataWarning, match="'one' are the same"):
+            ranking = im.rank_features(
+                labels,
+                make(features),
+                "l1",
+                covariates=known,
+                lam_ratio=0.01,
+                feature_names=list(features),
+            )
+        reasons = ranking.reasons
+        assert list(reasons[reasons != "ok"]) == [*["collinear-feature"] * 2, "constant-feature"]
+        np.testing.assert_allclose(ranking.importance[["age", "mixed", "one"]], 0, atol=1e-9)
+        expected = im.rank_features(
+            labels, features[["x1", "x2", "x3", "x4", "x5"]], "l1", covariates=known, lam_ratio=0.01
+        )
+        np.testing.assert_allclose(ranking.importance[:5], expected.importance, rtol=1e-6)
+
+
+def test_labels_that_covariates_separate_or_determine():
+    labels, features = draw(300, 3, 4, 0)
+    labels = pd.DataFrame(labels, columns=["a", "b", "c"])
+    age = np.random.default_rng(0).integers(20, 80, 300)
+    covariates = pd.DataFrame({"age": age, "ward": np.where(age % 3, "x", "y")})
+    labels.loc[covariates["ward"] == "y", "a"] = 1
+    labels["old"] = 1 * (age > 50)
+    with (
+        pytest.warns(im.exceptions.SeparationWarning, match="'old' are determined by the cov"),
+        pytest.warns(im.exceptions.SeparationWarning, match="'a' are certain in part of the rows"),
+    ):
+        found = fit(labels, features, 0.05, covariates=covariates)
+    assert list(found.label_reason) == ["ok", "ok", "ok", "determined-label"]
+    assert found.original_covariate_coefficients[1, 0] == np.inf
+    assert found.covariate_coefficients[1, 0] == np.inf
+    assert np.isfinite(found.original_covariate_coefficients[:, 1:3]).all()
+    assert np.isnan(found.coefficients[:, 3]).all()
+    assert found.violation[:3].max() < 1e-5
+    assert found.gap[:3].max() < 1e-8
+    # Rows at which a is certain drop out; the network of the labels finds the same.
+    model = im.IsingModel(labels, features, covariates=covariates)
+    with pytest.warns(im.exceptions.SeparationWarning):
+        net = model.fit_regularized(lam=np.append(found.lam[:3], 1.0), features=True)
+    np.testing.assert_allclose(
+        net.effects.to_numpy()[:, :3], found.original_coefficients[:, :3], atol=1e-6
+    )
+    finite = fit(labels, features, 0.05, covariates=covariates, penalize_covariates=True)
+    assert np.isfinite(finite.covariate_coefficients).all()
+
+
+def test_penalize_covariates_must_be_yes_or_no():
+    labels, covariates, features = load_context()
+    with pytest.raises(im.exceptions.DataError, match="penalize_covariates must be"):
+        fit(labels, features, covariates=covariates, penalize_covariates=2)

@@ -3,12 +3,23 @@
 import numpy as np
 import pytest
 from golden import load, load_data
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.special import expit
 from sklearn.linear_model import Lasso
 
-from isingmlc.fitting.l1_path import Design, l1_path, path_has_ended, solve_quadratic
+from isingmlc.fitting.l1_design import Design
+from isingmlc.fitting.l1_free import FreeColumns
+from isingmlc.fitting.l1_path import l1_paths, path_has_ended
+from isingmlc.fitting.l1_solver import solve_quadratics
+
+
+def l1_path(design, outcome, usable, lam=None, **options):
+    """Fit the path of one outcome."""
+    given = None if lam is None else np.array([lam])
+    (path,) = l1_paths(design, outcome[None], usable[None], given, **options)
+    return path
 
 
 def violation(columns, outcome, weights, lam, intercept, coef):
@@ -229,8 +240,97 @@ def test_dependent_columns_share_one_solution():
     second = l1_path(doubled, outcome, doubled.varies)
     assert second.converged
     np.testing.assert_allclose(first.llf, second.llf, rtol=1e-9)
-    # One of the copies carries the coefficient, never several.
+    # The coefficients of copies count as one.
     np.testing.assert_array_equal(first.n_nonzero, second.n_nonzero)
+
+
+def test_copies_have_equal_shares_of_a_coefficient():
+    columns, outcome, weights = random_problem(9)
+    mirrored = 1 - 2 * (columns[:, :1] > columns[0, 0])
+    table = np.column_stack([columns[:, :1] > columns[0, 0], columns[:, 1:], mirrored])
+    # The first column is there three times, once upside down; the second one twice.
+    table = np.column_stack([table, table[:, 0], table[:, 1]]).astype(float)
+    design = Design.of(table, weights)
+    plain = Design.of(table[:, :6], weights)
+    path, expected = (l1_path(each, outcome, each.varies) for each in (design, plain))
+    coef, alone = path.coef.toarray(), expected.coef.toarray()
+    np.testing.assert_allclose(coef[:, 0], coef[:, 7], rtol=1e-12)
+    np.testing.assert_allclose(coef[:, 0], -2 * coef[:, 6], rtol=1e-12)
+    np.testing.assert_allclose(3 * coef[:, 0], alone[:, 0], atol=1e-9)
+    np.testing.assert_allclose(coef[:, 1], coef[:, 8], rtol=1e-12)
+    np.testing.assert_allclose(2 * coef[:, 1], alone[:, 1], atol=1e-9)
+    np.testing.assert_array_equal(path.n_nonzero, expected.n_nonzero)
+    assert (path.n_columns, expected.n_columns) == (9, 6)
+    eta = path.intercept + table @ coef.T
+    np.testing.assert_allclose(eta, expected.intercept + table[:, :6] @ alone.T, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [np.array, sparse.csr_array])
+def test_copies_do_not_depend_on_the_order_of_columns(make):
+    columns, outcome, weights = random_problem(10)
+    columns = np.column_stack([columns, columns[:, [0, 3]], -columns[:, [3]]])
+    order = np.random.default_rng(0).permutation(9)
+    first, second = (Design.of(make(each), weights) for each in (columns, columns[:, order]))
+    usable = np.arange(9) != 0
+    one = l1_path(first, outcome, usable)
+    other = l1_path(second, outcome, usable[order])
+    np.testing.assert_allclose(other.coef.toarray(), one.coef.toarray()[:, order], atol=1e-8)
+    # The column that is not usable has no share.
+    assert one.coef[:, [6]].nnz
+    assert not one.coef[:, [0]].nnz
+
+
+@pytest.mark.parametrize(
+    ("column", "original", "sign"),
+    [
+        ([1, 0, 0, 1], 0, 1),
+        ([0, 1, 1, 0], 0, -1),
+        ([7, 5, 5, 7], 0, 1),
+        ([1, 2, 3, 0], 1, 1),
+        ([-1, -2, -3, 0], 1, -1),
+        ([2, 4, 6, 0], 2, 1),
+        ([1, 0, 0, 0], 2, 1),
+    ],
+)
+def test_what_a_copy_is(column, original, sign):
+    columns = np.array([[1.0, 0.0, 0.0, 1.0], [1.0, 2.0, 3.0, -0.0], column]).T
+    for each in (columns, sparse.csc_array(columns)):
+        design = Design.of(each, np.ones(4))
+        assert design.original.tolist() == [0, 1, original]
+        assert design.mirrored[2] == sign
+
+
+def test_outcomes_fitted_together_are_those_fitted_alone():
+    columns, _, weights = random_problem(13, columns=8)
+    rng = np.random.default_rng(13)
+    outcomes = rng.random((5, 40)) < np.array([0.2, 0.4, 0.5, 0.6, 0.7])[:, None]
+    usable = rng.random((5, 8)) < 0.8
+    design = Design.of(columns, weights)
+    for lam in (None, np.array([0.3, 1e-3, 0.02, 0.1, 1e-5])):
+        together = l1_paths(design, outcomes, usable, lam)
+        for at, path in enumerate(together):
+            alone = l1_path(design, outcomes[at], usable[at], None if lam is None else lam[at])
+            np.testing.assert_allclose(path.lam, alone.lam, rtol=1e-12)
+            np.testing.assert_allclose(path.coef.toarray(), alone.coef.toarray(), atol=1e-8)
+            np.testing.assert_array_equal(path.n_nonzero, alone.n_nonzero)
+            assert path.converged
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.floats(0.5, 12))
+def test_a_path_ended_for_a_criterion_has_the_choice_of_the_whole_path(seed, price):
+    columns, outcome, weights = random_problem(seed, rows=60, columns=15)
+    design = Design.of(columns, weights)
+    whole = l1_path(design, outcome, design.varies)
+    largest = np.array([whole.llf.max()])
+    ended = l1_path(design, outcome, design.varies, price=price, largest_llf=largest)
+    assert ended.least_price in (0, price)
+    assert (len(ended.lam) < len(whole.lam)) == (ended.least_price > 0)
+    np.testing.assert_array_equal(ended.lam, whole.lam[: len(ended.lam)])
+    # So do criteria that charge more.
+    for charged in (price, 1.5 * price, 10 * price):
+        criteria = [charged * path.n_nonzero - 2 * path.llf for path in (ended, whole)]
+        assert criteria[0].argmin() == criteria[1].argmin()
 
 
 def test_columns_of_which_one_is_always_on_are_solved():
@@ -281,7 +381,7 @@ def test_quadratic_problems_are_solved_exactly(seed, size):
     gram, slope = rows.T @ rows / 20, rows.T @ rng.normal(size=20) / 20
     start = rng.normal(size=size) * (rng.random(size) < 0.5)
     lam = 0.5 * np.abs(slope).max()
-    coef = solve_quadratic(gram, slope, lam, start)
+    (coef,) = solve_quadratics(gram[None], slope[None], np.full((1, len(slope)), lam), start[None])
     pull = slope - gram @ coef
     np.testing.assert_allclose(pull[coef != 0], lam * np.sign(coef[coef != 0]), atol=1e-12)
     assert (np.abs(pull) <= lam + 1e-12).all()
@@ -291,6 +391,55 @@ def test_quadratic_problems_have_the_solution_of_scikit_learn():
     rng = np.random.default_rng(13)
     rows, target = rng.normal(size=(60, 8)), rng.normal(size=60)
     theirs = Lasso(alpha=0.1, fit_intercept=False, tol=1e-12).fit(rows, target).coef_
-    ours = solve_quadratic(rows.T @ rows / 60, rows.T @ target / 60, 0.1, np.zeros(8))
+    gram, slope = rows.T @ rows / 60, rows.T @ target / 60
+    (ours,) = solve_quadratics(gram[None], slope[None], np.full((1, 8), 0.1), np.zeros((1, 8)))
     np.testing.assert_allclose(ours, theirs, atol=1e-8)
     np.testing.assert_array_equal(ours != 0, theirs != 0)
+
+
+@given(seed=st.integers(0, 10_000), n_free=st.integers(0, 5))
+@settings(deadline=None)
+def test_quadratics_with_free_coefficients_are_minimised_exactly(seed, n_free):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(12, 5))
+    gram, slope = root.T @ root / 12, rng.normal(size=5)
+    penalty = np.full(5, 0.3)
+    penalty[:n_free] = 0.0
+    start = rng.normal(size=5) * (rng.random(5) < 0.5)
+    (coef,) = solve_quadratics(gram[None], slope[None], penalty[None], start[None])
+    pull = slope - gram @ coef
+    np.testing.assert_allclose(pull[coef != 0], (penalty * np.sign(coef))[coef != 0], atol=1e-10)
+    assert (np.abs(pull) <= penalty + 1e-10).all()
+    np.testing.assert_allclose(pull[:n_free], 0, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6))
+def test_every_fit_with_free_columns_is_optimal(seed):
+    columns, outcome, weights = random_problem(seed)
+    design = Design.of(np.column_stack([outcome, columns]), weights)
+    free = FreeColumns.of(outcome[:, None], weights, columns[:, :3], n_columns=7)
+    usable = design.varies & (np.arange(7) > 3)
+    # Labels that free columns determine in all rows are left out before.
+    assume(not free.determined.any())
+    path = l1_path(design, outcome, usable, free=free)
+    assert path.converged
+    rows = np.ones(40, dtype=bool) if free.in_play is None else free.in_play[0]
+    mean, deviation = design.center[4:], design.scale[4:]
+    coefs = path.coef.toarray()[:, 1:]
+    is_free = free.columns[0, 1:4]
+    np.testing.assert_array_equal((coefs[:, 3:] != 0).sum(axis=1), path.n_nonzero)
+    assert path.n_nonzero[0] == 0
+    # Of what runs off only the sign is told.
+    assume(np.isfinite(path.intercept).all() and np.isfinite(coefs[:, :3][:, is_free]).all())
+    for lam, intercept, coef in zip(path.lam, path.intercept, coefs, strict=True):
+        # What is not identified, or runs off, is not among the free columns.
+        finite = np.where(np.isfinite(coef), coef, 0.0)
+        odds = intercept + columns @ finite
+        residual = np.where(rows, weights * (outcome - expit(odds)), 0.0) / weights.sum()
+        assert abs(residual.sum()) < 1e-9
+        np.testing.assert_allclose(residual @ columns[:, :3][:, is_free], 0, atol=1e-8)
+        gradient = residual @ ((columns[:, 3:] - mean) / deviation)
+        moving = coef[3:] != 0
+        np.testing.assert_allclose(gradient[moving], lam * np.sign(coef[3:][moving]), atol=1e-9)
+        assert (np.abs(gradient) <= lam + 1e-9).all()

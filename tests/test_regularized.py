@@ -9,13 +9,15 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from golden import load, load_data
+from golden import load, load_context, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy import sparse
 
 import isingmlc as im
+from isingmlc.fitting.l1_design import Design
+from isingmlc.fitting.l1_path import l1_paths
 
 
 def plain(**options):
@@ -90,10 +92,13 @@ def test_labelsets_give_what_rows_do():
         # As features of one label the others are taken row by row.
         alone = im.IsingModel(labels[[name]], labels.drop(columns=name))
         (expected,) = alone.fit_regularized(features=True).paths
-        np.testing.assert_allclose(path.lam, expected.lam, rtol=1e-12)
+        # With features the largest likelihood is not known, and paths end later.
+        size = len(path.lam)
+        assert size <= len(expected.lam)
+        np.testing.assert_allclose(path.lam, expected.lam[:size], rtol=1e-12)
         coef = np.delete(path.coef.toarray(), at, axis=1)
-        np.testing.assert_allclose(coef, expected.coef.toarray()[:, 1:], atol=1e-8)
-        np.testing.assert_allclose(path.llf, expected.llf, rtol=1e-12)
+        np.testing.assert_allclose(coef, expected.coef.toarray()[:size, 1:], atol=1e-8)
+        np.testing.assert_allclose(path.llf, expected.llf[:size], rtol=1e-12)
         assert net.lam[name] in path.lam
 
 
@@ -142,17 +147,81 @@ def test_the_table_has_every_penalty_with_its_criteria():
     assert (table["kkt"] < 1e-11).all()
 
 
-@pytest.mark.parametrize("options", [{"criterion": "aic"}, {"criterion": "bic"}, {"gamma": 1.0}])
-def test_another_criterion_chooses_from_the_same_paths(options):
-    net = plain()
-    chosen, fitted = net.with_criterion(**options), plain(**options)
-    pd.testing.assert_frame_equal(chosen.interactions, fitted.interactions)
-    pd.testing.assert_frame_equal(chosen.criteria, fitted.criteria)
+def choose_from_whole_paths(net):
+    """Fit the same model with paths that no criterion ends."""
+    stats = net.model.statistics
+    included = np.array([path is not None for path in net.paths])
+    design = Design.of(stats.patterns, stats.counts)
+    usable = np.tile(included & design.varies, (len(included), 1)) & ~np.eye(
+        len(included), dtype=bool
+    )
+    found = iter(l1_paths(design, stats.patterns.T[included], usable[included]))
+    paths = tuple(next(found) if path is not None else None for path in net.paths)
+    return im.RegularizedIsingResults(net.model, net.settings, paths)
+
+
+CHOICES = ({}, {"gamma": 0}, {"gamma": 0.5}, {"gamma": 1.0}, {"criterion": "aic"})
+
+
+def check_choices(labels):
+    """Compare the choices of all criteria with those from whole paths; give the lengths of both."""
+    model = im.IsingModel(labels)
+    whole = choose_from_whole_paths(model.fit_regularized(n_lambda=2))
+    lengths = []
+    for options in CHOICES:
+        net = model.fit_regularized(**options)
+        expected = im.RegularizedIsingResults(model, net.settings, whole.paths)
+        np.testing.assert_allclose(net.lam, expected.lam, rtol=1e-12)
+        np.testing.assert_allclose(net.directed, expected.directed, atol=1e-8)
+        lengths.append((len(net.criteria), len(expected.criteria)))
+    return lengths
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+@pytest.mark.parametrize("name", ["emotions", "yeast", "scene", "flags", "medical", "enron"])
+def test_real_sets_have_the_choices_of_whole_paths(data_dir, name):
+    data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
+    lengths = check_choices(data.labels)
+    if data.labels.shape[1] > 40:
+        ended, whole = lengths[CHOICES.index({})]
+        assert ended < whole / 2
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_related_labels_have_the_choices_of_whole_paths(seed):
+    # One factor behind all, and a label that some of them pull up and others down.
+    rng = np.random.default_rng(seed)
+    rows, size = [(60, 8), (60, 25), (400, 14), (400, 25), (150, 8), (1500, 14)][seed]
+    others = 2 * rng.normal(size=(rows, 1)) + rng.normal(size=(rows, size)) > 0
+    pulled = 1.5 * others @ rng.normal(size=size) + rng.logistic(size=rows) > 0
+    check_choices(np.column_stack([pulled, others]).astype(int))
+
+
+@pytest.mark.parametrize("options", CHOICES)
+def test_another_criterion_chooses_what_a_new_fit_does(options):
+    model = im.IsingModel(random_labels(11, labels=12))
+    net = model.fit_regularized()
+    chosen, fitted = net.with_criterion(**options), model.fit_regularized(**options)
+    pd.testing.assert_frame_equal(chosen.interactions, fitted.interactions, atol=1e-9)
+    pd.testing.assert_series_equal(chosen.lam, fitted.lam)
     assert chosen.criterion == fitted.criterion == options.get("criterion", "ebic")
-    assert chosen.paths is net.paths
+    # Criteria that charge more choose from the same paths, which are long enough for them.
+    assert (chosen.paths is net.paths) == (chosen.criterion == "ebic" and chosen.gamma >= 0.25)
     kind = chosen.criterion
-    best = chosen.criteria.groupby("label")[kind].min()
+    best = chosen.criteria.groupby("label", sort=False)[kind].min()
     np.testing.assert_array_equal(chosen.criteria.query("chosen")[kind], best)
+
+
+def test_another_criterion_keeps_the_other_settings():
+    model = im.IsingModel(random_labels(11, labels=12))
+    net = model.fit_regularized(rule="or", n_lambda=30).with_criterion("aic")
+    pd.testing.assert_frame_equal(
+        net.interactions,
+        model.fit_regularized(criterion="aic", rule="or", n_lambda=30).interactions,
+    )
+    assert net.rule == "or"
+    assert net.settings.n_lambda == 30
 
 
 def test_bic_is_ebic_without_gamma():
@@ -178,6 +247,7 @@ def test_of_two_penalties_as_good_the_larger_is_chosen():
         lam=np.array([0.02, 0.01]),
         intercept=path.intercept[[at, at]],
         coef=path.coef[[at, at]],
+        n_nonzero=path.n_nonzero[[at, at]],
         llf=path.llf[[at, at]],
         explained=path.explained[[at, at]],
         kkt=path.kkt[[at, at]],
@@ -328,6 +398,24 @@ def test_real_sets_are_solved_to_the_tolerance(data_dir, name):
     assert np.abs(residual.mean(axis=0)).max() < 1e-10
     off = np.where(coef != 0, np.abs(pull - lam * np.sign(coef)), np.abs(pull) - lam)
     assert off.max() < 1e-10
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_copies_of_a_label_have_the_same_edges():
+    labels = random_labels(7).assign(copy=lambda frame: frame["l2"], other=lambda f: 1 - f["l2"])
+    net = im.IsingModel(labels).fit_regularized()
+    rest = ["l0", "l1", "l3", "l4", "l5"]
+    directed = net.directed
+    assert directed.loc["l2", rest].any()
+    np.testing.assert_allclose(directed.loc["copy", rest], directed.loc["l2", rest], rtol=1e-12)
+    np.testing.assert_allclose(directed.loc["other", rest], -directed.loc["l2", rest], rtol=1e-12)
+    alone = im.IsingModel(random_labels(7)).fit_regularized(lam=net.lam[list(random_labels(7))])
+    np.testing.assert_allclose(
+        3 * directed.loc["l2", rest], alone.directed.loc["l2", rest], atol=1e-8
+    )
+    backwards = im.IsingModel(labels.iloc[:, ::-1]).fit_regularized()
+    names = list(labels)
+    np.testing.assert_allclose(backwards.directed.loc[names, names], directed, atol=1e-8)
 
 
 def test_too_few_steps_are_told():
@@ -533,3 +621,243 @@ def test_the_picture_has_the_edges_of_the_network():
     assert "4 of 6 pairs" in axes.get_title()
     other = net.plot_label_network(Figure().subplots(), threshold=0.3)
     assert "of 6 pairs above 0.3" in other.get_title()
+
+
+# Covariates
+
+
+def table_of(expected, labels, others):
+    """Bring glmnet's coefficients into the shape of ours: threshold, labels and others × labels."""
+    found = expected.pivot_table(index="term", columns="label", values="coef")
+    return found.reindex(["(Intercept)", *labels, *others]).fillna(0.0)
+
+
+def context_model(**options):
+    labels, covariates, features = load_context()
+    return im.IsingModel(labels, features, covariates=covariates, **options)
+
+
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("penalized", [False, True])
+def test_coefficients_with_covariates_are_those_of_glmnet(features, penalized):
+    model = context_model()
+    tables = load("context", "l1").query("features == @features and penalized == @penalized")
+    for ratio, expected in tables.groupby("ratio"):
+        lam_max = expected.groupby("label")["lambda_max"].first()
+        net = model.fit_regularized(
+            lam=ratio * lam_max, features=features, penalize_covariates=penalized
+        )
+        rows = list(net.directed.index)
+        assert rows[4:] == ["age", "sex", "region[T.north]", "region[T.south]"]
+        theirs = table_of(expected, rows, net.effects.index)
+        np.testing.assert_allclose(net.diagnostics["lam_max"], lam_max, rtol=1e-10)
+        np.testing.assert_allclose(net.directed, theirs.loc[rows], atol=1e-8)
+        np.testing.assert_allclose(net.effects, theirs.loc[list(net.effects.index)], atol=1e-8)
+        np.testing.assert_allclose(net.thresholds, theirs.loc["(Intercept)"], atol=1e-8)
+        assert net.kkt.max() < 1e-11
+
+
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("penalized", [False, True])
+def test_choices_with_covariates_are_those_from_paths_of_glmnet(features, penalized):
+    net = context_model().fit_regularized(features=features, penalize_covariates=penalized)
+    expected = load("context", "l1_ebic").query("features == @features and penalized == @penalized")
+    by_label = expected.groupby("label").first()
+    rows = list(net.directed.index)
+    theirs = table_of(expected, rows, net.effects.index)
+    chosen = net.criteria[net.criteria["chosen"]].set_index("label")
+    # glmnet finds where its path begins by steps of its own, to fewer digits.
+    np.testing.assert_allclose(net.lam, by_label["lambda"], rtol=1e-9)
+    np.testing.assert_allclose(net.directed, theirs.loc[rows], atol=1e-7)
+    np.testing.assert_allclose(net.effects, theirs.loc[list(net.effects.index)], atol=1e-7)
+    np.testing.assert_allclose(chosen["llf"], by_label["llf"], atol=1e-6)
+    np.testing.assert_allclose(chosen["explained"], by_label["explained"], atol=1e-8)
+    assert list(net.diagnostics["n_lambda"]) == list(by_label["n_lambda"])
+
+
+def test_penalised_covariates_are_features_by_another_name():
+    labels, covariates, _ = load_context()
+    columns = pd.get_dummies(covariates, drop_first=True, dtype=float)
+    as_covariates = im.IsingModel(labels, covariates=covariates)
+    net = as_covariates.fit_regularized(penalize_covariates=True, gamma=1)
+    expected = im.IsingModel(labels, columns).fit_regularized(features=True, gamma=1)
+    np.testing.assert_allclose(net.interactions, expected.interactions, atol=1e-8)
+    np.testing.assert_allclose(net.directed.iloc[4:], expected.effects, atol=1e-8)
+    assert (net.directed.iloc[4:] == 0).any(axis=None)
+    np.testing.assert_array_equal(net.diagnostics["n_nonzero"], expected.diagnostics["n_nonzero"])
+
+
+def test_statistics_with_covariates_give_what_rows_do():
+    labels, covariates, _ = load_context()
+    few = covariates.assign(age=covariates["age"] > 50)
+    stats = im.LabelsetStatistics.from_arrays(labels, covariates=few)
+    assert len(stats.counts) < 200
+    net = im.IsingModel.from_statistics(stats).fit_regularized(lam=0.01)
+    # A feature that is a covariate has no effect, but has the models fitted to rows.
+    by_rows = im.IsingModel(labels, few[["sex"]], covariates=few)
+    expected = by_rows.fit_regularized(lam=0.01, features=True)
+    pd.testing.assert_frame_equal(net.directed, expected.directed, atol=1e-9)
+
+
+def test_a_path_starts_with_covariates_and_without_labels():
+    net = context_model().fit_regularized()
+    null = context_model().fit(neighbors=0)
+    for name, path in zip(net.label_names, net.paths, strict=True):
+        first = path.coef[[0]].toarray()[0]
+        assert not first[:4].any()
+        assert path.n_nonzero[0] == 0
+        np.testing.assert_allclose(first[4:], null.params[name].iloc[5:], rtol=1e-8)
+        np.testing.assert_allclose(path.intercept[0], null.params.loc["const", name], rtol=1e-8)
+        assert path.n_columns == 3
+    counted = (net.directed.iloc[:4] != 0).sum()
+    np.testing.assert_array_equal(net.diagnostics["n_nonzero"], counted)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_origin_unit_and_order_of_covariates_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    labels = random_labels(seed, rows=120, labels=4)
+    covariates = pd.DataFrame(
+        {"age": rng.normal(size=120) + labels["l1"], "place": rng.choice(list("abc"), 120)}
+    )
+    changed = covariates[["place", "age"]].assign(age=1000 - 40 * covariates["age"])
+    net, other = (
+        im.IsingModel(labels, covariates=each).fit_regularized() for each in (covariates, changed)
+    )
+    pd.testing.assert_frame_equal(net.interactions, other.interactions, atol=1e-7)
+    np.testing.assert_allclose(net.directed.loc["age"], -40 * other.directed.loc["age"], atol=1e-7)
+    np.testing.assert_allclose(
+        net.directed.loc["place[T.b]"], other.directed.loc["place[T.b]"], atol=1e-7
+    )
+    np.testing.assert_allclose(net.lam, other.lam, rtol=1e-8)
+
+
+def test_a_constant_covariate_changes_nothing():
+    labels = random_labels(4)
+    with pytest.warns(im.exceptions.DataWarning, match="'one' are the same in every row"):
+        model = im.IsingModel(
+            labels,
+            labels * 2.0 + 1,
+            covariates=pd.DataFrame({"one": np.ones(300)}),
+            feature_names=[f"x{k}" for k in range(6)],
+        )
+    plain_net = im.IsingModel(labels).fit_regularized()
+    pd.testing.assert_frame_equal(model.fit_regularized().directed, plain_net.directed)
+    assert model.fit_regularized(features=True).directed.shape == (6, 6)
+
+
+def test_what_covariates_explain_is_no_edge():
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=2000)
+    chance = 1 / (1 + np.exp(-1.5 * cause))
+    labels = pd.DataFrame({name: rng.random(2000) < chance for name in "abc"})
+    assert im.IsingModel(labels).fit_regularized().n_edges == 3
+    model = im.IsingModel(labels, covariates=pd.DataFrame({"cause": cause}))
+    net = model.fit_regularized()
+    assert net.n_edges == 0
+    assert repr(net) == (
+        "RegularizedIsingResults(3 labels, 0 of 3 edges, ebic, rule 'and', given cause)"
+    )
+    assert net.covariate_names == ("cause",)
+    np.testing.assert_allclose(net.directed.loc["cause"], 1.5, atol=0.2)
+    # Fits on its neighbours have the covariate too.
+    res = model.fit(neighbors="ebic")
+    assert (res.params.loc[["a", "b", "c"]].fillna(0) == 0).all(axis=None)
+    pd.testing.assert_frame_equal(net.refit().params, res.params)
+    np.testing.assert_allclose(res.params.loc["cause"], net.directed.loc["cause"], rtol=1e-8)
+
+
+def test_other_rules_and_criteria_keep_how_covariates_are_treated():
+    net = context_model().fit_regularized(penalize_covariates=True)
+    assert net.with_rule("or").settings.penalize_covariates
+    longer = net.with_criterion("aic")
+    assert longer.settings.penalize_covariates
+    expected = context_model().fit_regularized(penalize_covariates=True, criterion="aic")
+    pd.testing.assert_frame_equal(longer.directed, expected.directed)
+
+
+def separated_by_sex(n=400):
+    """Draw labels of which the first never occurs with sex 1, and the second with age below 30."""
+    rng = np.random.default_rng(5)
+    labels = random_labels(5, rows=n, labels=4)
+    covariates = pd.DataFrame({"sex": rng.integers(0, 2, n), "age": rng.integers(20, 80, n)})
+    labels.loc[covariates["sex"] == 1, "l0"] = 0
+    return labels, covariates
+
+
+def test_labels_that_covariates_separate_have_the_exact_limit():
+    labels, covariates = separated_by_sex()
+    model = im.IsingModel(labels, covariates=covariates)
+    with pytest.warns(im.exceptions.SeparationWarning, match="'l0' are certain in part of the"):
+        net = model.fit_regularized(lam=0.02)
+    assert net.directed.loc["sex", "l0"] == -np.inf
+    assert np.isfinite(net.directed.drop(columns="l0")).all(axis=None)
+    assert np.isfinite(net.directed["l0"].drop("sex")).all()
+    assert np.isfinite(net.thresholds).all()
+    # The conditions of a minimum on the rows that remain, with the penalty of all rows.
+    rest = covariates["sex"] == 0
+    columns = labels.drop(columns="l0").assign(age=covariates["age"])
+    coef = net.directed.loc[columns.columns, "l0"]
+    eta = net.thresholds["l0"] + columns[rest] @ coef
+    residual = labels.loc[rest, "l0"] - 1 / (1 + np.exp(-eta))
+    gradient = (residual @ columns[rest]) / len(labels) / columns.std(ddof=0)
+    others = ["l1", "l2", "l3"]
+    assert abs(residual.sum()) < 1e-9
+    assert abs(gradient["age"]) < 1e-9
+    is_in = coef[others] != 0
+    assert is_in.any()
+    np.testing.assert_allclose(gradient[others][is_in], 0.02 * np.sign(coef[others][is_in]))
+    assert (gradient[others].abs() <= 0.02 + 1e-9).all()
+    chosen = net.criteria.query("label == 'l0'").iloc[0]
+    np.testing.assert_allclose(
+        chosen["llf"], -np.logaddexp(0, np.where(labels.loc[rest, "l0"], -eta, eta)).sum()
+    )
+    with pytest.warns(im.exceptions.SeparationWarning):
+        assert model.fit_regularized().converged
+    assert np.isfinite(model.fit_regularized(penalize_covariates=True).directed).all(axis=None)
+
+
+def test_a_label_that_covariates_determine_has_no_fit():
+    labels, covariates = separated_by_sex()
+    labels["old"] = 1 * (covariates["age"] > 60)
+    model = im.IsingModel(labels, covariates=covariates[["age"]])
+    with pytest.warns(im.exceptions.SeparationWarning, match="'old' are determined by the cov"):
+        net = model.fit_regularized()
+    assert net.diagnostics["reason"].to_dict()["old"] == "determined-label"
+    assert (net.diagnostics["reason"].drop("old") == "ok").all()
+    assert np.isnan(net.thresholds["old"])
+    assert not net.interactions["old"].any()
+    assert net.criteria["label"].nunique() == 4
+
+
+def test_covariates_that_others_determine_have_no_coefficient():
+    labels, covariates = separated_by_sex()
+    labels["l0"] = random_labels(5, rows=400)["l4"]
+    twice = covariates.assign(men=1 - covariates["sex"])
+    with pytest.warns(im.exceptions.AliasingWarning, match="'men' are linear functions of other"):
+        net = im.IsingModel(labels, covariates=twice).fit_regularized()
+    expected = im.IsingModel(labels, covariates=covariates).fit_regularized()
+    assert net.directed.loc["men"].isna().all()
+    pd.testing.assert_frame_equal(net.directed.drop("men"), expected.directed, atol=1e-8)
+
+
+def test_a_feature_that_is_a_covariate_has_no_effect():
+    labels, covariates, features = load_context()
+    for make in (lambda each: each, sparse.csr_array):
+        model = im.IsingModel(
+            labels,
+            make(features.assign(age=covariates["age"]).to_numpy()),
+            covariates=covariates,
+            feature_names=[*features, "age"],
+        )
+        net = model.fit_regularized(lam=0.005, features=True)
+        assert not net.effects.loc["age"].any()
+        expected = context_model().fit_regularized(lam=0.005, features=True)
+        pd.testing.assert_frame_equal(net.directed, expected.directed, atol=1e-8)
+        pd.testing.assert_frame_equal(net.effects.drop("age"), expected.effects, atol=1e-8)
+
+
+def test_penalize_covariates_must_be_yes_or_no():
+    with pytest.raises(im.exceptions.DataError, match="penalize_covariates must be"):
+        context_model().fit_regularized(penalize_covariates="yes")

@@ -12,9 +12,13 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import BoolArray, StrArray
-from isingmlc.fitting.l1_path import Design, L1Path, l1_path, lay_out
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.fitting.l1_design import Design, lay_out, side_by_side
+from isingmlc.fitting.l1_free import FreeColumns
+from isingmlc.fitting.l1_path import L1Path, l1_paths
 from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.nodewise import FitSettings, fit_nodes
+from isingmlc.fitting.regressors import Regressors
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
@@ -38,8 +42,12 @@ class NetworkSettings:
         Whether an edge needs both of its coefficients or one.
     features : bool
         Whether the label models have the features besides the other labels.
+    penalize_covariates : bool
+        Whether covariates are penalised as labels are, or free as thresholds are.
     max_iter : int
         Newton steps after which a penalty is given up.
+    n_lambda : int
+        How many penalties a path has at most.
     fixed : bool
         Whether the user gave the penalties, so that nothing is chosen.
     """
@@ -48,43 +56,65 @@ class NetworkSettings:
     gamma: float = 0.25
     rule: str = "and"
     features: bool = False
+    penalize_covariates: bool = False
     max_iter: int = 100
+    n_lambda: int = 100
     fixed: bool = False
 
     def __post_init__(self) -> None:
         check_option("criterion", self.criterion, CRITERIA)
         check_option("rule", self.rule, RULES)
         check_option("features", self.features, (True, False))
+        check_option("penalize_covariates", self.penalize_covariates, (True, False))
         check_count("max_iter", self.max_iter, 1)
+        check_count("n_lambda", self.n_lambda, 1)
         if check_number("gamma", self.gamma) < 0:
             raise exc.DataError(
                 f"gamma must not be negative, but is {self.gamma!r}. 0 is BIC; networks are mostly "
                 "chosen with 0.25 or 0.5."
             )
 
+    def price(self, nobs: float, n_columns: int, criterion: str | None = None) -> float:
+        """Give what a criterion charges per coefficient, beside −2 log-likelihood.
+
+        Parameters
+        ----------
+        nobs : float
+            Number of observations.
+        n_columns : int
+            Number of columns that could have a coefficient.
+        criterion : {"ebic", "bic", "aic"}, optional
+            Which criterion; that of the settings if omitted.
+
+        Returns
+        -------
+        float
+            The price.
+        """
+        kind = self.criterion if criterion is None else criterion
+        price = 2.0 if kind == "aic" else float(np.log(nobs))
+        if kind == "ebic":
+            price += 2 * self.gamma * float(np.log(max(n_columns, 1)))
+        return price
+
 
 def fit_paths(
-    stats: LabelsetStatistics,
-    rows: ModelData | None,
-    lam: Any,
-    *,
-    intercept: bool,
-    n_lambda: int,
-    **choices: Any,
+    stats: LabelsetStatistics, rows: ModelData | None, lam: Any, *, intercept: bool, **choices: Any
 ) -> tuple[NetworkSettings, tuple[L1Path | None, ...]]:
     """Fit the paths of all labels; `IsingModel.fit_regularized` explains the arguments.
 
-    The label models have the features besides the other labels if rows are given.
+    The label models have the features besides the other labels if rows are given. Columns are
+    those of the labels, the covariates and the features, in this order.
     """
     settings = NetworkSettings(**choices, fixed=lam is not None)
-    n_lambda = check_count("n_lambda", n_lambda, 1)
     if not intercept:
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
     if rows is None:
-        labels, weights = stats.patterns, stats.counts
-        design = Design.of(labels, weights)
+        labels, weights, context = stats.patterns, stats.counts, stats.context.columns
+        design = Design.of(side_by_side(labels, context), weights)
     else:
-        labels, weights, design = lay_out(rows)
+        labels, weights, covariates, design = lay_out(rows)
+        context = covariates.columns
     positives = weights @ labels
     included = np.minimum(positives, weights.sum() - positives) >= TOO_RARE
     names = np.array(stats.label_names, dtype=object)
@@ -95,30 +125,54 @@ def fit_paths(
             exc.DataWarning,
         )
     given = None if lam is None else _check_lam(lam, names, included)
-    usable = np.ones(design.columns.shape[1], dtype=np.bool_)
-    usable[: len(names)] = included
+    usable = design.varies.copy()
+    usable[: len(names)] &= included
+    free = FreeColumns.none(len(names), len(usable))
+    if context.shape[1] and not settings.penalize_covariates:
+        usable[len(names) : len(names) + context.shape[1]] = False
+        free = FreeColumns.of(labels, weights, context, len(usable))
+        free.warn(names, included, stats.context.column_names)
+        included &= ~free.determined
+    price = settings.price(stats.nobs, int(usable.sum()) - 1)
+    largest_llf = np.zeros(len(names))
+    if rows is None and given is None and included.any():
+        regressors = Regressors.of(labels[:, included], weights, context)
+        fits = fit_nodes(labels[:, included], weights, FitSettings(), regressors=regressors)
+        largest_llf[included] = [fit.llf if fit.converged else 0.0 for fit in fits]
     paths: list[L1Path | None] = [None] * len(names)
+    # What the points of a label take, and its coefficients on the path.
+    bytes_each = 8 * (len(weights) + settings.n_lambda * len(usable))
     # Most of these matrices are small: more threads only get in each other's way.
-    with thread_pools().limit(limits=1, user_api="blas"):
-        for label in tqdm(np.flatnonzero(included), desc="labels", disable=None, leave=False):
-            usable[label] = False
-            paths[label] = l1_path(
+    with (
+        thread_pools().limit(limits=1, user_api="blas"),
+        tqdm(total=int(included.sum()), desc="labels", disable=None, leave=False) as bar,
+    ):
+        for block in chunks(int(included.sum()), bytes_each):
+            explained = np.flatnonzero(included)[block]
+            others = np.tile(usable, (len(explained), 1))
+            others[np.arange(len(explained)), explained] = False
+            found = l1_paths(
                 design,
-                labels[:, label],
-                usable,
-                None if given is None else given[label],
-                n_lambda=n_lambda,
+                np.ascontiguousarray(labels[:, explained].T),
+                others,
+                None if given is None else given[explained],
+                free=free.take(explained),
+                price=price,
+                largest_llf=largest_llf[explained],
+                n_lambda=settings.n_lambda,
                 max_iter=settings.max_iter,
             )
-            usable[label] = True
+            for label, path in zip(explained, found, strict=True):
+                paths[label] = path
+            bar.update(len(explained))
     failed = names[[path is not None and not path.converged for path in paths]]
     if len(failed):
-        message = exc.NOT_CONVERGED.format(names=exc.shorten(failed), steps=settings.max_iter)
+        message = exc.PATHS_NOT_CONVERGED.format(names=exc.shorten(failed), steps=settings.max_iter)
         exc.warn(message, exc.ConvergenceWarning)
     return settings, tuple(paths)
 
 
-def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
+def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> FloatArray:
     """Give one penalty per label; those of labels that are left out do not matter."""
     if isinstance(lam, Mapping | pd.Series):
         lacking = [name for name in names[included] if name not in lam]
@@ -135,7 +189,8 @@ def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> list[float]:
             f"lam must be a number or one number per label ({len(names)}), but has "
             f"{len(penalties)}."
         )
-    return [
+    checked = [
         check_number("lam", penalty, above=0) if matters else np.nan
         for penalty, matters in zip(penalties, included, strict=True)
     ]
+    return np.array(checked)

@@ -8,6 +8,9 @@ over a free intercept a and coefficients b is found in two stages. liblinear goe
 the way, also if features separate the label, as those of texts do. But it penalises the
 intercept, and stops where coefficients may still move by a tenth and depend on the random order
 of its steps. So proximal Newton steps, which leave the intercept free, end what it began.
+
+Covariates are further columns of every model, free of the penalty as the intercept is unless they
+are to be penalised.
 """
 
 from __future__ import annotations
@@ -27,19 +30,21 @@ from sklearn.linear_model import LogisticRegression
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_count, check_jobs, check_number
-from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
-from isingmlc.fitting.l1_path import NO_GRADIENT, Design, L1Point, L1Problem, lay_out
+from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, dense
+from isingmlc.fitting.l1_design import Design, lay_out
+from isingmlc.fitting.l1_free import FreeColumns
+from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems
 from isingmlc.fitting.newton import thread_pools
-from isingmlc.fitting.testable import Reason, judge_counts, judge_features
+from isingmlc.fitting.testable import Reason, judge_counts, without_labels
 from isingmlc.input.rows import ModelData
 
 # Largest violation of the optimality conditions, as a part of the penalty, that goes unmentioned.
 TOLERANCE = 1e-5
-# How liblinear is run. It penalises the intercept divided by the first of these. With a smaller
+# How liblinear is run. What is free it penalises divided by the first of these. With a smaller
 # tolerance it takes longer over digits that Newton steps give at once; with a larger one it leaves
 # them too much to do if there are more columns than rows.
-_INTERCEPT_SCALING = 100.0
+_FREE_SCALING = 100.0
 _LIBLINEAR_TOLERANCE = 1e-5
 _LIBLINEAR_STEPS = 1000
 # scikit-learn 1.8 spells the l1 penalty anew, and warns of the old spelling.
@@ -61,13 +66,17 @@ class L1Fits:
     label_coefficients : ndarray, shape (K, K)
         Coefficients of the labels, likewise: entry (l, k) is that of label l in the model of
         label k. NaN on the diagonal.
-    original_coefficients, original_label_coefficients : ndarray
+    covariate_coefficients : ndarray, shape (c, K)
+        Coefficients of the columns of the covariates, likewise: infinite where a covariate that is
+        not penalised makes the label certain in part of the rows, and NaN where it depends on
+        others.
+    original_coefficients, original_label_coefficients, original_covariate_coefficients : ndarray
         The same, on the scale of the columns as they were given.
     intercept : ndarray, shape (K,)
         Intercepts that belong to the coefficients on the original scale.
     lam, lam_max : ndarray, shape (K,)
         Penalties on the scale of the mean log-likelihood, and the smallest ones at which every
-        coefficient is zero. Both are 0 if no column is correlated with the label.
+        penalised coefficient is zero. Both are 0 if no column is correlated with the label.
     violation : ndarray, shape (K,)
         Largest violation of the optimality conditions, as a part of the penalty: how far the
         gradient of the mean log-likelihood is from 0 (intercept), from :math:`\pm\lambda`
@@ -75,19 +84,22 @@ class L1Fits:
     gap : ndarray, shape (K,)
         Duality gap as a part of the objective: by no more could it still fall.
     feature_reason : ndarray of object, shape (m,)
-        ``ok`` or ``constant-feature``.
+        ``ok``, ``constant-feature``, or ``collinear-feature`` for one that covariates explain.
     label_reason : ndarray of object, shape (K,)
-        ``ok``, ``constant-label`` or ``too-rare``.
-    feature_names, label_names : tuple of str
-        Names of the features used and of the labels.
+        ``ok``, ``constant-label``, ``too-rare``, or ``determined-label`` for one that covariates
+        determine.
+    feature_names, label_names, covariate_columns : tuple of str
+        Names of the features used, of the labels, and of the columns of the covariates.
     notes : tuple of str
         Sentences that say what was fitted.
     """
 
     coefficients: FloatArray
     label_coefficients: FloatArray
+    covariate_coefficients: FloatArray
     original_coefficients: FloatArray
     original_label_coefficients: FloatArray
+    original_covariate_coefficients: FloatArray
     intercept: FloatArray
     lam: FloatArray
     lam_max: FloatArray
@@ -97,6 +109,7 @@ class L1Fits:
     label_reason: StrArray
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
+    covariate_columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
@@ -139,6 +152,7 @@ def fit_l1(
     data: ModelData,
     lam_ratio: float = 1e-4,
     *,
+    penalize_covariates: bool = False,
     min_count: int = 2,
     n_jobs: int = 1,
 ) -> L1Fits:
@@ -151,6 +165,8 @@ def fit_l1(
     lam_ratio : float
         The penalty of each label, as a part of the smallest one at which all its coefficients are
         zero; above 0, at most 1.
+    penalize_covariates : bool
+        Whether covariates are penalised as labels and features are, or free as intercepts are.
     min_count : int
         Labels with fewer rows of one kind are too rare to fit. They still explain other labels.
     n_jobs : int
@@ -170,16 +186,19 @@ def fit_l1(
     -----
     ConvergenceWarning
         When fits violate the optimality conditions by more than 1e-5 of the penalty.
+    SeparationWarning, AliasingWarning
+        When covariates that are not penalised make labels certain, or depend on each other.
 
     Notes
     -----
     Columns are divided by their standard deviations, with the weights and without a correction of
     the degrees of freedom. The smallest penalty at which all coefficients of label k are zero is
-    :math:`\max_j |\sum_i w_i z_{ij} (y_{ik} - \bar y_k)| / n`.
+    :math:`\max_j |\sum_i w_i z_{ij} (y_{ik} - p_{ik})| / n`, with the probabilities p of the fit on
+    covariates that are not penalised, or else the mean of the label.
 
-    If columns are copies of each other, the fit is not unique: the sum of their coefficients is,
-    its division among them is not. Processes, unlike threads, do not share the generator of
-    random numbers inside liblinear, so that the fits do not depend on `n_jobs`.
+    Columns that are copies of each other, mirrored ones too, have equal shares of one coefficient,
+    since their sum is all that the data tell. Processes, unlike threads, do not share the
+    generator of random numbers inside liblinear, so that the fits do not depend on `n_jobs`.
 
     References
     ----------
@@ -204,66 +223,110 @@ def fit_l1(
     """
     ratio = check_number("lam_ratio", lam_ratio, above=0, at_most=1)
     least, jobs = check_count("min_count", min_count, 0), check_jobs(n_jobs)
-    labels, weights, design = lay_out(data)
-    n_labels = labels.shape[1]
+    check_option("penalize_covariates", penalize_covariates, (True, False))
+    labels, weights, context, design = lay_out(data)
+    n_labels, n_others = labels.shape[1], labels.shape[1] + len(context.column_names)
     minority = np.minimum(weights @ labels, weights @ ~labels)
     label_reason = judge_counts(minority, least)
+    usable, constant = design.varies.copy(), ~design.varies[n_others:]
+    feature_reason = np.full(len(constant), Reason.OK, dtype=object)
+    free = FreeColumns.none(n_labels, len(usable))
+    if n_others > n_labels and not penalize_covariates:
+        free = FreeColumns.of(labels, weights, context.columns, len(usable))
+        names = np.array(data.label_names, dtype=object)
+        free.warn(names, label_reason == Reason.OK, context.column_names)
+        label_reason[(label_reason == Reason.OK) & free.determined] = Reason.DETERMINED_LABEL
+        is_context = np.arange(len(usable)) < n_others
+        is_context[:n_labels] = False
+        usable[is_context] = False
+        feature_reason[design.explained_by(is_context)[n_others:]] = Reason.COLLINEAR_FEATURE
+    feature_reason[constant] = Reason.CONSTANT_FEATURE
     fitted = np.flatnonzero(label_reason == Reason.OK)
     results = Parallel(n_jobs=jobs, return_as="generator")(
-        delayed(_fit_node)(design, labels, label, ratio) for label in fitted
+        delayed(_fit_node)(design, labels, label, ratio, usable, free.take(np.array([label])))
+        for label in fitted
     )
     bar = tqdm(results, "l1 fits", len(fitted), disable=None, leave=False)
     coefficients = np.full((len(design.scale), n_labels), np.nan)
     intercept, lam, lam_max, violation, gap = (np.full(n_labels, np.nan) for _ in range(5))
     for label, fit in zip(fitted, bar, strict=True):
-        coefficients[:, label] = np.where(design.varies, fit.coef, np.nan)
+        is_known = usable | free.columns[label]
+        coefficients[:, label] = np.where(is_known, fit.coef, np.nan)
         coefficients[label, label] = np.nan
         intercept[label], lam[label], lam_max[label] = fit.intercept, fit.lam, fit.lam_max
         violation[label], gap[label] = fit.violation, fit.gap
     original = coefficients / design.scale[:, None]
+    intercept -= np.nansum(original * design.center[:, None], axis=0)
+    # Infinite on any scale, or not known.
+    limits = free.limits[fitted]
+    intercept[fitted] = np.where(limits[:, 0] != 0, limits[:, 0], intercept[fitted])
+    for each in (coefficients, original):
+        each[:, fitted] = np.where(limits[:, 1:].T != 0, limits[:, 1:].T, each[:, fitted])
     notes = _notes(ratio, [data.label_names[at] for at in np.flatnonzero(violation > TOLERANCE)])
+    if len(context):
+        how = "penalised like the other labels" if penalize_covariates else "without a penalty"
+        notes = (f"Every penalised model has {', '.join(context.described)}, {how}.", *notes)
     return L1Fits(
-        coefficients=coefficients[n_labels:],
+        coefficients=coefficients[n_others:],
         label_coefficients=coefficients[:n_labels],
-        original_coefficients=original[n_labels:],
+        covariate_coefficients=coefficients[n_labels:n_others],
+        original_coefficients=original[n_others:],
         original_label_coefficients=original[:n_labels],
-        intercept=intercept - np.nansum(original * design.center[:, None], axis=0),
+        original_covariate_coefficients=original[n_labels:n_others],
+        intercept=intercept,
         lam=lam,
         lam_max=lam_max,
         violation=violation,
         gap=gap,
-        feature_reason=judge_features(~design.varies[n_labels:], label_reason),
+        feature_reason=without_labels(feature_reason, label_reason),
         label_reason=label_reason,
         feature_names=data.feature_names,
         label_names=data.label_names,
+        covariate_columns=context.column_names,
         notes=notes,
     )
 
 
-def _fit_node(design: Design, labels: BoolArray, label: int, lam_ratio: float) -> _NodeFit:
+def _fit_node(
+    design: Design,
+    labels: BoolArray,
+    label: int,
+    lam_ratio: float,
+    usable: BoolArray,
+    free: FreeColumns,
+) -> _NodeFit:
     """Fit one label, by liblinear and then by Newton steps to the end."""
-    usable = design.varies.copy()
+    usable = usable.copy()
     usable[label] = False
+    is_free = free.columns[0]
+    distinct = design.leave_out_copies(usable, is_free) | is_free
     # Most of these matrices are small: more threads only get in each other's way.
     with thread_pools().limit(limits=1, user_api="blas"):
-        solver = L1Problem(design, labels[:, label], usable)
-        null = solver.null_point()
-        lam_max = float(np.abs(null.gradient).max(initial=0.0))
+        outcome = labels[:, label][None]
+        problem = L1Problems(design, outcome, distinct[None], free.columns, free.in_play)
+        point = problem.null_points(_NEWTON_STEPS)
+        lam_max = float(np.abs(point.gradient[0, ~is_free]).max(initial=0.0))
         if lam_max <= NO_GRADIENT:
-            return _NodeFit(null.intercept, null.coef)
+            return _NodeFit(float(point.intercept[0]), point.coef[0])
         lam = lam_ratio * lam_max
-        start = null
         if lam < lam_max:
-            start = _run_liblinear(solver, lam)
-        point = solver.solve(start, lam, lam, _NEWTON_STEPS)
-        gap = _relative_gap(solver, point)
-    return _NodeFit(point.intercept, point.coef, lam, lam_max, point.violation / lam, gap)
+            point = _run_liblinear(problem, lam)
+        penalty = np.array([lam])
+        point = problem.solve(point, penalty, penalty, _NEWTON_STEPS)
+        gap = _relative_gap(problem, point)
+    shared = design.share_among_copies(point.coef * ~is_free, usable)[0]
+    coef = np.where(is_free, point.coef[0], shared)
+    violation = float(point.violation[0]) / lam
+    return _NodeFit(float(point.intercept[0]), coef, lam, lam_max, violation, gap)
 
 
-def _run_liblinear(solver: L1Problem, lam: float) -> L1Point:
-    """Give liblinear's solution, which has a slightly penalised intercept."""
-    design, usable = solver.design, solver.usable
+def _run_liblinear(problem: L1Problems, lam: float) -> L1Points:
+    """Give liblinear's solution, which has slightly penalised intercepts and free columns."""
+    design, usable = problem.design, problem.usable[0]
+    size = np.where(problem.free[0], _FREE_SCALING, 1.0)
     columns = design.columns[:, usable]
+    if problem.free.any():
+        columns = columns * size[usable]
     if sparse.issparse(columns):
         # liblinear takes rows with indices of 32 bits.
         rows = sparse.csr_array(columns)
@@ -273,7 +336,7 @@ def _run_liblinear(solver: L1Problem, lam: float) -> L1Point:
     regression = LogisticRegression(
         solver="liblinear",
         C=1 / (design.nobs * lam),
-        intercept_scaling=_INTERCEPT_SCALING,
+        intercept_scaling=_FREE_SCALING,
         tol=_LIBLINEAR_TOLERANCE,
         max_iter=_LIBLINEAR_STEPS,
         random_state=0,
@@ -282,31 +345,46 @@ def _run_liblinear(solver: L1Problem, lam: float) -> L1Point:
     with warnings.catch_warnings():
         # Whether the fit is optimal is seen, and said, at the end.
         warnings.simplefilter("ignore", LiblinearWarning)
-        regression.fit(columns, solver.outcome, sample_weight=design.nobs * design.share)
-    coef = np.zeros(len(usable))
-    coef[usable] = regression.coef_[0]
-    intercept = float(regression.intercept_[0])
-    return solver.look_at(lam, intercept, coef, intercept + design.columns @ coef)
+        weights = design.nobs * np.ravel(problem.shares(np.array([0])))
+        regression.fit(columns, problem.outcomes[0], sample_weight=weights)
+    coef = np.zeros((1, len(usable)))
+    coef[0, usable] = regression.coef_[0] * size[usable]
+    intercept = regression.intercept_
+    eta = intercept + (design.columns @ coef[0])[None]
+    return problem.look_at(np.array([0]), np.array([lam]), intercept, coef, eta)
 
 
-def _relative_gap(solver: L1Problem, point: L1Point) -> float:
+def _relative_gap(problem: L1Problems, point: L1Points) -> float:
     r"""Bound how far the objective is above its minimum, as a part of it.
 
     The dual problem is to maximise the mean entropy of probabilities :math:`\theta` for which
-    :math:`\sum_i \pm w_i \theta_i = 0` and :math:`|\sum_i \pm w_i \theta_i z_{ij}| / n \le
-    \lambda`, the sign that of the outcome. Those of what did not happen, scaled until they meet
-    both conditions, give a bound from below.
+    :math:`\sum_i \pm w_i \theta_i z_{ij} / n` is zero for the constant and all free columns, and at
+    most :math:`\lambda` in size for the others, the sign that of the outcome. Those of what did not
+    happen, moved and scaled until they meet both conditions, give a bound from below.
     """
-    share, outcome = solver.design.share, solver.outcome
-    surprise = expit(np.where(outcome, -point.eta, point.eta))
+    design, is_free = problem.design, problem.free[0]
+    share, outcome, eta = problem.shares(np.array([0])), problem.outcomes[0], point.eta[0]
+    share = np.ravel(share)
+    surprise = expit(np.where(outcome, -eta, eta))
     total = share @ np.where(outcome, surprise, 0.0), share @ np.where(outcome, 0.0, surprise)
     surprise *= min(total) / np.where(outcome, *total)
-    pull = (share * np.where(outcome, surprise, -surprise)) @ solver.design.columns
-    steepest = np.abs(pull[solver.usable]).max()
-    surprise *= min(1.0, point.lam / steepest)
+    sign = np.where(outcome, 1.0, -1.0)
+    if is_free.any():
+        # At a solution the free columns are all but balanced: a small step is enough.
+        fixed = np.column_stack([np.ones(len(share)), dense(design.columns[:, is_free])])
+        weight = share * surprise
+        off = fixed.T @ (sign * weight)
+        step = fixed @ np.linalg.lstsq(fixed.T @ (weight[:, None] * fixed), off)[0]
+        if np.abs(step).max() >= 1:
+            return 1.0
+        surprise *= 1 - sign * step
+        surprise /= max(1.0, float(surprise.max()))
+    pull = (share * sign * surprise) @ design.columns
+    steepest = float(np.abs(pull[problem.usable[0] & ~is_free]).max())
+    surprise *= min(1.0, float(point.lam[0]) / steepest)
     bound = float(share @ (entr(surprise) + entr(1 - surprise)))
     # Rounding must not put the bound above the minimum.
-    return max(0.0, 1 - bound / point.objective)
+    return max(0.0, 1 - bound / float(problem.objectives(point)[0]))
 
 
 def _notes(lam_ratio: float, unsolved: Sequence[str]) -> tuple[str, ...]:
