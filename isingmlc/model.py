@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -11,18 +12,32 @@ import pandas as pd
 import patsy
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
 from isingmlc.base.arrays import BoolArray
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.diagnostics import RARE
-from isingmlc.fitting.nodewise import METHODS, FitSettings, NodeFit, find_aliases, fit_nodes
+from isingmlc.fitting.neighborhoods import find_neighbors
+from isingmlc.fitting.nodewise import (
+    METHODS,
+    FitSettings,
+    NodeFit,
+    find_aliases,
+    fit_nodes,
+)
+from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.sparse_networks import fit_paths
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import ModelData, constant_columns, prepare, require_rows
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
-from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics, in_memory, sum_rows
+from isingmlc.statistics.labelsets import (
+    MAX_MEMORY,
+    LabelsetStatistics,
+    describe_cells,
+    in_memory,
+    sum_rows,
+)
 
 
 class IsingModel(ReadOnly):
@@ -34,6 +49,10 @@ class IsingModel(ReadOnly):
         The labels, coded 0/1 (or boolean). A `Dataset` brings its features and their names along.
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
         The features, numeric. Sparse features stay sparse.
+    covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
+        Columns that every label model has besides the other labels, such as age and sex: numbers,
+        booleans or categories (text, or pandas' categorical columns). They are not tested; every
+        test of a feature is given them. A category becomes one 0/1 column per level but the first.
     intercept : bool
         Whether each label has a threshold of its own. Without one the formulas are those of [1]_
         to the letter.
@@ -41,9 +60,9 @@ class IsingModel(ReadOnly):
         How many observations each row stands for; rows that stand for none are left out.
     missing : {"raise", "drop"}
         What to do with rows that have missing values in any column, or a missing weight.
-    label_names, feature_names : sequence, optional
+    label_names, feature_names, covariate_names : sequence, optional
         Names, where the data carry none (they are written as text). Without names columns are
-        called ``y1…`` and ``x1…``.
+        called ``y1…``, ``x1…`` and ``c1…``.
 
     Attributes
     ----------
@@ -51,7 +70,7 @@ class IsingModel(ReadOnly):
         What the fit and every score test are computed from.
     data : ModelData or None
         The rows; None for a model made from statistics alone.
-    label_names, feature_names : tuple of str
+    label_names, feature_names, covariate_names : tuple of str
         Names.
     terms : mapping of str to tuple of str
         Formula terms and their columns; every column is its own term without a formula.
@@ -70,7 +89,10 @@ class IsingModel(ReadOnly):
     The model is :math:`P(y) \propto \exp(\sum_k \theta_k y_k + \sum_{k<l} \beta_{kl} y_k y_l)`.
     Given the other labels, the log-odds of :math:`y_k` are
     :math:`\theta_k + \sum_{l \ne k} \beta_{kl} y_l`, a logistic regression that does not involve
-    the normalising constant. `fit` estimates these K regressions.
+    the normalising constant. `fit` estimates these K regressions. Covariates c add
+    :math:`\sum_m \gamma_{km} c_m` to the log-odds; then the thresholds are those where all
+    covariates are zero. Constant covariates are left out with a warning. A feature that is also a
+    covariate, or that labels and covariates explain, has the reason ``collinear-feature``.
 
     References
     ----------
@@ -95,6 +117,7 @@ class IsingModel(ReadOnly):
     intercept: bool
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
+    covariate_names: tuple[str, ...]
     nobs: float
     _terms: dict[str, tuple[str, ...]]
 
@@ -103,19 +126,23 @@ class IsingModel(ReadOnly):
         labels: Any,
         features: Any = None,
         *,
+        covariates: Any = None,
         intercept: bool = True,
         freq_weights: Any = None,
         missing: str = "raise",
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
+        covariate_names: Sequence[object] | None = None,
     ) -> None:
         data = prepare(
             labels,
             features,
+            covariates=covariates,
             freq_weights=freq_weights,
             missing=missing,
             label_names=label_names,
             feature_names=feature_names,
+            covariate_names=covariate_names,
         )
         self._set_up(data, intercept)
 
@@ -125,6 +152,7 @@ class IsingModel(ReadOnly):
         formula: str,
         data: pd.DataFrame,
         *,
+        covariates: str | None = None,
         intercept: bool = True,
         freq_weights: Any = None,
         missing: str = "raise",
@@ -138,6 +166,9 @@ class IsingModel(ReadOnly):
             several columns (a category, a spline) is remembered in `terms`.
         data : DataFrame
             Where the names are looked up. Functions are looked up where this is called.
+        covariates : str, optional
+            Terms of the columns that every label model has besides the other labels, as in a
+            formula: ``"age + C(sex) + bs(bmi, df=4)"``.
         intercept : bool
             Whether each label has a threshold; constants in the formula are not features.
         freq_weights : str or array_like, optional
@@ -160,13 +191,24 @@ class IsingModel(ReadOnly):
         ... )
         >>> dict(model.terms)
         {'bmi': ('bmi',), 'C(smoker)': ('C(smoker)[T.1]',)}
+
+        What bmi and smoking add, given age:
+
+        >>> model = im.IsingModel.from_formula(
+        ...     "hypertension + diabetes + depression ~ bmi + C(smoker)",
+        ...     frame,
+        ...     covariates="bs(age, df=4)",
+        ... )
+        >>> model.fit().score_test().statistics.loc["bmi"].round(1).tolist()
+        [24.5, 50.6, 0.0]
         """
         check_option("missing", missing, ("raise", "drop"))
         environment = patsy.EvalEnvironment.capture(1)
-        parts = read_formula(formula, data, missing, environment, freq_weights)
+        parts = read_formula(formula, data, missing, environment, freq_weights, covariates)
         rows = prepare(
             parts.labels,
             parts.features,
+            covariates=parts.covariates,
             freq_weights=parts.weights,
             terms=parts.terms,
             n_dropped=parts.n_dropped,
@@ -204,7 +246,7 @@ class IsingModel(ReadOnly):
                 "LabelsetStatistics.from_arrays, or pass data to IsingModel."
             )
         model = cls._restore(stats if intercept else stats.recenter(0.0), intercept)
-        model._warn_about_data()
+        model._warn_about_data(stats)
         return model
 
     @classmethod
@@ -231,7 +273,7 @@ class IsingModel(ReadOnly):
         shift = None if intercept else np.zeros(len(data.feature_names))
         stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
-        self._warn_about_data()
+        self._warn_about_data(stats)
 
     def _hold(
         self,
@@ -241,23 +283,29 @@ class IsingModel(ReadOnly):
         data: ModelData | None = None,
     ) -> None:
         check_option("intercept", intercept, (True, False))
-        if "const" in stats.label_names:
+        if "const" in (*stats.label_names, *stats.context.names):
             raise exc.DataError(
-                "labels must not be called 'const', the name of the threshold in the tables. "
-                "Rename the label."
+                "labels and covariates must not be called 'const', the name of the threshold in "
+                "the tables. Rename the column."
             )
+        varying = stats.context.find_varying(anywhere=bool(intercept))
+        if len(varying) < len(stats.context):
+            stats = replace(stats, context=stats.context.select(varying))
         self._fill(
             statistics=stats,
             data=data,
             intercept=bool(intercept),
             label_names=stats.label_names,
             feature_names=stats.feature_names,
+            covariate_names=stats.context.names,
             _terms=dict(terms) if terms else _terms_of(stats),
             nobs=stats.nobs,
         )
 
-    def _warn_about_data(self) -> None:
+    def _warn_about_data(self, given: LabelsetStatistics) -> None:
+        """Say what is odd about the data, which may have covariates that the model left out."""
         stats = self.statistics
+        _check_context(stats)
         positives = stats.counts @ stats.patterns
         minority = np.minimum(positives, stats.nobs - positives)
         names = np.array(self.label_names, dtype=object)
@@ -266,7 +314,9 @@ class IsingModel(ReadOnly):
                 exc.NO_LABEL_VARIES.format(n_labels=len(names), n_rows=stats.n_rows)
             )
         features = np.array(self.feature_names, dtype=object)
+        constant = [name for name in given.context.names if name not in self.covariate_names]
         for template, concerned in (
+            (exc.CONSTANT_COVARIATES, constant),
             (exc.CONSTANT_LABELS, names[minority == 0]),
             (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
             (exc.CONSTANT_FEATURES, features[self._constant_features()]),
@@ -289,11 +339,17 @@ class IsingModel(ReadOnly):
     def __repr__(self) -> str:
         return (
             f"IsingModel({self.nobs:g} observations, {len(self.label_names)} labels, "
-            f"{len(self.feature_names)} features, {len(self.statistics.counts)} labelsets)"
+            f"{len(self.feature_names)} features, {describe_cells(self.statistics)})"
         )
 
     def fit(
-        self, method: str = "mle", *, penalty: float | None = None, max_iter: int = 100
+        self,
+        method: str = "mle",
+        *,
+        penalty: float | None = None,
+        neighbors: Any = None,
+        max_iter: int = 100,
+        n_jobs: int = 1,
     ) -> IsingResults:
         """Fit the network of the labels, one logistic regression per label.
 
@@ -302,12 +358,21 @@ class IsingModel(ReadOnly):
         method : {"mle", "ridge", "firth"}
             Maximum likelihood, the default, gives the exact limit where labels are separated:
             infinite coefficients and certain rows, which no test can use. ``"ridge"`` penalises
-            ``penalty / 2`` times the squared coefficients (the thresholds are free) and
-            ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1).
+            ``penalty / 2`` times the squared coefficients (thresholds and covariates are free)
+            and ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1), a
+            ridge penalty unless covariates separate a label.
         penalty : float, optional
             The ridge penalty, for ``method="ridge"`` only; 1 if omitted.
+        neighbors : "ebic", int, or graph, optional
+            Which other labels the model of each label has; all if omitted. ``"ebic"`` takes those
+            that the network of `fit_regularized` (rule ``"or"``) links with it, a number so many
+            labels that are most associated with it by their correlation, and a graph (a symmetric
+            table or array of labels × labels, a networkx graph or a `RegularizedIsingResults`)
+            those that are linked in it. See Notes.
         max_iter : int
             Steps after which a fit is given up, with a warning.
+        n_jobs : int
+            Threads to use, some labels each; the fit does not depend on it.
 
         Returns
         -------
@@ -319,6 +384,14 @@ class IsingModel(ReadOnly):
         SeparationWarning, AliasingWarning, ConvergenceWarning
             Once each, naming the labels concerned.
 
+        Notes
+        -----
+        With hundreds of labels most of them tell nothing about each other, and models of all of
+        them cost time and information. With `neighbors` each label is explained, and features are
+        tested, given fewer labels. That is another question: what a feature does to a label that
+        was left out may then show as an effect on its neighbours. Labels that were chosen by the
+        data are taken as given, so standard errors of interactions do not know of the choice.
+
         Examples
         --------
         >>> import isingmlc as im
@@ -326,6 +399,12 @@ class IsingModel(ReadOnly):
         >>> res = im.IsingModel(data.labels, data.features).fit(method="ridge", penalty=1.0)
         >>> res.converged
         True
+
+        Each label given the two that are most associated with it:
+
+        >>> res = im.IsingModel(data.labels, data.features).fit(neighbors=2)
+        >>> (res.params != 0).sum().tolist()  # the threshold, the two, and itself (NaN)
+        [4, 4, 4, 4, 4, 4]
         """
         check_option("method", method, METHODS)
         if penalty is None:
@@ -335,15 +414,26 @@ class IsingModel(ReadOnly):
                 f"penalty is that of method='ridge', but method is {method!r}. Leave it out, or "
                 "fit(method='ridge', penalty=…)."
             )
+        stats, chosen, kind = self.statistics, None, "all"
+        if isinstance(neighbors, str) and neighbors == "ebic":
+            chosen, kind = find_neighbors(stats, self.fit_regularized(rule="or")), "ebic"
+        elif neighbors is not None:
+            chosen = find_neighbors(stats, neighbors)
+            kind = str(neighbors) if isinstance(neighbors, int | np.integer) else "given"
         settings = FitSettings(
             method,
             check_number("penalty", penalty, above=0),
             self.intercept,
             check_count("max_iter", max_iter, 1),
+            kind,
         )
-        fits = fit_nodes(self.statistics.patterns, self.statistics.counts, settings)
-        self._warn_about_fit(fits, settings)
-        return IsingResults(self, settings, fits)
+        n_jobs = check_jobs(n_jobs)
+        regressors = Regressors.of_statistics(stats, self.intercept)
+        fits = fit_nodes(
+            stats.patterns, stats.counts, settings, chosen, n_jobs, regressors=regressors
+        )
+        self._warn_about_fit(fits, settings, regressors)
+        return IsingResults(self, settings, fits, regressors)
 
     def fit_regularized(
         self,
@@ -354,6 +444,7 @@ class IsingModel(ReadOnly):
         rule: str = "and",
         n_lambda: int = 100,
         features: bool = False,
+        penalize_covariates: bool = False,
         max_iter: int = 100,
     ) -> RegularizedIsingResults:
         r"""Fit a sparse network of the labels, one l1-penalised logistic regression per label.
@@ -376,6 +467,9 @@ class IsingModel(ReadOnly):
             Whether the label models have the features besides the other labels, penalised alike.
             That needs the rows of the data, and takes as much longer as there are more rows than
             labelsets.
+        penalize_covariates : bool
+            Whether the covariates of the model are penalised like labels. Otherwise they are in
+            every label model without a penalty, like the threshold, whatever the penalty is.
         max_iter : int
             Newton steps after which a penalty is given up, with a warning.
 
@@ -395,6 +489,12 @@ class IsingModel(ReadOnly):
         -----
         DataWarning
             Naming labels with one row of one kind or none: they are left out.
+        SeparationWarning
+            Naming labels that unpenalised covariates make certain in part of the rows: their fits
+            are the exact limits, on the other rows. Labels that are certain in every row have no
+            fit.
+        AliasingWarning
+            Naming unpenalised covariates that are linear functions of others.
         ConvergenceWarning
             Naming labels of which a penalty was not solved in `max_iter` steps.
 
@@ -415,8 +515,18 @@ class IsingModel(ReadOnly):
 
         .. math:: \mathrm{EBIC} = -2 \ell_k + J \log n + 2 \gamma J \log q.
 
-        These are the networks of R's IsingFit [1]_, solved to higher accuracy. Where labels are
-        linear functions of others there may be several solutions; the network has one of them.
+        Covariates that are not penalised add their terms to the log-odds, and penalties start
+        where no label enters given the threshold and the covariates. They count neither in J nor in
+        q: being in every fit, they would add the same to all of a path.
+
+        A path also ends at a fit for which :math:`J - 5` coefficients are too many, whatever their
+        likelihood: the criterion cannot improve any more unless later fits lose more than five
+        coefficients again. The likelihood is at most that of `fit`, or 0 with features.
+
+        These are the networks of R's IsingFit [1]_, solved to higher accuracy. Labels that are
+        copies of each other, mirrored ones too, have equal shares of one coefficient, which
+        counts as one. Where labels are other linear functions of others there may be several
+        solutions; the network has one of them.
 
         References
         ----------
@@ -434,6 +544,15 @@ class IsingModel(ReadOnly):
         9
         >>> net.interactions.loc["hypertension", "diabetes"].round(3)
         np.float64(1.054)
+
+        What is left of it given age, which both depend on:
+
+        >>> model = im.IsingModel(data.labels, covariates=data.features[["age"]])
+        >>> net = model.fit_regularized()
+        >>> net.interactions.loc["hypertension", "diabetes"].round(3)
+        np.float64(0.836)
+        >>> net.directed.loc["age", ["hypertension", "diabetes"]].round(3).tolist()
+        [0.043, 0.017]
         """
         settings, paths = fit_paths(
             self.statistics,
@@ -445,27 +564,47 @@ class IsingModel(ReadOnly):
             rule=rule,
             n_lambda=n_lambda,
             features=features,
+            penalize_covariates=penalize_covariates,
             max_iter=max_iter,
         )
         return RegularizedIsingResults(self, settings, paths)
 
-    def _warn_about_fit(self, fits: tuple[NodeFit, ...], settings: FitSettings) -> None:
+    def _warn_about_fit(
+        self, fits: tuple[NodeFit, ...], settings: FitSettings, regressors: Regressors
+    ) -> None:
         patterns = self.statistics.patterns
         varies = patterns.any(axis=0) & ~patterns.all(axis=0)
         names = np.array(self.label_names, dtype=object)
         separated = varies & np.array([not fit.in_play.all() for fit in fits])
         aliased = np.zeros(len(fits), dtype=np.bool_)
-        if settings.method != "ridge":
-            aliased[:] = [bool(others) for others in find_aliases(patterns, self.intercept)]
+        context = regressors.matrix[:, 1 + len(fits) :]
+        columns = np.array(self.statistics.context.column_names, dtype=object)
+        if settings.method != "ridge" and settings.neighbors == "all":
+            related = find_aliases(patterns, self.intercept, context)
+            aliased[:] = [bool(others) for others in related[: len(fits)]]
+        elif settings.method != "ridge":
+            aliased[:] = [(fit.aliased[1 : 1 + len(fits)] != 0).any() for fit in fits]
+        unknown = np.array([np.isnan(fit.coef[1 + len(fits) :]) for fit in fits])
+        dropped = np.array([(fit.aliased[1 + len(fits) :] != 0).any(axis=1) for fit in fits])
+        lost = columns[(unknown & dropped).any(axis=0)]
         failed = np.array([not fit.converged for fit in fits])
         if separated.any():
             message = exc.SEPARATED.format(
-                n_labels=separated.sum(), total=len(names), names=exc.shorten(names[separated])
+                n_labels=separated.sum(),
+                total=len(names),
+                given="labels and the covariates" if len(columns) else "labels",
+                remedy="fit(method='firth') keeps coefficients finite"
+                if settings.method == "ridge"
+                else "fit(method='ridge') or fit(method='firth') keep coefficients finite",
+                names=exc.shorten(names[separated]),
             )
             exc.warn(message, exc.SeparationWarning)
         if aliased.any():
-            message = exc.ALIASED.format(names=exc.shorten(names[aliased]))
+            others = "labels or of covariates" if len(columns) else "labels"
+            message = exc.ALIASED.format(names=exc.shorten(names[aliased]), others=others)
             exc.warn(message, exc.AliasingWarning)
+        if len(lost):
+            exc.warn(exc.ALIASED_COVARIATES.format(names=exc.shorten(lost)), exc.AliasingWarning)
         if failed.any():
             message = exc.NOT_CONVERGED.format(
                 names=exc.shorten(names[failed]), steps=settings.max_iter
@@ -495,6 +634,22 @@ class IsingModel(ReadOnly):
         # Statistics that are computed in blocks hold the rows that they are computed from.
         stats = self.statistics if self.data is None else in_memory(self.statistics)
         return IsingModel._restore(stats, self.intercept, self.terms)
+
+
+def _check_context(stats: LabelsetStatistics) -> None:
+    """Check that covariates are no labels, and fewer than rows."""
+    columns, names = stats.context.columns, stats.context.column_names
+    if len(names) >= stats.n_rows:
+        message = exc.TOO_MANY_COVARIATES.format(n_columns=len(names), n_rows=stats.n_rows)
+        raise exc.DataError(message)
+    varies = stats.patterns.any(axis=0) & ~stats.patterns.all(axis=0)
+    for name, column in zip(names, columns.T, strict=True):
+        same = (stats.patterns == column[:, None]).all(axis=0)
+        opposite = (stats.patterns == 1 - column[:, None]).all(axis=0)
+        for label in np.flatnonzero((same | opposite) & varies).tolist():
+            raise exc.DataError(
+                exc.COVARIATE_COPIES_LABEL.format(name=name, label=stats.label_names[label])
+            )
 
 
 def _terms_of(stats: LabelsetStatistics) -> dict[str, tuple[str, ...]]:

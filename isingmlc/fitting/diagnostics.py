@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from isingmlc.fitting.nodewise import NetworkFit, NodeFit, find_aliases
+from isingmlc.base.arrays import FloatArray
+from isingmlc.fitting.nodewise import NetworkFit, find_aliases
 from isingmlc.fitting.testable import Reason, judge_fits
-from isingmlc.statistics.labelsets import LabelsetStatistics
 
 # With fewer rows of one kind than this, large-sample p-values of a label are not to be trusted.
 RARE = 10
@@ -20,9 +20,10 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
     minority = np.minimum(positives, stats.nobs - positives)
     constant = minority == 0
     reasons = judge_fits(fit)
-    aliases = find_aliases(stats.patterns, fit.settings.intercept)
-    names = np.array(stats.label_names, dtype=object)
-    constants = np.array([_theorem_constants(node, stats) for node in nodes])
+    context = fit.regressors.matrix[:, 1 + len(nodes) :]
+    aliases = find_aliases(stats.patterns, fit.settings.intercept, context)[: len(nodes)]
+    names = np.array([*stats.label_names, *stats.context.column_names], dtype=object)
+    constants = _theorem_constants(fit)
     # A constant label has no likelihood to explain.
     null = np.array([node.llf_null if node.llf_null else np.nan for node in nodes])
     return pd.DataFrame(
@@ -40,6 +41,7 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
             "converged": [node.converged for node in nodes],
             "min_variance": constants[:, 0],
             "min_eigenvalue": constants[:, 1],
+            "neighbors": [int(node.neighbors.sum()) for node in nodes],
             "pseudo_r2": 1 - np.array([node.llf for node in nodes]) / null,
             "reason": reasons,
         },
@@ -47,16 +49,20 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
     )
 
 
-def _theorem_constants(fit: NodeFit, stats: LabelsetStatistics) -> tuple[float, float]:
-    """Smallest variance and smallest eigenvalue of the design, over what is in play."""
-    if not fit.in_play.any():
-        return np.nan, np.nan
-    probability = fit.probability[fit.in_play]
-    variance = float((probability * (1 - probability)).min())
-    if not len(fit.basis):
-        return variance, np.nan
-    design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])
-    inner = design[np.ix_(fit.in_play, fit.basis)]
-    counts = stats.counts[fit.in_play]
-    gram = inner.T @ (counts[:, None] * inner) / counts.sum()
-    return variance, float(np.linalg.eigvalsh(gram)[0])
+def _theorem_constants(fit: NetworkFit) -> FloatArray:
+    """Smallest variances and smallest eigenvalues of the designs, over what is in play."""
+    counts, design = fit.stats.counts, fit.factors.design
+    whole = design.T @ (counts[:, None] * design) / counts.sum()
+    constants = np.full((len(fit.nodes), 2), np.nan)
+    for node, line in zip(fit.nodes, constants, strict=True):
+        if not node.in_play.any():
+            continue
+        line[0] = node.weight[node.in_play].min()
+        if not len(node.basis):
+            continue
+        gram = whole[np.ix_(node.basis, node.basis)]
+        if not node.in_play.all():
+            inner, inside = design[np.ix_(node.in_play, node.basis)], counts[node.in_play]
+            gram = inner.T @ (inside[:, None] * inner) / inside.sum()
+        line[1] = np.linalg.eigvalsh(gram)[0]
+    return constants

@@ -11,6 +11,7 @@ a row is then expit of its linear predictor, the *margin*.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,10 +19,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.special import expit, log_expit
 from threadpoolctl import ThreadpoolController
 
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.pair_sums import PairSums
 
 # Squared Newton decrement at which a fit has converged; on very large counts rounding may stop
@@ -30,8 +30,13 @@ CONVERGED = 1e-18
 ROUNDING = 1e-12
 # Loss of likelihood, relative to it, that is put down to rounding.
 _SLACK = 1e-12
-# A Newton step that must be cut to less than this share of itself leads nowhere.
+# A step that leads too far is cut: first so that no coefficient, or no margin, moves by more than
+# this, then by halves. What must be cut to less than this share of that leads nowhere.
+_FURTHEST = 10.0
 _SHORTEST = 1e-6
+# Squared decrements are twice the gain that they promise; this much more than there is to gain is
+# no promise.
+_PROMISE = 10.0
 # Near a finite maximum Newton's method squares its error: a decrement above this share of the one
 # before has not collapsed.
 _COLLAPSE = 0.1
@@ -41,8 +46,12 @@ LEAST_MARGIN = -700.0
 # step from there has the response log 3 plus residual over weight.
 _START_WEIGHT = 3 / 16
 _START_PULL = _START_WEIGHT * float(np.log(3)) + 1 / 4
-# Squared decrement below which Firth's objective is concave enough for its exact curvature.
+# Inverse information and steps beyond this come from points so far out that no row has a weight.
+_LARGEST = 1e100
+# Squared decrement below which a maximum is near. From there on Firth's steps learn from those
+# before, and from how many.
 _NEAR = 1.0
+_MEMORY = 20
 
 
 class Points(NamedTuple):
@@ -86,6 +95,8 @@ class Solution:
         the model was given up.
     step : ndarray, shape (m,)
         The step that would be next.
+    decrement : float
+        Newton's squared decrement.
     steps : int
         Steps taken.
     converged : bool
@@ -95,8 +106,15 @@ class Solution:
     coef: FloatArray
     covariance: FloatArray
     step: FloatArray
+    decrement: float
     steps: int
     converged: bool
+
+    def proves_overlap(self, radius_squared: float, nobs: float) -> bool:
+        """Tell whether it shows that nothing is separated; see `proves_overlap`."""
+        trace = float(self.covariance.trace())
+        proof = proves_overlap(self.decrement, trace, radius_squared, nobs)
+        return self.converged and bool(proof)
 
 
 class Ends(NamedTuple):
@@ -132,11 +150,21 @@ class Ends(NamedTuple):
         if covariance is None:
             covariance = np.full((len(coef), len(coef)), np.nan)
         steps, converged = int(self.steps[model]), bool(self.converged[model])
-        return Solution(coef, covariance, self.step[model, columns], steps, converged)
+        step, decrement = self.step[model, columns], float(self.decrement[model])
+        return Solution(coef, covariance, step, decrement, steps, converged)
 
 
 Evaluate: TypeAlias = Callable[[IntArray, FloatArray], Points]
 GivesUp: TypeAlias = Callable[[int, int, Points, int], bool]
+Measure: TypeAlias = Callable[[int, FloatArray], float]
+
+
+def _furthest_move(step: FloatArray, moves: FloatArray) -> float:
+    """Give how far a step leads: the most that a coefficient or, if less, that a margin moves.
+
+    Where columns all but depend on each other coefficients move far, and margins do not.
+    """
+    return float(min(np.abs(step).max(initial=0.0), np.abs(moves).max(initial=0.0)))
 
 
 def climb(
@@ -148,6 +176,7 @@ def climb(
     size: float = 0.0,
     patience: int = 0,
     gives_up: GivesUp | None = None,
+    measure: Measure | None = None,
 ) -> Ends:
     """Go from point to point, halving steps that lead down, each model until its own end.
 
@@ -168,6 +197,9 @@ def climb(
     gives_up : callable, optional
         Tells whether to stop, from the number of a model, the steps taken, the points and which
         of them is that of the model.
+    measure : callable, optional
+        Gives how far a step leads, from the number of a model and the step; the most that a
+        coefficient moves if omitted.
 
     Returns
     -------
@@ -201,11 +233,21 @@ def climb(
         lines = zip(left.tolist(), points.value.tolist(), points.decrement.tolist(), strict=True)
         for line, (model, value, decrement) in enumerate(lines):
             least = values[model] - _SLACK * (abs(values[model]) + size)
-            if not value >= least and lengths[model] >= _SHORTEST:
-                lengths[model] /= 2
-                halved.append(line)
-                stay.append(line)
-                continue
+            leads_down = not value >= least
+            # A likelihood is at most one: where more is promised the information has vanished.
+            is_lost = decrement > _PROMISE * (abs(value) + size) or math.isnan(decrement)
+            if leads_down or is_lost:
+                if measure is None:
+                    furthest = float(np.abs(step[model]).max(initial=0.0))
+                else:
+                    furthest = measure(model, step[model])
+                reach = _FURTHEST / max(furthest, _FURTHEST)
+                shortest = reach * (_SHORTEST if leads_down else 1.0)
+                if lengths[model] > shortest:
+                    lengths[model] = min(lengths[model] / 2, reach)
+                    halved.append(line)
+                    stay.append(line)
+                    continue
             previous = decrements[model]
             values[model], decrements[model], lengths[model] = value, decrement, 1.0
             converged[model] = decrement <= CONVERGED or previous <= decrement <= ROUNDING
@@ -279,17 +321,17 @@ def newton(
     """
     n_columns = signed.shape[1]
     if not n_columns:
-        return Solution(np.zeros(0), np.zeros((0, 0)), np.zeros(0), 0, converged=True)
+        return Solution(np.zeros(0), np.zeros((0, 0)), np.zeros(0), 0.0, 0, converged=True)
 
     def solve(value: float, gradient: FloatArray, weights: FloatArray) -> Points:
         scaled = np.sqrt(weights)[:, None] * signed
         information = scaled.T @ scaled
         if penalty is not None:
             information += np.diag(penalty)
-        _, step, singular = lapack.dposv(information, gradient)
-        if singular:
+        step = _newton_step(information, gradient)
+        if step is None:
             return Points.of_one(value, np.zeros(n_columns), np.nan, information)
-        return Points.of_one(value, step, gradient @ step, information)
+        return Points.of_one(value, step, float(gradient @ step), information)
 
     def evaluate(_: IntArray, coefs: FloatArray) -> Points:
         coef = coefs[0]
@@ -305,9 +347,16 @@ def newton(
     first = None
     if start is None:
         start = np.zeros(n_columns)
-        first = solve(-np.inf, (_START_PULL * counts) @ signed, _START_WEIGHT * counts)
+        value = -float(np.log(2) * counts.sum())
+        first = solve(value, (_START_PULL * counts) @ signed, _START_WEIGHT * counts)
         first = first._replace(decrement=np.array([np.inf]))
-    ends = climb(evaluate, start[None], max_steps, first=first)
+    ends = climb(
+        evaluate,
+        start[None],
+        max_steps,
+        first=first,
+        measure=lambda _, step: _furthest_move(step, signed @ step),
+    )
     return ends.solution(0, inverse(ends.curvature[0]))
 
 
@@ -370,17 +419,21 @@ def newton_together(
     (array([1.09861229]), np.float64(1.09861...))
     """
     design = pairs.design
-    places = [pairs.place[at[:, None], at] for at in columns]
+    crossing = pairs.crossing(columns)
     ridges = None if penalty is None else [np.diag(penalty[at]) for at in columns]
+
+    def measure(model: int, step: FloatArray) -> float:
+        return _furthest_move(step, (design @ step)[counts[model] > 0])
 
     def solve(
         models: IntArray, value: FloatArray, gradients: FloatArray, weights: FloatArray
     ) -> Points:
         steps, singular = np.zeros(gradients.shape), []
         informations: list[FloatArray] = []
-        lines = zip(models.tolist(), gradients, steps, pairs.under(weights), strict=True)
-        for model, gradient, step, sums in lines:
-            at, information = columns[model], sums.take(places[model])
+        crossed = crossing(models.tolist(), weights)
+        lines = zip(models.tolist(), gradients, steps, crossed, strict=True)
+        for model, gradient, step, information in lines:
+            at = columns[model]
             if ridges is not None:
                 information += ridges[model]
             if len(at):
@@ -390,9 +443,24 @@ def newton_together(
                 else:
                     step[at] = own
             informations.append(information)
+        is_near = np.abs(steps).max(initial=0.0) <= _FURTHEST
+        if not is_near:
+            longest = np.abs(steps).max(axis=1, initial=0.0)
+            overflow = np.flatnonzero(~(longest <= _LARGEST))
+            steps[overflow] = 0.0
+            singular += overflow.tolist()
         decrements = np.einsum("ij,ij->i", gradients, steps)
         if singular:
             decrements[singular] = np.nan
+        if not is_near:
+            # Steps that promise little and go far come from where rows of little weight have no
+            # say.
+            for far in np.flatnonzero((decrements <= _NEAR) & (longest > _FURTHEST)):
+                # A margin that rises does no harm.
+                moves = signs[models[far]] * (design @ steps[far])
+                falls = np.minimum(moves, 0.0)[counts[models[far]] > 0]
+                furthest = _furthest_move(steps[far], falls)
+                steps[far] *= _FURTHEST / max(furthest, _FURTHEST)
         return Points(value, steps, decrements, informations)
 
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
@@ -411,7 +479,7 @@ def newton_together(
     first = None
     if start is None:
         start = np.zeros((len(columns), design.shape[1]))
-        value = np.full(len(columns), -np.inf)
+        value = -np.log(2) * counts.sum(axis=1)
         gradients = (signs * (_START_PULL * counts)) @ design
         first = solve(np.arange(len(columns)), value, gradients, _START_WEIGHT * counts)
         # A model without columns has come to its end.
@@ -428,6 +496,7 @@ def newton_together(
         first=first,
         patience=patience,
         gives_up=None if gives_up is None else asks,
+        measure=measure,
     )
     return [
         ends.solution(model, inverse(information), at)
@@ -436,16 +505,25 @@ def newton_together(
 
 
 def firth_newton(
-    signed: Sequence[FloatArray], counts: FloatArray, max_steps: int
+    pairs: PairSums,
+    signs: FloatArray,
+    counts: FloatArray,
+    columns: Sequence[IntArray],
+    *,
+    max_steps: int,
 ) -> list[Solution]:
     r"""Maximise the likelihoods of several logistic regressions with Jeffreys' prior.
 
     Parameters
     ----------
-    signed : sequence of ndarray, shape (rows, m)
-        Signed regressors of each.
+    pairs : PairSums
+        Cross-products of the design that has the columns of all of them.
+    signs : ndarray, shape (models, rows)
+        1 where the outcome is 1, and −1 where it is 0.
     counts : ndarray, shape (rows,)
         How many observations each row stands for.
+    columns : sequence of ndarray of int
+        The columns of each model, linearly independent.
     max_steps : int
         Steps after which to stop.
 
@@ -457,116 +535,162 @@ def firth_newton(
     Notes
     -----
     With p the probability of what happened the score is :math:`Z'(N(1 - p) + h(1/2 - p))`, h the
-    leverages [1]_.
+    leverages [1]_. It is that of data with h/2 more rows of each outcome, and steps are taken with
+    their information. Near the maximum it is corrected by what the score of the last steps tells
+    of the curvature, as in the BFGS method [2]_: leverages, like cross-products, are sums over the
+    pairs of columns that a row carries, but their derivatives are not.
 
     References
     ----------
     .. [1] Firth, D. (1993). Bias reduction of maximum likelihood estimates. *Biometrika* 80,
        27–38.
+    .. [2] Nocedal, J. (1980). Updating quasi-Newton matrices with limited storage. *Mathematics of
+       Computation* 35, 773–782.
 
     Examples
     --------
     Jeffreys' prior adds half a row of each outcome:
 
-    >>> (solution,) = firth_newton([np.array([[1.0]])], np.array([3.0]), max_steps=20)
+    >>> (solution,) = firth_newton(
+    ...     PairSums(np.ones((1, 1))),
+    ...     signs=np.array([[1.0]]),
+    ...     counts=np.array([3.0]),
+    ...     columns=[np.array([0])],
+    ...     max_steps=20,
+    ... )
     >>> solution.coef, np.log(3.5 / 0.5)
     (array([1.94591015]), np.float64(1.94591...))
     """
-    sizes = [each.shape[1] for each in signed]
+    design = pairs.design
+    places = [pairs.place[at[:, None], at] for at in columns]
+    memories = [_Curvature() for _ in columns]
 
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
-        steps, rest = np.zeros(coef.shape), []
-        for model, line, step in zip(models.tolist(), coef, steps, strict=True):
-            own = slice(sizes[model])
-            step[own], *others = _firth_step(signed[model], counts, line[own])
-            rest.append(others)
-        value, decrement, covariance = zip(*rest, strict=True)
-        return Points(np.array(value), steps, np.array(decrement), covariance)
+        sign = signs if len(models) == len(signs) else signs[models]
+        odds = np.exp(-np.maximum(sign * (coef @ design.T), LEAST_MARGIN))
+        chance = 1 / (1 + odds)
+        value = -(np.log1p(odds) @ counts)
+        variance = odds * chance**2
+        inverses = np.zeros((len(models), pairs.n_sums))
+        covariances = []
+        for line, sums in enumerate(pairs.under(counts * variance)):
+            at, place = columns[models[line]], places[models[line]]
+            if not len(at):
+                covariances.append(np.zeros((0, 0)))
+                continue
+            # Symmetric, and LAPACK takes it as it is when transposed.
+            factor, failed = lapack.dpotrf(sums.take(place).T, lower=1, overwrite_a=1)
+            covariance = None if failed else _inverse_from(factor)
+            if covariance is None:
+                value[line] = -np.inf
+                covariances.append(np.full(place.shape, np.nan))
+                continue
+            value[line] += np.log(factor.diagonal()).sum()
+            covariances.append(covariance)
+            inverses[line, place] = covariance
+        leverage = counts * variance * pairs.quadratic_forms(inverses)
+        scores = (sign * (counts * (odds * chance) + leverage * (0.5 - chance))) @ design
+        steps, decrements = np.zeros(coef.shape), np.full(len(models), np.nan)
+        for line, sums in enumerate(pairs.under((counts + leverage) * variance)):
+            model = models[line]
+            at, memory = columns[model], memories[model]
+            if not len(at):
+                decrements[line] = 0.0
+            elif value[line] > -np.inf:
+                score = scores[line, at]
+                information = sums.take(places[model]).T
+                step = memory.step(information, coef[line, at], score)
+                if step is not None:
+                    steps[line, at] = step
+                    decrements[line] = score @ step
+        return Points(value, steps, decrements, covariances)
 
-    ends = climb(evaluate, np.zeros((len(signed), max(sizes))), max_steps)
+    ends = climb(
+        evaluate,
+        np.zeros((len(columns), design.shape[1])),
+        max_steps,
+        measure=lambda _, step: _furthest_move(step, design @ step),
+    )
     return [
-        ends.solution(model, covariance, slice(size))
-        for model, (covariance, size) in enumerate(zip(ends.curvature, sizes, strict=True))
+        ends.solution(model, covariance, at)
+        for model, (covariance, at) in enumerate(zip(ends.curvature, columns, strict=True))
     ]
 
 
-def _firth_step(
-    signed: FloatArray, counts: FloatArray, coef: FloatArray
-) -> tuple[FloatArray, float, float, FloatArray]:
-    """Give step, likelihood with Jeffreys' prior, decrement and covariance."""
-    margin = signed @ coef
-    if not len(coef):
-        return coef, counts @ log_expit(margin), 0.0, np.zeros((0, 0))
-    chance, surprise = expit(margin), expit(-margin)
-    variance = chance * surprise
-    information = signed.T @ ((counts * variance)[:, None] * signed)
-    factor, failed = lapack.dpotrf(information, lower=1)
-    if failed:
-        return np.zeros_like(coef), -np.inf, np.nan, np.full_like(information, np.nan)
-    covariance = _inverse_from(factor)
-    value = counts @ log_expit(margin) + np.log(factor.diagonal()).sum()
-    leverage = counts * variance * np.einsum("ij,ij->i", signed @ covariance, signed)
-    score = (counts * surprise + leverage * (0.5 - chance)) @ signed
-    # The score is that of data with h/2 more rows of each outcome: step with their information,
-    # and with the exact curvature near the maximum.
-    weights = (counts + leverage) * variance
-    step = lapack.dposv(signed.T @ (weights[:, None] * signed), score)[1]
-    if score @ step <= _NEAR:
-        curvature = inverse(
-            _firth_curvature(signed, counts, chance, variance, covariance, leverage)
-        )
-        step = step if curvature is None else curvature @ score
-    return step, value, score @ step, covariance
+class _Curvature:
+    """What the last steps of a model tell of its curvature, beyond its information."""
+
+    def __init__(self) -> None:
+        self._last: tuple[FloatArray, FloatArray] | None = None
+        self._pairs: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
+
+    def step(
+        self, information: FloatArray, coef: FloatArray, score: FloatArray
+    ) -> FloatArray | None:
+        """Give the step from a point, and remember the point; None where there is no step."""
+        factor, failed = lapack.dpotrf(information, lower=1, overwrite_a=1)
+        plain: FloatArray = lapack.dpotrs(factor, score, lower=1)[0]
+        if failed or not _is_moderate(plain):
+            return None
+        if not score @ plain <= _NEAR:
+            return plain
+        if self._last is not None:
+            move, fall = coef - self._last[0], self._last[1] - score
+            # What is but rounding says nothing of the curvature.
+            if move @ fall > np.finfo(float).eps * math.sqrt((move @ move) * (fall @ fall)):
+                self._pairs.append((move, fall))
+        self._last = coef, score
+        # The inverse of the information, updated with each pair in turn.
+        weights = []
+        step: FloatArray = score.copy()
+        for move, fall in reversed(self._pairs):
+            weights.append((move @ step) / (move @ fall))
+            step -= weights[-1] * fall
+        step = lapack.dpotrs(factor, step, lower=1)[0]
+        for move, fall in self._pairs:
+            step += (weights.pop() - (fall @ step) / (move @ fall)) * move
+        return step if _is_moderate(step) else None
 
 
-def _firth_curvature(
-    signed: FloatArray,
-    counts: FloatArray,
-    chance: FloatArray,
-    variance: FloatArray,
-    covariance: FloatArray,
-    leverage: FloatArray,
-) -> FloatArray:
-    """Give minus the second derivative of the likelihood with Jeffreys' prior."""
-    slope = 1 - 2 * chance
-    weights = counts * variance - 0.5 * leverage * (slope**2 - 2 * variance)
-    curvature: FloatArray = signed.T @ (weights[:, None] * signed)
-    scaled = (counts * variance * slope)[:, None] * signed
-    for block in chunks(len(signed), 8 * len(signed)):
-        kernel = np.square(signed[block] @ covariance @ signed.T)
-        curvature += 0.5 * scaled[block].T @ (kernel @ scaled)
-    return curvature
-
-
-def proves_overlap(solution: Solution, radius_squared: float) -> bool:
-    r"""Tell whether a converged fit shows that nothing is separated.
+def proves_overlap(
+    decrement: FloatArray | float,
+    trace: FloatArray | float,
+    radius_squared: FloatArray | float,
+    nobs: float,
+) -> BoolArray:
+    r"""Tell whether converged fits show that nothing is separated.
 
     Parameters
     ----------
-    solution : Solution
-        Where Newton's method converged.
-    radius_squared : float
-        The largest sum of squared regressors in a row, or more than that.
+    decrement : ndarray or float
+        Newton's squared decrements.
+    trace : ndarray or float
+        Traces of the covariances.
+    radius_squared : ndarray or float
+        The largest sums of squared regressors in a row, or more than that.
+    nobs : float
+        Number of observations.
 
     Returns
     -------
-    bool
+    ndarray of bool
         True where a finite maximum is certain; False where nothing is known.
 
     Notes
     -----
     The logistic likelihood is self-concordant with constant :math:`R = \max_i \|z_i\|`, so a
     Newton decrement :math:`\nu \le \sqrt{\lambda_{min}} / (2R)` proves that a finite maximum
-    exists [1]_. The decrement is below its tolerance here, and
-    :math:`1 / tr(\Sigma) \le \lambda_{min}`.
+    exists [1]_. Here :math:`1 / tr(\Sigma) \le \lambda_{min}`, and a decrement counts as no less
+    than its tolerance and than what rounding of the gradient may hide of it.
 
     References
     ----------
     .. [1] Bach, F. (2010). Self-concordant analysis for logistic regression. *Electronic Journal
        of Statistics* 4, 384–414, proposition 2.
     """
-    flatness = 4 * radius_squared * float(solution.covariance.trace())
-    return solution.converged and flatness * CONVERGED <= 1.0
+    hidden = (np.finfo(np.float64).eps * nobs) ** 2 * radius_squared * trace
+    largest = np.maximum(np.maximum(decrement, CONVERGED), hidden)
+    return np.asarray(4 * radius_squared * trace * largest <= 1.0)
 
 
 def inverse(information: FloatArray | None) -> FloatArray | None:
@@ -580,7 +704,8 @@ def inverse(information: FloatArray | None) -> FloatArray | None:
     Returns
     -------
     ndarray, shape (m, m), or None
-        The inverse; None where the matrix is not positive definite to working precision.
+        The inverse; None where the matrix is not positive definite to working precision, or so
+        small that its inverse overflows.
     """
     if information is None or not len(information):
         return information
@@ -588,12 +713,26 @@ def inverse(information: FloatArray | None) -> FloatArray | None:
     return None if failed else _inverse_from(factor)
 
 
-def _inverse_from(factor: FloatArray) -> FloatArray:
-    """Invert a matrix that has this lower Cholesky factor."""
+def _inverse_from(factor: FloatArray) -> FloatArray | None:
+    """Invert a matrix that has this lower Cholesky factor; None where that overflows."""
     lower, _ = lapack.dpotri(factor, lower=1)
+    # The largest entries of an inverse stand on its diagonal.
+    if not _is_moderate(lower.diagonal()):
+        return None
     full: FloatArray = lower + lower.T
     full.flat[:: len(full) + 1] /= 2
     return full
+
+
+def _is_moderate(values: FloatArray) -> bool:
+    """Tell whether numbers can be added and multiplied with each other without overflow."""
+    return bool(np.abs(values).max(initial=0.0) <= _LARGEST)
+
+
+def _newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray | None:
+    """Solve for a step; None where the information is singular to working precision."""
+    _, step, failed = lapack.dposv(information, gradient)
+    return None if failed or not _is_moderate(step) else step
 
 
 @cache

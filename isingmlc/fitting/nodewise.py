@@ -9,23 +9,28 @@ lower rank. Ridge and Firth penalties keep everything finite instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import expit, log_expit, xlogy
+from tqdm import tqdm
 
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.base.schema import Array, Flag, Number, Record, Text
+from isingmlc.fitting.information import Factors
 from isingmlc.fitting.newton import (
     Solution,
     firth_newton,
     newton_together,
-    proves_overlap,
     thread_pools,
 )
 from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.separation import (
     Columns,
     independent_columns,
@@ -35,6 +40,7 @@ from isingmlc.fitting.separation import (
 )
 from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
+from isingmlc.statistics.sums import find_labelsets
 
 METHODS = ("mle", "ridge", "firth")
 
@@ -51,6 +57,8 @@ _QUIET = 0.1
 _GUESSES = 3
 # Entries of a direction below this are rounding.
 _ROUNDING = 1e-9
+# Share of cells that labelsets may be for a fit on them to pay.
+_FEWER = 0.5
 
 
 @dataclass(frozen=True)
@@ -67,41 +75,67 @@ class FitSettings:
         Whether each regression has a constant.
     max_iter : int
         Newton or scoring steps after which a fit is given up.
+    neighbors : str
+        Which other labels the model of a label has: ``"all"``, those that an EBIC network
+        chooses (``"ebic"``), those of a ``"given"`` graph, or so many that are most associated.
     """
 
     method: str = "mle"
     penalty: float = 1.0
     intercept: bool = True
     max_iter: int = 100
+    neighbors: str = "all"
+
+
+def _check_settings(settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Say what is wrong with saved settings."""
+    kind = settings["neighbors"]
+    if kind not in ("all", "ebic", "given") and not (kind.isascii() and kind.isdigit()):
+        return "neighbors", "must be 'all', 'ebic', 'given' or a number"
+    return None
+
+
+# What is saved of it: one line per field.
+SETTINGS_FIELDS = Record(
+    {
+        "method": Text(METHODS),
+        "penalty": Number(float, above=0),
+        "intercept": Flag(),
+        "max_iter": Number(int, least=1),
+        "neighbors": Text(),
+    },
+    rules=(_check_settings,),
+)
 
 
 @dataclass(frozen=True)
 class NodeFit:
-    """The fitted model of one label given the others.
+    """The fitted model of one label given the others and the context.
 
-    Positions 0 and 1 + l in arrays of K + 1 entries stand for the constant and for label l.
+    Positions 0, 1 + l and 1 + K + i in arrays of m entries stand for the constant, for label l and
+    for column i of the context.
 
     Attributes
     ----------
     label : int
         Which label is explained.
-    coef, bse : ndarray, shape (K + 1,)
-        Estimates and standard errors: ±inf and NaN along separated directions, NaN where a
-        coefficient is aliased or not in the model.
+    neighbors : ndarray of bool, shape (K,)
+        Which other labels the model has.
+    coef : ndarray, shape (m,)
+        Estimates: ±inf along separated directions, NaN where a coefficient is aliased, zero for
+        labels that the model does not have.
     basis : ndarray of int
         Positions of the coefficients that the fit on the labelsets in play was made with.
     basis_coef : ndarray, shape (len(basis),)
-        Their values.
-    covariance : ndarray, shape (len(basis), len(basis))
-        Inverse (penalised) information.
-    directions : ndarray, shape (rounds, K + 1)
+        Their values, on the scale of `Regressors`; so are all directions.
+    directions : ndarray, shape (rounds, m)
         Where coefficients run off; earlier rounds outweigh later ones.
-    aliased, unidentified : ndarray, shape (K + 1, d)
+    aliased, unidentified : ndarray, shape (m, d)
         Directions of the coefficients about which the labelsets, or those in play, say nothing.
     in_play : ndarray of bool, shape (L,)
         Labelsets at which the label is not certain.
-    probability : ndarray, shape (L,)
-        Fitted probability at each labelset.
+    probability, complement : ndarray, shape (L,)
+        Fitted probability at each labelset, and one minus it with all its digits.
     llf, llf_null : float
         Log-likelihood of the fit and of the fit with a constant only.
     iterations : int
@@ -111,16 +145,16 @@ class NodeFit:
     """
 
     label: int
+    neighbors: BoolArray
     coef: FloatArray
-    bse: FloatArray
     basis: IntArray
     basis_coef: FloatArray
-    covariance: FloatArray
     directions: FloatArray
     aliased: FloatArray
     unidentified: FloatArray
     in_play: BoolArray
     probability: FloatArray
+    complement: FloatArray
     llf: float
     llf_null: float
     iterations: int
@@ -131,28 +165,71 @@ class NodeFit:
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
-    def predict(self, labels: BoolArray) -> FloatArray:
-        """Give the probability of the label at any label vectors.
+    @property
+    def weight(self) -> FloatArray:
+        """The variance of the label at each labelset; zero where it is certain."""
+        return self.probability * self.complement
+
+    def predict(self, design: FloatArray) -> FloatArray:
+        """Give the probability of the label in any rows.
 
         Parameters
         ----------
-        labels : ndarray of bool, shape (rows, K)
-            Label vectors; the explained label itself is not looked at.
+        design : ndarray, shape (rows, m)
+            What `Regressors.at` gives; the explained label itself is not looked at.
 
         Returns
         -------
         ndarray, shape (rows,)
             Probabilities; NaN where the data do not identify them.
         """
-        design = np.column_stack([np.ones(len(labels)), labels])
         probability = expit(design[:, self.basis] @ self.basis_coef)
         probability[_touches(design, self.unidentified)] = np.nan
         for direction in self.directions[::-1]:
             push = design @ direction
-            certain = np.abs(push) > 1e-9
+            certain = np.abs(push) > _ROUNDING
             probability[certain] = push[certain] > 0
         probability[_touches(design, self.aliased)] = np.nan
         return np.asarray(probability)
+
+
+def _check_fit(fit: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Say what is wrong with the saved fields of a fit."""
+    if fit["neighbors"][fit["label"]]:
+        return "neighbors", "must not have the label itself"
+    inside = np.ones(len(fit["coef"]), dtype=np.bool_)
+    inside[1 : 1 + len(fit["neighbors"])] = fit["neighbors"]
+    if not inside[fit["basis"]].all():
+        return "basis", "must be among the constant, the neighbors and the context"
+    if (np.abs(fit["probability"] + fit["complement"] - 1) > 1e-9).any():
+        return "complement", "must be one minus the probability"
+    certain = fit["probability"][~fit["in_play"]]
+    if ((certain > 0) & (certain < 1)).any():
+        return "probability", "must be 0 or 1 where in_play is false"
+    return None
+
+
+# What is saved of it: one line per field.
+FIT_FIELDS = Record(
+    {
+        "label": Number(int, least=0, below="labels"),
+        "neighbors": Array(bool, ("labels",)),
+        "coef": Array(float, ("regressors",), finite=False),
+        "basis": Array(int, ("basis",), least=0, below="regressors", unique=True),
+        "basis_coef": Array(float, ("basis",)),
+        "directions": Array(float, ("rounds", "regressors")),
+        "aliased": Array(float, ("regressors", "aliased")),
+        "unidentified": Array(float, ("regressors", "unidentified")),
+        "in_play": Array(bool, ("labelsets",)),
+        "probability": Array(float, ("labelsets",), least=0, most=1),
+        "complement": Array(float, ("labelsets",), least=0, most=1),
+        "llf": Number(float, most=0),
+        "llf_null": Number(float, most=0),
+        "iterations": Number(int, least=0),
+        "converged": Flag(),
+    },
+    rules=(_check_fit,),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +248,8 @@ class NetworkFit:
         The rows, where there are any.
     terms : mapping of str to tuple of str
         Formula terms and their columns.
+    known_regressors : Regressors, optional
+        The columns of the label models, where they are at hand.
     """
 
     stats: LabelsetStatistics
@@ -178,6 +257,7 @@ class NetworkFit:
     nodes: tuple[NodeFit, ...]
     rows: ModelData | None
     terms: Mapping[str, tuple[str, ...]]
+    known_regressors: Regressors | None = None
 
     def rows_for(self, purpose: str) -> ModelData:
         """Give the rows, or say that they are needed.
@@ -217,44 +297,96 @@ class NetworkFit:
         return self.settings.method != "mle"
 
     @cached_property
+    def regressors(self) -> Regressors:
+        """The columns of all label models."""
+        if self.known_regressors is not None:
+            return self.known_regressors
+        return Regressors.of_statistics(self.stats, self.settings.intercept)
+
+    @cached_property
+    def factors(self) -> Factors:
+        """Factors of the inverse information of all labels."""
+        return Factors(
+            self.regressors.pairs,
+            self.stats.counts,
+            [node.basis for node in self.nodes],
+            np.array([node.weight for node in self.nodes]).reshape(self.stats.patterns.T.shape),
+            ridge_penalty(self.settings, self.regressors),
+        )
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Standard errors of all coefficients, shape (K, m); NaN where one is not finite."""
+        regressors = self.regressors
+        errors = np.full((len(self.nodes), regressors.n_columns), np.nan)
+        for node, line in zip(self.nodes, errors, strict=True):
+            factor = self.factors[node.label]
+            spread = factor.matrix
+            if not regressors.in_their_units:
+                whole = _spread(spread, node.basis, regressors.n_columns)
+                spread = regressors.in_units(whole)[node.basis]
+            line[node.basis] = np.sqrt(np.einsum("ij,ij->i", spread, spread))
+            line[node.basis[factor.aliased]] = np.nan
+            line[~np.isfinite(node.coef)] = np.nan
+        return errors
+
+    @cached_property
     def residuals(self) -> FloatArray:
         r"""What scores are the products of sums with, shape (K, L).
 
-        The residuals e; of penalised fits without what the penalty adds to them,
-        :math:`e - w z'A^{-1}g`, which is zero everywhere where the regressors leave nothing to
-        test.
+        The residuals e without what is left of the gradient g, :math:`e - w z'A^{-1}g`. At a
+        maximum that is rounding, but a feature that the regressors all but explain would carry it
+        along; of penalised fits it is what the penalty adds, and zero is left everywhere where the
+        regressors leave nothing to test.
         """
         stats = self.stats
-        probability = np.array([node.probability for node in self.nodes])
-        residuals = stats.patterns.T - probability
-        if self.is_penalised:
-            design = np.column_stack([np.ones(len(stats.counts)), stats.patterns])
-            gradients = (stats.counts * residuals) @ design
-            steps = np.zeros_like(gradients)
-            for node, gradient, step in zip(self.nodes, gradients, steps, strict=True):
-                step[node.basis] = node.covariance @ gradient[node.basis]
-            residuals -= probability * (1 - probability) * (steps @ design.T)
+        residuals = np.array(
+            [
+                np.where(stats.patterns[:, node.label], node.complement, -node.probability)
+                for node in self.nodes
+            ]
+        ).reshape(stats.patterns.T.shape)
+        design = self.factors.design
+        gradients = (stats.counts * residuals) @ design
+        steps = np.zeros_like(gradients)
+        for node, gradient, step in zip(self.nodes, gradients, steps, strict=True):
+            factor = self.factors[node.label].matrix
+            step[node.basis] = factor @ (gradient[node.basis] @ factor)
+        weights = np.array([node.weight for node in self.nodes])
+        residuals -= weights * (steps @ design.T)
         return np.asarray(residuals)
 
 
 def _touches(design: FloatArray, directions: FloatArray) -> BoolArray:
     """Mark rows whose linear predictor changes along any of the directions."""
-    return np.asarray((np.abs(design @ directions) > 1e-9).any(axis=1))
+    return np.asarray((np.abs(design @ directions) > _ROUNDING).any(axis=1))
 
 
 def fit_nodes(
-    patterns: BoolArray, counts: FloatArray, settings: FitSettings
+    patterns: BoolArray,
+    counts: FloatArray,
+    settings: FitSettings,
+    neighbors: BoolArray | None = None,
+    n_jobs: int = 1,
+    *,
+    regressors: Regressors | None = None,
 ) -> tuple[NodeFit, ...]:
-    """Fit the model of every label given the others.
+    """Fit the model of every label given the others, or given some of them.
 
     Parameters
     ----------
     patterns : ndarray of bool, shape (L, K)
-        The labelsets.
+        The labels of the cells.
     counts : ndarray, shape (L,)
         Their (weighted) counts.
     settings : FitSettings
         How to fit.
+    neighbors : ndarray of bool, shape (K, K), optional
+        Entry (k, l) tells whether the model of label k has label l; all others if omitted.
+    n_jobs : int
+        Threads to use.
+    regressors : Regressors, optional
+        The columns that the models are made of; a constant and the labels if omitted.
 
     Returns
     -------
@@ -270,29 +402,78 @@ def fit_nodes(
     (np.float64(2.197...), np.float64(2.197...))
     """
     check_option("method", settings.method, METHODS)
-    design = np.column_stack([np.ones(len(patterns)), patterns])
+    if neighbors is None:
+        neighbors = ~np.eye(patterns.shape[1], dtype=np.bool_)
+    if regressors is None:
+        regressors = Regressors.of(patterns, counts)
     # These matrices are small: more threads only get in each other's way.
     with thread_pools().limit(limits=1, user_api="blas"):
-        table = _Table(design, PairSums(design), np.where(patterns.T, 1.0, -1.0), counts)
-        nodes = _begin(table, settings)
-        if settings.method == "firth":
-            for block in chunks(len(nodes), 8 * design.size):
-                regressors = [table.regressors(node) for node in nodes[block]]
-                solutions = firth_newton(regressors, counts, settings.max_iter)
-                for node, solution in zip(nodes[block], solutions, strict=True):
-                    _learn(table, node, solution)
-        else:
-            penalty = None
-            if settings.method == "ridge":
-                penalty = np.full(design.shape[1], settings.penalty)
-                penalty[0] = 0.0
-            for block in chunks(len(nodes), 8 * len(counts), least=16):
-                _find_limits(table, nodes[block], settings.max_iter, penalty)
-    return _collect(table, nodes, settings)
+        table = _Table(regressors, np.where(patterns.T, 1.0, -1.0), counts)
+        uses = regressors.used_by(neighbors, settings.intercept)
+        nodes = _begin(table, settings, uses, _fit_labelsets(table, settings, neighbors))
+        find = _find_firth if settings.method == "firth" else _find_limits
+        blocks = [nodes[block] for block in chunks(len(nodes), 8 * len(counts), least=16)]
+        done: Iterable[None] = (find(table, block, settings) for block in blocks)
+        if n_jobs != 1 and len(blocks) > 1:
+            done = Parallel(n_jobs, backend="threading", return_as="generator_unordered")(
+                delayed(find)(table, block, settings) for block in blocks
+            )
+        hidden = None if len(blocks) > 1 else True
+        for _ in tqdm(done, "label models", len(blocks), disable=hidden, leave=False):
+            pass
+        return _collect(table, nodes, settings, neighbors)
 
 
-def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...], ...]:
-    """Find labels that are linear functions of others.
+class _Ahead(NamedTuple):
+    """What models of the labels alone tell: their ends, and the labelset of each cell."""
+
+    nodes: list[_Node]
+    codes: IntArray
+
+
+def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -> _Ahead | None:
+    """Fit models without the context on labelsets, where these are far fewer than cells.
+
+    What labels settle is settled with a context too, and the coefficients are a start.
+    """
+    n_labels, n_cells = table.signs.shape
+    if table.regressors.n_columns == 1 + n_labels or settings.method == "firth":
+        return None
+    labelsets, codes = find_labelsets(np.packbits(table.signs.T > 0, axis=1), n_labels)
+    if len(labelsets) > _FEWER * n_cells:
+        return None
+    counts = np.bincount(codes, table.counts).astype(np.float64)
+    alone = _Table(Regressors.of(labelsets, counts), np.where(labelsets.T, 1.0, -1.0), counts)
+    nodes = _begin(alone, settings, alone.regressors.used_by(neighbors, settings.intercept))
+    for block in chunks(len(nodes), 8 * len(counts), least=16):
+        _find_limits(alone, nodes[block], settings)
+    return _Ahead(nodes, codes)
+
+
+def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray | None:
+    """Give the penalties of all columns, if any; the constant and the context are free.
+
+    Parameters
+    ----------
+    settings : FitSettings
+        How the models are fitted.
+    regressors : Regressors
+        The columns.
+
+    Returns
+    -------
+    ndarray, shape (m,), or None
+        Penalties.
+    """
+    if settings.method != "ridge":
+        return None
+    return np.where(regressors.free, 0.0, settings.penalty)
+
+
+def find_aliases(
+    patterns: BoolArray, intercept: bool, context: FloatArray | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Find labels and columns of the context that are linear functions of others.
 
     Parameters
     ----------
@@ -300,12 +481,14 @@ def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...],
         The labelsets.
     intercept : bool
         Whether a constant counts as one of the others.
+    context : ndarray, shape (L, q), optional
+        Columns of the context, 0/1 or of unit size.
 
     Returns
     -------
     tuple of tuple of int
-        For each label, the others that share a linear relation with it (constant labels, which
-        are told apart anyway, are left out).
+        For each label and column, the others that share a linear relation with it (constant
+        labels, which are told apart anyway, are left out). Columns are numbered after the labels.
 
     Examples
     --------
@@ -318,6 +501,10 @@ def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...],
     n_labels = patterns.shape[1]
     varies = np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
     columns = patterns[:, varies].astype(np.float64)
+    if context is not None:
+        columns = np.hstack([columns, context])
+        varies = np.concatenate([varies, n_labels + np.arange(context.shape[1])])
+        n_labels += context.shape[1]
     if intercept:
         columns = np.column_stack([np.ones(len(patterns)), columns])
     relations = independent_columns(columns.T @ columns)
@@ -332,31 +519,44 @@ def find_aliases(patterns: BoolArray, intercept: bool) -> tuple[tuple[int, ...],
 
 @dataclass(frozen=True)
 class _Table:
-    """What the models of all labels share: `design` holds a constant and all labels."""
+    """What the models of all labels share."""
 
-    design: FloatArray
-    pairs: PairSums
+    regressors: Regressors
     signs: FloatArray
     counts: FloatArray
 
-    @cached_property
-    def radius_squared(self) -> float:
-        """The largest number of columns that a row carries, the square of its length."""
-        return float(self.design.sum(axis=1).max())
+    @property
+    def design(self) -> FloatArray:
+        """The columns of all models."""
+        return self.regressors.matrix
 
-    def regressors(self, node: _Node) -> FloatArray:
-        """Give the signed regressors of a label in the rows in play."""
-        regressors = self.design[node.in_play][:, node.columns]
+    @property
+    def pairs(self) -> PairSums:
+        """Cross-products of the columns."""
+        return self.regressors.pairs
+
+    @cached_property
+    def nobs(self) -> float:
+        """Number of observations."""
+        return float(self.counts.sum())
+
+    def signed(self, node: _Node, columns: IntArray) -> FloatArray:
+        """Give signed regressors of a label in the rows in play."""
+        regressors = self.design[node.in_play][:, columns]
         regressors *= self.signs[node.label, node.in_play, None]
         return regressors
 
 
 @dataclass
 class _Node:
-    """The model of one label on its way to a fit; `is_final` if nothing more can be settled."""
+    """The model of one label on its way to a fit; `is_final` if nothing more can be settled.
+
+    Only columns that are `free` of a penalty can run off, or depend on each other.
+    """
 
     label: int
     columns: IntArray
+    free: IntArray
     aliased: FloatArray
     in_play: BoolArray
     directions: list[FloatArray]
@@ -365,7 +565,8 @@ class _Node:
     start: FloatArray = field(default_factory=lambda: np.zeros(0))
     steps: int = 0
     guesses: int = 0
-    solution: Solution | None = None
+    coef: FloatArray | None = None
+    converged: bool = False
 
     @property
     def basis(self) -> IntArray:
@@ -373,48 +574,90 @@ class _Node:
         return self.columns[self.chosen.kept]
 
 
-def _begin(table: _Table, settings: FitSettings) -> list[_Node]:
+def _begin(
+    table: _Table, settings: FitSettings, uses: BoolArray, ahead: _Ahead | None = None
+) -> list[_Node]:
     """Choose columns for the models of all labels, and settle by counting."""
-    patterns = table.design[:, 1:] > 0
-    size = table.design.shape[1]
-    first = 0 if settings.intercept else 1
+    regressors, patterns = table.regressors, table.signs.T > 0
+    n_labels, size = uses.shape
+    is_free = regressors.free if settings.method == "ridge" else np.ones(size, dtype=np.bool_)
+    candidates = np.flatnonzero(is_free & uses.any(axis=0))
     gram = table.design.T @ table.design
-    whole = independent_columns(gram[first:, first:])
-    constant = np.asarray(patterns.all(axis=0) | ~patterns.any(axis=0))
-    in_play, directions = peel(patterns, settings.intercept)
-    sums = table.pairs.under(in_play.astype(np.float64))
+    whole = independent_columns(gram[np.ix_(candidates, candidates)])
+    in_play = np.ones(table.signs.shape, dtype=np.bool_)
+    directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
+    if ahead is not None:
+        in_play = np.array([node.in_play[ahead.codes] for node in ahead.nodes])
+        for before, node in zip(directions, ahead.nodes, strict=True):
+            before += [np.pad(each, (0, size - len(each))) for each in node.directions]
+    if settings.method != "firth":
+        # A side of the constant is that of all rows.
+        binary = np.flatnonzero(regressors.binary & is_free)
+        binary = binary[binary > 0]
+        in_play, found = peel(
+            patterns, table.design[:, binary], uses[:, binary], settings.intercept, in_play
+        )
+        places = np.concatenate([[0], binary])
+        for before, lines in zip(directions, found, strict=True):
+            before += [_spread(each, places, size) for each in lines]
     nodes = []
-    for label in range(size - 1):
-        columns = np.arange(first, size)
-        columns = columns[columns != label + 1]
+    for label in range(n_labels):
+        columns = np.flatnonzero(uses[label])
+        free = np.flatnonzero(is_free[columns])
         aliased, dropped = np.zeros((size, 0)), columns[:0]
-        if len(whole.dropped) and settings.method != "ridge":
-            chosen = whole.without(label + 1 - first)
+        if len(whole.dropped):
+            own = np.flatnonzero(candidates == 1 + label)
+            is_whole = len(free) == len(candidates) - len(own)
+            chosen = whole.without(int(own[0])) if is_whole and len(own) else None
             if chosen is None:
-                chosen = independent_columns(gram[np.ix_(columns, columns)])
+                at = columns[free]
+                chosen = independent_columns(gram[np.ix_(at, at)])
+            chosen = chosen.among(free, len(columns))
             aliased = _spread(chosen.null_space, columns, size)
             columns, dropped = columns[chosen.kept], columns[chosen.dropped]
-        # The ridge penalty leaves the constant free: alone it still settles a constant label.
-        settles = settings.method == "ridge" and settings.intercept and constant[label]
-        if settings.method == "mle" or settles:
-            chosen = _rank(sums[label][table.pairs.place[columns[:, None], columns]])
-            # What runs off is said of the coefficients that the model has.
-            moved = [each - aliased @ each[dropped] for each in directions[label]]
-            settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
-            rows = in_play[label]
-        else:
-            chosen = Columns.all_of(len(columns))
-            rows, settling = np.ones(len(patterns), dtype=np.bool_), []
-        is_final = settings.method != "mle"
-        nodes.append(_Node(label, columns, aliased, rows, settling, chosen, is_final))
+            free = np.flatnonzero(is_free[columns])
+        # What runs off is said of the coefficients that the model has.
+        moved = [each - aliased @ each[dropped] for each in directions[label]]
+        settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
+        # With no other free column than a constant counting finds all.
+        is_final = settings.method == "firth" or (
+            settings.method == "ridge" and not (columns[free] > 0).any()
+        )
+        chosen = Columns.all_of(len(columns))
+        rows = in_play[label]
+        nodes.append(_Node(label, columns, free, aliased, rows, settling, chosen, is_final))
+    # Columns that are independent in all rows need not be so in those that are left.
+    left = [node for node in nodes if not node.in_play.all()]
+    for block in chunks(len(left), 8 * table.pairs.n_sums, limit=2**26):
+        crossing = table.pairs.crossing([node.columns for node in left[block]])
+        rows_left = np.array([node.in_play for node in left[block]], dtype=np.float64)
+        for node, products in zip(
+            left[block], crossing(range(len(rows_left)), rows_left), strict=True
+        ):
+            node.chosen = _rank(table, products)
+            if node.in_play.any() and len(node.free) < len(node.columns):
+                inner = _rank(table, products[np.ix_(node.free, node.free)])
+                node.chosen = inner.among(node.free, len(node.columns))
+    for node, known in zip(nodes, [] if ahead is None else ahead.nodes, strict=False):
+        assert known.coef is not None
+        start = _spread(known.coef, known.basis, size)
+        node.start = _spread(node.chosen.carry_over(start[node.columns]), node.basis, size)
+        node.steps = known.steps
     return nodes
 
 
-def _find_limits(
-    table: _Table, nodes: list[_Node], max_iter: int, penalty: FloatArray | None
-) -> None:
-    """Fit by maximum likelihood, or its limit where labels are separated."""
-    start: FloatArray | None = None
+def _find_firth(table: _Table, nodes: list[_Node], settings: FitSettings) -> None:
+    """Fit with Jeffreys' prior."""
+    signs, columns = table.signs[[node.label for node in nodes]], [node.basis for node in nodes]
+    solutions = firth_newton(table.pairs, signs, table.counts, columns, max_steps=settings.max_iter)
+    for node, solution in zip(nodes, solutions, strict=True):
+        _learn(table, node, solution)
+
+
+def _find_limits(table: _Table, nodes: list[_Node], settings: FitSettings) -> None:
+    """Fit by (penalised) maximum likelihood, or its limit where labels are separated."""
+    penalty = ridge_penalty(settings, table.regressors)
+    start = np.array([node.start for node in nodes]) if len(nodes[0].start) else None
     while nodes:
         solutions = newton_together(
             table.pairs,
@@ -422,14 +665,14 @@ def _find_limits(
             table.counts * np.array([node.in_play for node in nodes]),
             [node.basis for node in nodes],
             start=start,
-            max_steps=[max_iter - node.steps for node in nodes],
+            max_steps=[settings.max_iter - node.steps for node in nodes],
             penalty=penalty,
             patience=_PATIENCE if start is None else _PATIENCE_WARM,
             gives_up=partial(_looks_separated, table, nodes),
         )
         for node, solution in zip(nodes, solutions, strict=True):
             _learn(table, node, solution)
-        nodes = [node for node in nodes if node.solution is None]
+        nodes = [node for node in nodes if node.coef is None]
         start = np.array([node.start for node in nodes])
 
 
@@ -449,27 +692,30 @@ def _looks_separated(
 def _learn(table: _Table, node: _Node, solution: Solution) -> None:
     """Take a solution for the limit, or settle rows that it shows to be separated."""
     node.steps += solution.steps
-    if node.is_final or proves_overlap(solution, table.radius_squared):
-        node.solution = solution
+    radius_squared = table.regressors.radius_squared
+    is_final = node.is_final or not node.in_play.any()
+    if is_final or solution.proves_overlap(radius_squared, table.nobs):
+        node.coef, node.converged = solution.coef, solution.converged
         return
     coef = _spread(solution.coef, node.chosen.kept, len(node.columns))
     # A guess is checked, and only where guesses fail a programme is solved.
     node.guesses += 1
-    regressors = table.regressors(node)
+    signed = table.signed(node, node.columns[node.free])
     if node.guesses <= _GUESSES:
         settled = _moves(table, node, solution.step) > _SETTLING
     else:
-        settled = settled_rows(regressors[:, node.chosen.kept])
+        settled = settled_rows(signed[:, np.isin(node.free, node.chosen.kept)])
         node.is_final = True
     if settled.any():
-        remaining = regressors[~settled]
-        rest = _rank(remaining.T @ remaining)
-        direction = shortest_direction(regressors[settled], rest.null_space)
+        remaining = signed[~settled]
+        rest = _rank(table, remaining.T @ remaining)
+        direction = shortest_direction(signed[settled], rest.null_space)
         if direction is not None:
-            node.directions.append(_spread(direction, node.columns, table.design.shape[1]))
+            places = node.columns[node.free]
+            node.directions.append(_spread(direction, places, table.design.shape[1]))
             node.in_play = node.in_play.copy()
             node.in_play[node.in_play] = ~settled
-            node.chosen = rest
+            node.chosen = rest.among(node.free, len(node.columns))
     node.start = _spread(node.chosen.carry_over(coef), node.basis, table.design.shape[1])
 
 
@@ -487,20 +733,25 @@ def _spread(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     return whole
 
 
-def _rank(gram: FloatArray) -> Columns:
-    return independent_columns(gram, in_order=False)
+def _rank(table: _Table, gram: FloatArray) -> Columns:
+    """Choose independent columns; of a context that is centred the constant must stay."""
+    is_centred = bool(table.regressors.centre.any())
+    return independent_columns(gram, in_order=False, keep_first=is_centred)
 
 
-def _collect(table: _Table, nodes: list[_Node], settings: FitSettings) -> tuple[NodeFit, ...]:
+def _collect(
+    table: _Table, nodes: list[_Node], settings: FitSettings, neighbors: BoolArray
+) -> tuple[NodeFit, ...]:
     """Put the fits of all labels together."""
     size = table.design.shape[1]
     values = np.zeros((len(nodes), size))
     for node in nodes:
-        assert node.solution is not None
-        values[node.label, node.basis] = node.solution.coef
+        assert node.coef is not None
+        values[node.label, node.basis] = node.coef
     in_play = np.array([node.in_play for node in nodes])
     eta = values @ table.design.T
     probability = np.where(in_play, expit(eta), table.signs > 0)
+    complement = np.where(in_play, expit(-eta), table.signs < 0)
     llf = (in_play * log_expit(table.signs * eta)) @ table.counts
     total, positives = table.counts.sum(), (table.signs > 0) @ table.counts
     llf_null = np.full(len(nodes), -total * np.log(2))
@@ -508,33 +759,41 @@ def _collect(table: _Table, nodes: list[_Node], settings: FitSettings) -> tuple[
         negatives = total - positives
         llf_null = xlogy(positives, positives / total) + xlogy(negatives, negatives / total)
     fits = []
-    for node in nodes:
-        chosen, solution, basis = node.chosen, node.solution, node.basis
-        assert solution is not None
-        estimable = chosen.estimable
-        coef, bse = np.full((2, size), np.nan)
-        coef[basis[estimable]] = solution.coef[estimable]
-        bse[basis[estimable]] = np.sqrt(solution.covariance.diagonal()[estimable])
-        for direction in node.directions[::-1]:
-            running = (direction != 0) & ~np.isfinite(coef)
-            coef[running] = np.copysign(np.inf, direction[running])
+    in_units, changed_by = table.regressors.in_units, table.regressors.changed_by
+    coefs = np.full((len(nodes), size), np.nan)
+    coefs[:, 1 : 1 + len(nodes)][~neighbors] = 0.0
+    coefs[np.arange(len(nodes)), 1 + np.arange(len(nodes))] = np.nan
+    restored = in_units(values.T).T
+    for node, coef in zip(nodes, coefs, strict=True):
+        basis = known = node.basis
+        directions = np.array(node.directions).reshape(-1, size)
+        unidentified = np.zeros((size, 0))
+        if len(node.chosen.dropped):
+            unidentified = _spread(node.chosen.null_space, node.columns, size)
+            # Among the rows in play a coefficient is known unless it goes with one dropped.
+            going = changed_by(unidentified, _ROUNDING)[basis]
+            known = basis[~going.any(axis=1)]
+        coef[known] = restored[node.label, known]
+        for direction in directions[::-1]:
+            running = changed_by(direction, _ROUNDING) & ~np.isfinite(coef)
+            coef[running] = np.copysign(np.inf, in_units(direction)[running])
         fits.append(
             NodeFit(
                 label=node.label,
+                neighbors=neighbors[node.label],
                 coef=coef,
-                bse=bse,
                 basis=basis,
-                basis_coef=solution.coef,
-                covariance=solution.covariance,
-                directions=np.array(node.directions).reshape(-1, size),
+                basis_coef=values[node.label, basis],
+                directions=directions,
                 aliased=node.aliased,
-                unidentified=_spread(chosen.null_space, node.columns, size),
+                unidentified=unidentified,
                 in_play=node.in_play,
                 probability=probability[node.label],
+                complement=complement[node.label],
                 llf=float(llf[node.label]),
                 llf_null=float(llf_null[node.label]),
                 iterations=node.steps,
-                converged=solution.converged,
+                converged=node.converged,
             )
         )
     return tuple(fits)

@@ -1,37 +1,48 @@
-"""Cross-products of the columns of a 0/1 design under many weights."""
+"""Cross-products of the columns of a design, most of them 0/1, under many weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 
 # Share of entries from which on a matrix is multiplied faster when it is not sparse.
 _DENSE = 0.1
+# What entries of sparse sums, columns and pairs of columns take in comparison, per row.
+_OF_ENTRY, _OF_COLUMN, _OF_PAIR = 1.5, 2.0, 0.05
 # Pairs of columns that labelsets may carry in all before matrices are multiplied instead.
 _MOST_PAIRS = 2**24
 
 
 class PairSums:
-    r"""Weighted cross-products :math:`Z'WZ` of the columns of a 0/1 design, for many weights.
+    r"""Weighted cross-products :math:`Z'WZ` of the columns of a design, for many weights.
 
-    A row that carries c of the m columns adds its weight to c(c + 1)/2 entries. Labels are
-    sparse, so these are far fewer operations than a product of matrices takes.
+    A row that carries c of the 0/1 columns adds its weight to c(c + 1)/2 entries. Labels are
+    sparse, so these are far fewer operations than a product of matrices takes. Other columns, of
+    which there are few, are multiplied with all.
 
     Parameters
     ----------
     design : ndarray of float, shape (rows, m)
-        The columns, of zeros and ones.
+        The columns.
+    binary : ndarray of bool, shape (m,), optional
+        Which of them are of zeros and ones; all if omitted.
 
     Attributes
     ----------
     design : ndarray of float, shape (rows, m)
         The columns.
+    binary : ndarray of bool, shape (m,)
+        Which of them are of zeros and ones.
     place : ndarray of int, shape (m, m)
         Where among the sums the product of two columns is.
+    n_sums : int
+        How many sums there are.
 
     Examples
     --------
@@ -42,12 +53,18 @@ class PairSums:
            [3., 3.]])
     """
 
-    def __init__(self, design: FloatArray) -> None:
+    def __init__(self, design: FloatArray, binary: BoolArray | None = None) -> None:
         self.design = design
         self._pool: Any = None
         size = design.shape[1]
         self.place = np.arange(size * size).reshape(size, size)
-        rows, columns = np.nonzero(design)
+        self.n_sums = size * size
+        self._cost = np.inf
+        self.binary = np.ones(size, dtype=np.bool_) if binary is None else binary
+        self._wide = np.flatnonzero(~self.binary)
+        inside = np.delete(np.arange(size), self._wide)
+        rows, columns = np.nonzero(design[:, inside] if len(self._wide) else design)
+        columns = inside[columns]
         n_carried = np.bincount(rows, minlength=len(design))
         n_pairs = n_carried * (n_carried + 1) // 2
         if n_pairs.sum() > _MOST_PAIRS:
@@ -63,13 +80,59 @@ class PairSums:
         occurs[flat] = True
         # Pairs that no row carries share a last sum, which is zero.
         number = np.where(occurs, np.cumsum(occurs) - 1, occurs.sum())
-        self.place = np.minimum(number.reshape(size, size), number.reshape(size, size).T)
+        place = np.minimum(number.reshape(size, size), number.reshape(size, size).T)
+        n_carried_sums = int(occurs.sum()) + 1
+        # After these come the products of each wide column with all columns.
+        for order, column in enumerate(self._wide.tolist()):
+            place[column] = place[:, column] = n_carried_sums + order * size + np.arange(size)
+        self.place, self.n_sums = place, n_carried_sums + len(self._wide) * size
         pool = sparse.csc_array(
             (np.ones(len(flat)), number[flat], np.concatenate([[0], np.cumsum(n_pairs)])),
-            shape=(int(occurs.sum()) + 1, len(design)),
+            shape=(n_carried_sums, len(design)),
         )
         is_dense = pool.nnz > _DENSE * pool.shape[0] * pool.shape[1]
         self._pool = pool.toarray() if is_dense else pool
+        self._cost = _OF_ENTRY * (self._pool.size if is_dense else pool.nnz)
+        self._cost *= _OF_PAIR if is_dense else 1.0
+        self._cost += _OF_PAIR * design.size * len(self._wide)
+
+    def crossing(
+        self, columns: Sequence[IntArray]
+    ) -> Callable[[Iterable[int], FloatArray], list[FloatArray]]:
+        """Give what makes Z'WZ of the columns of several models.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of int
+            The columns of each model.
+
+        Returns
+        -------
+        callable
+            Takes the numbers of some models and their weights (models × rows), and gives a matrix
+            per model.
+        """
+        size = np.mean([len(at) for at in columns]) if len(columns) else 0.0
+        one_by_one = len(self.design) * size * (_OF_COLUMN + _OF_PAIR * size)
+        if one_by_one < self._cost:
+
+            def multiply(models: Iterable[int], weights: FloatArray) -> list[FloatArray]:
+                lines = (self._lines[columns[model]] for model in models)
+                return [(own * line) @ own.T for own, line in zip(lines, weights, strict=True)]
+
+            return multiply
+        places = [self.place[at[:, None], at] for at in columns]
+
+        def collect(models: Iterable[int], weights: FloatArray) -> list[FloatArray]:
+            lines = zip(models, self.under(weights), strict=True)
+            return [sums.take(places[model]) for model, sums in lines]
+
+        return collect
+
+    @cached_property
+    def _lines(self) -> FloatArray:
+        """The design with one line per column."""
+        return np.ascontiguousarray(self.design.T)
 
     def under(self, weights: FloatArray) -> FloatArray:
         """Give the sums under each line of weights.
@@ -85,6 +148,42 @@ class PairSums:
             The sums; taken at `place` they make a matrix.
         """
         if self._pool is not None:
-            return np.ascontiguousarray((self._pool @ weights.T).T)
+            carried = (self._pool @ weights.T).T
+            if not len(self._wide):
+                return np.ascontiguousarray(carried)
+            crossed = [(weights * self.design[:, at]) @ self.design for at in self._wide.tolist()]
+            return np.hstack([carried, *crossed])
         products = [(self.design.T * line) @ self.design for line in weights]
         return np.array(products).reshape(len(weights), -1)
+
+    def quadratic_forms(self, entries: FloatArray) -> FloatArray:
+        """Give z'Mz of each row z of the design, for several symmetric M.
+
+        Parameters
+        ----------
+        entries : ndarray, shape (lines, sums)
+            The entries of each M, those of pairs of columns where `place` has them.
+
+        Returns
+        -------
+        ndarray, shape (lines, rows)
+            The forms.
+        """
+        if self._pool is None:
+            matrices = entries.reshape(-1, *self.place.shape)
+            forms = [np.einsum("ij,ij->i", self.design @ each, self.design) for each in matrices]
+            return np.array(forms).reshape(len(entries), -1)
+        # Rows carry each pair once, but off the diagonal its entry counts twice.
+        n_carried = self._pool.shape[0]
+        times = np.full(self.n_sums, 2.0)
+        times[self.place.diagonal()] = 1.0
+        forms = (self._pool.T @ (times * entries)[:, :n_carried].T).T
+        size = self.design.shape[1]
+        for order, column in enumerate(self._wide.tolist()):
+            # A pair of wide columns stands with the later one, for both.
+            twice = np.where(np.isin(np.arange(size), self._wide[order:]), 0.0, 2.0)
+            twice[column] = 1.0
+            begin = n_carried + order * size
+            slopes = (twice * entries[:, begin : begin + size]) @ self.design.T
+            forms = forms + slopes * self.design[:, column]
+        return np.ascontiguousarray(forms)

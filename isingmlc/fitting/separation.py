@@ -1,4 +1,4 @@
-r"""Exact separation and rank of a logistic regression on 0/1 columns.
+r"""Exact separation and rank of a logistic regression on columns that are 0/1 or of unit size.
 
 A row is *settled* when some direction of the coefficients raises its likelihood for ever and
 lowers nobody's. The maximum-likelihood limit then puts probability one on its outcome. What is
@@ -17,12 +17,28 @@ import numpy as np
 from scipy import optimize, sparse
 from scipy.linalg import lapack
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 
-# Gram matrices here hold small integers: a pivot below this share of its diagonal is a zero.
+# Columns are 0/1 or of unit size: a pivot below this share of its diagonal is a zero.
 _PIVOT_TOLERANCE = 1e-9
-# Residual of the least-distance problem below which it has no solution.
+# Residual of the least-distance problem below which it has no solution, and how far from zero, as
+# a share of it, the slope of a column may be at a solution.
 _INFEASIBLE = 1e-10
+_OPTIMAL = 1e-10
+# How well the answer to a linear programme must hold.
+_FEASIBLE = 1e-9
+# How a linear programme is solved, and again where the answer does not hold: more digits are more
+# than some programmes can be solved to.
+_TEN_DIGITS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_PROGRAMMES: tuple[dict[str, float], ...] = (_TEN_DIGITS, {}, {"presolve": False})
+# Simplex steps per row and column after which a solver is given up; it takes about one.
+_MOST_STEPS = 100
+_UNDECIDED = (
+    "whether labels are separated could not be decided: no solver gave an answer that holds. "
+    "Columns of very different size may be the cause: rescale the features, or fit with "
+    "method='ridge'."
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +72,28 @@ class Columns:
         basis[self.dropped, np.arange(len(self.dropped))] = 1.0
         return basis
 
-    @property
-    def estimable(self) -> IntArray:
-        """Positions in `kept` of coefficients that do not depend on what was dropped."""
-        return np.flatnonzero(~self.dependence.any(axis=1))
+    def among(self, positions: IntArray, n_columns: int) -> Columns:
+        """Give the same of more columns, of which all others are kept.
+
+        Parameters
+        ----------
+        positions : ndarray of int
+            Where these columns are among all.
+        n_columns : int
+            How many columns there are.
+
+        Returns
+        -------
+        Columns
+            Which are kept and which dropped.
+        """
+        if len(positions) == n_columns:
+            return self
+        dropped = positions[self.dropped]
+        kept = np.delete(np.arange(n_columns), dropped)
+        dependence = np.zeros((len(kept), len(dropped)))
+        dependence[np.searchsorted(kept, positions[self.kept])] = self.dependence
+        return Columns(kept, dropped, dependence)
 
     def carry_over(self, coef: FloatArray) -> FloatArray:
         """Give coefficients of the kept columns with the linear predictor of all of them."""
@@ -78,7 +112,9 @@ class Columns:
         )
 
 
-def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
+def independent_columns(
+    gram: FloatArray, *, in_order: bool = True, keep_first: bool = False
+) -> Columns:
     """Eliminate columns in order, as R does, and drop those without a pivot.
 
     Parameters
@@ -88,6 +124,8 @@ def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
     in_order : bool
         Whether of dependent columns the last ones are dropped; where that does not matter,
         elimination with pivots is faster.
+    keep_first : bool
+        Whether the first column is kept unless it is zero, in whatever order.
 
     Returns
     -------
@@ -111,7 +149,7 @@ def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
     inner = gram[filled][:, filled]
     kept = filled
     if not _has_pivots(inner):
-        kept = filled[_in_order(inner) if in_order else _with_pivots(inner)]
+        kept = filled[_in_order(inner) if in_order else _with_pivots(inner, keep_first)]
     independent = np.zeros(len(gram), dtype=np.bool_)
     independent[kept] = True
     dropped = np.flatnonzero(~independent)
@@ -124,9 +162,12 @@ def independent_columns(gram: FloatArray, *, in_order: bool = True) -> Columns:
     return Columns(kept, dropped, dependence)
 
 
-def _with_pivots(gram: FloatArray) -> IntArray:
+def _with_pivots(gram: FloatArray, keep_first: bool) -> IntArray:
     """Find a largest set of independent columns, whichever comes first by pivoting."""
     scale = np.sqrt(gram.diagonal())
+    if keep_first:
+        # The largest comes first.
+        scale[0] /= 2
     _, order, rank, _ = lapack.dpstrf(gram / (scale[:, None] * scale), tol=_PIVOT_TOLERANCE)
     return np.sort(order[:rank]) - 1
 
@@ -153,27 +194,38 @@ def _in_order(gram: FloatArray) -> IntArray:
     return np.array(kept, dtype=np.intp)
 
 
-def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[FloatArray]]]:
-    """Settle rows of all label models by counting: round after round, drop what labels settle.
+def peel(
+    outcomes: BoolArray,
+    columns: FloatArray,
+    uses: BoolArray,
+    intercept: bool,
+    in_play: BoolArray | None = None,
+) -> tuple[BoolArray, list[list[FloatArray]]]:
+    """Settle rows of all label models by counting: round after round, drop what columns settle.
 
-    In the model of a label, another label that only ever occurs with one of its values settles
-    the rows that carry it; with an intercept, so does a label that is only ever absent with one
-    value settle those that lack it, and a label that is the same in all rows left settles them
-    all.
+    In the model of a label, a 0/1 column that only ever occurs with one of its values settles the
+    rows that carry it; with an intercept, so does a column that is only ever absent with one value
+    settle those that lack it, and a label that is the same in all rows left settles them all.
 
     Parameters
     ----------
-    patterns : ndarray of bool, shape (rows, K)
+    outcomes : ndarray of bool, shape (rows, K)
         The label vectors.
+    columns : ndarray of float, shape (rows, b)
+        Columns of zeros and ones.
+    uses : ndarray of bool, shape (K, b)
+        Which of the columns may settle rows of which label.
     intercept : bool
         Whether the models have a constant.
+    in_play : ndarray of bool, shape (K, rows), optional
+        Rows that are not settled already; all if omitted.
 
     Returns
     -------
     in_play : ndarray of bool, shape (K, rows)
         For each label, the rows that counting does not settle.
-    directions : list of lists of ndarray, shape (1 + K,)
-        For each label, the directions in which the constant and the coefficients of the labels
+    directions : list of lists of ndarray, shape (1 + b,)
+        For each label, the directions in which the constant and the coefficients of the columns
         run off, one a round. Earlier rounds outweigh later ones.
 
     Examples
@@ -181,23 +233,25 @@ def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[Flo
     The second and third label never meet, so each sends the other's coefficient to −∞:
 
     >>> patterns = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])
-    >>> in_play, directions = peel(patterns.astype(bool), intercept=True)
+    >>> uses = ~np.eye(3, dtype=bool)
+    >>> in_play, directions = peel(patterns.astype(bool), patterns, uses, intercept=True)
     >>> in_play[1]
     array([ True,  True,  True,  True, False, False])
     >>> directions[1]
     [array([ 0.,  0.,  0., -1.])]
     """
-    n_labels = patterns.shape[1]
-    labels = patterns.astype(np.float64)
-    # What may settle rows: carrying a label; with an intercept also lacking it, or any row. The
-    # effect of each is on the constant and the coefficients of the labels.
-    sides, effects = labels, np.eye(1 + n_labels)[:, 1:]
+    n_labels, n_columns = uses.shape
+    labels = outcomes.astype(np.float64)
+    # What may settle rows: carrying a column; with an intercept also lacking it, or any row. The
+    # effect of each is on the constant and the coefficients of the columns.
+    sides, effects = columns, np.eye(1 + n_columns)[:, 1:]
+    may_settle = uses.T
     if intercept:
-        sides = np.hstack([labels, 1.0 - labels, np.ones((len(labels), 1))])
-        effects = np.hstack([effects, -effects, np.zeros((1 + n_labels, 1))])
-        effects[0, n_labels:] = 1.0
-    is_other = effects[1:].T == 0
-    in_play = np.ones(patterns.shape, dtype=np.bool_)
+        sides = np.hstack([columns, 1.0 - columns, np.ones((len(columns), 1))])
+        effects = np.hstack([effects, -effects, np.zeros((1 + n_columns, 1))])
+        effects[0, n_columns:] = 1.0
+        may_settle = np.vstack([uses.T, uses.T, np.ones((1, n_labels), dtype=np.bool_)])
+    in_play = np.ones(outcomes.shape, dtype=np.bool_) if in_play is None else in_play.T.copy()
     directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
     # Where a round settles nothing for a label, none after it does.
     left = np.arange(n_labels)
@@ -206,7 +260,7 @@ def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[Flo
         # Entry (s, k) counts rows in play for label k on side s.
         total, positives = sides.T @ rows, sides.T @ (rows * labels[:, left])
         settles = (positives == 0) | (positives == total)
-        settles &= (total > 0) & is_other[:, left]
+        settles &= (total > 0) & may_settle[:, left]
         if intercept:
             settles[:-1] &= ~settles[-1]
         direction = effects @ np.where(settles, np.where(positives > 0, 1.0, -1.0), 0.0)
@@ -220,12 +274,7 @@ def peel(patterns: BoolArray, intercept: bool) -> tuple[BoolArray, list[list[Flo
 
 
 def settled_rows(signed: FloatArray) -> BoolArray:
-    r"""Find every row that separation settles, by one linear programme.
-
-    With :math:`q_i` the signed regressors, the programme maximises :math:`\sum_i t_i` subject to
-    :math:`q_i'\gamma \ge t_i` and :math:`0 \le t_i \le 1`. Directions add up and may be scaled,
-    so at the optimum each :math:`t_i` is 0 or 1, and 1 exactly where some direction settles
-    row i.
+    """Find every row that separation settles.
 
     Parameters
     ----------
@@ -237,6 +286,47 @@ def settled_rows(signed: FloatArray) -> BoolArray:
     ndarray of bool, shape (rows,)
         True where the row is settled.
 
+    Examples
+    --------
+    Outcomes 0, 1 and 0:
+
+    >>> settled_rows(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
+    array([ True, False, False])
+    """
+    return np.asarray(signed @ separating_direction(signed) > 0.5)
+
+
+def separating_direction(signed: FloatArray) -> FloatArray:
+    r"""Find a direction that settles every row that separation settles, by a linear programme.
+
+    With :math:`q_i` the signed regressors, the programme maximises :math:`\sum_i t_i` subject to
+    :math:`q_i'\gamma \ge t_i` and :math:`0 \le t_i \le 1` [1]_. Directions add up and may be
+    scaled, so at the optimum each :math:`t_i` is 0 or 1, and 1 exactly where some direction
+    settles row i.
+
+    Parameters
+    ----------
+    signed : ndarray, shape (rows, columns)
+        Signed regressors.
+
+    Returns
+    -------
+    ndarray, shape (columns,)
+        A direction with margins of about one or more in the rows that are settled, and of zero in
+        all others; zero where none is settled.
+
+    Raises
+    ------
+    ModelError
+        If no solver gives an answer that can be proved.
+
+    Notes
+    -----
+    The answer of a solver is not taken on trust. The margins show that the rows are settled. That
+    no other row is, is shown by the multipliers :math:`\lambda_i \ge 0` of the constraints: they
+    have :math:`\sum_i \lambda_i q_i = 0` and are at least one in those rows, and along a direction
+    in which no margin falls :math:`\sum_i \lambda_i q_i'\gamma = 0` leaves theirs at zero.
+
     References
     ----------
     .. [1] Konis, K. (2007). *Linear programming algorithms for detecting separated data in
@@ -246,19 +336,40 @@ def settled_rows(signed: FloatArray) -> BoolArray:
     --------
     Outcomes 0, 1 and 0:
 
-    >>> settled_rows(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
-    array([ True, False, False])
+    >>> separating_direction(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
+    array([-1.,  1.])
     """
     n_rows, n_columns = signed.shape
+    # Solvers take what is small for zero, so columns are brought to one size.
+    units = np.abs(signed).max(axis=0, initial=0.0)
+    units[units == 0] = 1.0
+    signed = signed / units
+    sizes = np.linalg.norm(signed, axis=1)
+    reach = _FEASIBLE * np.maximum(1.0, sizes)
     constraints = sparse.hstack([-sparse.csr_array(signed), sparse.eye_array(n_rows)])
-    solution = optimize.linprog(
-        np.concatenate([np.zeros(n_columns), -np.ones(n_rows)]),
-        A_ub=constraints,
-        b_ub=np.zeros(n_rows),
-        bounds=[(None, None)] * n_columns + [(0.0, 1.0)] * n_rows,
-        method="highs",
-    )
-    return np.asarray(solution.x[n_columns:] > 0.5)
+    limit = _MOST_STEPS * (n_rows + n_columns)
+    for options in _PROGRAMMES:
+        solution = optimize.linprog(
+            np.concatenate([np.zeros(n_columns), -np.ones(n_rows)]),
+            A_ub=constraints,
+            b_ub=np.zeros(n_rows),
+            bounds=[(None, None)] * n_columns + [(0.0, 1.0)] * n_rows,
+            method="highs-ds",
+            options=options | {"maxiter": limit},
+        )
+        # Without success there may be no point at all.
+        if solution.status == 0:
+            direction = np.asarray(solution.x[:n_columns])
+            multipliers = -np.asarray(solution.ineqlin.marginals)
+            margins = signed @ direction
+            others = margins <= 0.5
+            is_still = (np.abs(margins[others]) <= reach[others]).all()
+            is_complete = (multipliers[others] > 0.5).all() and (multipliers > -_FEASIBLE).all()
+            balance = np.abs(multipliers @ signed)
+            is_balanced = (balance <= _FEASIBLE * (np.abs(multipliers) @ sizes)).all()
+            if is_still and is_complete and is_balanced:
+                return direction / units if not others.all() else np.zeros(n_columns)
+    raise exc.ModelError(_UNDECIDED)
 
 
 def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArray | None:
@@ -281,6 +392,11 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
     ndarray, shape (columns,), or None
         The direction; None where no direction settles all of the rows.
 
+    Raises
+    ------
+    ModelError
+        If no solver gives an answer that can be proved.
+
     References
     ----------
     .. [1] Rosset, S., Zhu, J., Hastie, T. (2004). Boosting as a regularized path to a maximum
@@ -296,17 +412,36 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
         return None
     null_space = lapack.dorgqr(*lapack.dgeqrf(null_space)[:2])[0]
     margins = settled @ null_space
-    system = np.ones((margins.shape[1] + 1, len(margins)))
-    system[:-1] = margins.T
+    system = np.vstack([margins.T, np.ones(len(margins))])
     target = np.zeros(len(system))
     target[-1] = 1.0
-    weights, _ = optimize.nnls(system, target, maxiter=30 * len(margins))
-    residual = system @ weights - target
-    if -residual[-1] < _INFEASIBLE:
-        return None
-    scaled = -residual[:-1] / residual[-1]
-    if (margins @ scaled < 0.5).any():
-        return None
-    direction = null_space @ scaled
-    direction[np.abs(direction) < 1e-9 * np.abs(direction).max()] = 0.0
-    return np.asarray(direction)
+    sizes = np.linalg.norm(system, axis=0)
+    for solve in (_by_nnls, _by_bvls):
+        weights = solve(system, target)
+        residual = target - system @ weights
+        if residual @ residual < _INFEASIBLE:
+            # Rows with these weights add up to nothing: not all of them can be settled.
+            return None
+        # At the optimum no residual points along a column, and none against one in use. Solvers
+        # have returned other points.
+        slope = (system.T @ residual) / sizes
+        steepest = max(slope.max(), np.abs(slope * (weights > 0)).max())
+        if steepest <= _OPTIMAL * residual[-1] + 8 * np.finfo(float).eps:
+            direction = null_space @ (weights @ margins / residual[-1])
+            direction[np.abs(direction) < 1e-9 * np.abs(direction).max()] = 0.0
+            return np.asarray(direction)
+    raise exc.ModelError(_UNDECIDED)
+
+
+def _by_nnls(system: FloatArray, target: FloatArray) -> FloatArray:
+    """Solve non-negative least squares fast; where that fails, all weights are zero."""
+    try:
+        return np.asarray(optimize.nnls(system, target, maxiter=30 * system.shape[1])[0])
+    except RuntimeError:
+        return np.zeros(system.shape[1])
+
+
+def _by_bvls(system: FloatArray, target: FloatArray) -> FloatArray:
+    """Solve non-negative least squares by steps that stand dependent columns."""
+    solution = optimize.lsq_linear(system, target, (0.0, np.inf), method="bvls", tol=0.0)
+    return np.asarray(np.maximum(solution.x, 0.0))

@@ -26,13 +26,14 @@ class Reason(StrEnum):
     >>> edges.loc["bmi", "diabetes"].reason == Reason.OK == "ok"
     True
     >>> Reason.DETERMINED_LABEL.meaning
-    'the other labels determine the label'
+    'the other labels and covariates determine the label'
     """
 
     OK = "ok"
     CONSTANT_LABEL = "constant-label"
     DETERMINED_LABEL = "determined-label"
     TOO_RARE = "too-rare"
+    NOT_CONVERGED = "not-converged"
     CONSTANT_FEATURE = "constant-feature"
     COLLINEAR_FEATURE = "collinear-feature"
     SEPARATED_ALTERNATIVE = "separated-alternative"
@@ -52,15 +53,23 @@ class Reason(StrEnum):
 _MEANINGS = {
     Reason.OK: "",
     Reason.CONSTANT_LABEL: "the label is the same in every row",
-    Reason.DETERMINED_LABEL: "the other labels determine the label",
+    Reason.DETERMINED_LABEL: "the other labels and covariates determine the label",
     Reason.TOO_RARE: "too few rows of one kind carry information about the label",
+    Reason.NOT_CONVERGED: "the label's model did not converge",
     Reason.CONSTANT_FEATURE: "the feature is the same in every row",
-    Reason.COLLINEAR_FEATURE: "nothing of the feature is left once the labels are known",
+    Reason.COLLINEAR_FEATURE: (
+        "nothing of the feature is left once the labels and covariates are known"
+    ),
     Reason.SEPARATED_ALTERNATIVE: "the feature separates the label: its coefficient is infinite",
     Reason.SCREENED_OUT: "the score tests did not keep the feature for the penalised models",
     Reason.NO_TESTABLE_LABEL: "no label can be tested",
 }
-_ABOUT_LABELS = (Reason.CONSTANT_LABEL, Reason.DETERMINED_LABEL, Reason.TOO_RARE)
+_ABOUT_LABELS = (
+    Reason.CONSTANT_LABEL,
+    Reason.DETERMINED_LABEL,
+    Reason.TOO_RARE,
+    Reason.NOT_CONVERGED,
+)
 
 
 def judge_counts(minority: FloatArray, least: float) -> StrArray:
@@ -119,6 +128,8 @@ def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
         # combination of the other labels.
         nothing |= np.abs(fit.residuals).max(axis=1) < NOTHING_LEFT
     reasons = np.full(len(fit.nodes), Reason.OK, dtype=object)
+    # Scores are those of efficient tests at a maximum alone.
+    reasons[[not node.converged for node in fit.nodes]] = Reason.NOT_CONVERGED
     reasons[enough < least] = Reason.TOO_RARE
     reasons[nothing] = Reason.DETERMINED_LABEL
     reasons[patterns.all(axis=0) | ~patterns.any(axis=0)] = Reason.CONSTANT_LABEL
@@ -211,6 +222,8 @@ def judge_products(reasons: StrArray, tested: BoolArray) -> StrArray:
         Reasons of the products.
     """
     reasons = reasons.copy()
+    # A product may have a test where its feature has none.
+    reasons[tested] = Reason.OK
     reasons[~tested & (reasons == Reason.OK)] = Reason.COLLINEAR_FEATURE
     return reasons
 

@@ -9,48 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray, chunks
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.inference.feature_null import CellNull, FeatureNull
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf, weighted_chi2_sf
-
-
-@dataclass(frozen=True)
-class FeatureNull:
-    r"""What the sum of a feature's statistics over labels is compared with.
-
-    Attributes
-    ----------
-    crossed, leaning : ndarray, shape (K, K)
-        :math:`\sum_g N_g e_{gk} e_{gl}`, and the same with factors
-        :math:`h_{gk} + h_{gl} - h_{gk} h_{gl}`, h what the null model fits to a column of ones.
-    mean, square : ndarray, shape (p,)
-        First and second moment of the features.
-    variance : ndarray, shape (p, K)
-        Variances by which the scores were standardised; NaN for impossible tests.
-    """
-
-    crossed: FloatArray
-    leaning: FloatArray
-    mean: FloatArray
-    square: FloatArray
-    variance: FloatArray
-
-    def take(self, positions: IntArray) -> FeatureNull:
-        """Give what some of the features are compared with."""
-        parts = {name: getattr(self, name)[positions] for name in ("mean", "square", "variance")}
-        return replace(self, **parts)
-
-    def weights(self) -> FloatArray:
-        """Give the eigenvalues of the covariance of the standardised scores, per feature."""
-        deviation = np.sqrt(np.where(np.isnan(self.variance), np.inf, self.variance))
-        weights = np.empty(deviation.shape)
-        for part in chunks(len(weights), 8 * self.crossed.size, limit=2**25):
-            covariance = (
-                self.square[part, None, None] * self.crossed
-                - self.mean[part, None, None] ** 2 * self.leaning
-            )
-            scale = deviation[part, :, None] * deviation[part, None, :]
-            weights[part] = np.linalg.eigvalsh(covariance / scale)
-        return np.maximum(weights, 0.0)
 
 
 @dataclass(frozen=True)
@@ -103,7 +64,7 @@ class EdgeArrays:
         Where the p-values come from.
     note : str
         What to keep in mind; empty where there is nothing.
-    null : FeatureNull or None
+    null : FeatureNull, CellNull or None
         What the importance of a feature is compared with.
     given : GivenPvalues or None
         p-values other than those of the chi-square distribution.
@@ -123,7 +84,7 @@ class EdgeArrays:
     product_reason: StrArray | None = None
     distribution: str = "chi-square"
     note: str = ""
-    null: FeatureNull | None = None
+    null: FeatureNull | CellNull | None = None
     given: GivenPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None

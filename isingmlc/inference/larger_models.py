@@ -24,17 +24,17 @@ rows.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 from scipy.special import expit, log_expit
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.newton import (
-    CONVERGED,
     LEAST_MARGIN,
     ROUNDING,
     Points,
@@ -43,7 +43,7 @@ from isingmlc.fitting.newton import (
     newton,
     proves_overlap,
 )
-from isingmlc.fitting.separation import settled_rows, shortest_direction
+from isingmlc.fitting.separation import separating_direction
 from isingmlc.inference.score import COLLINEAR
 
 # Variance inflation beyond which an inverse is not to be trusted.
@@ -51,6 +51,8 @@ _SINGULAR = 1e12
 # Singular values and pivots below this share of the largest are zeros: columns are of about unit
 # size, rounding leaves far less and data far more.
 _RANK_TOLERANCE = 1e-9
+# A step that moves the margin of a row by more than this settles it, if no other row moves.
+_CLEAR = 0.1
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,29 @@ class RowsInPlay:
         """The (penalised) log-likelihood of the null model."""
         return float(self.log_likelihood.sum() - 0.5 * self.penalty @ self.start**2)
 
+    @cached_property
+    def _triangle(self) -> tuple[FloatArray, IntArray]:
+        """A triangular root of the null model's information, and the columns in its order."""
+        roots = np.sqrt(self.counts * expit(self.margin) * expit(-self.margin))
+        ridge = np.diag(np.sqrt(self.penalty[: self.n_null]))
+        rows = np.vstack([roots[:, None] * self.regressors, ridge])
+        triangle, order = qr(rows, mode="r", pivoting=True)
+        pivots = np.abs(np.diag(triangle))
+        rank = int(np.sum(pivots > np.finfo(float).eps * pivots.max(initial=0.0)))
+        return triangle[:rank, :rank], order[:rank]
+
+    def explained(self, crossed: FloatArray) -> FloatArray:
+        """Give how much of the information of columns the null model takes: C'A⁻¹C.
+
+        A triangular root needs half of the digits that A itself would need.
+        """
+        triangle, order = self._triangle
+        n_models, _, n_added = crossed.shape
+        flat = crossed[:, order].transpose(1, 0, 2).reshape(len(order), n_models * n_added)
+        half = solve_triangular(triangle, flat, trans="T").reshape(-1, n_models, n_added)
+        half = half.transpose(1, 0, 2)
+        return np.asarray(half.transpose(0, 2, 1) @ half)
+
 
 class LargerModels:
     """What is known of some larger models.
@@ -128,6 +153,8 @@ class LargerModels:
         The columns with rank in each model, those of the null model first.
     n_null : int
         q, how many those are.
+    n_given : int
+        How many of the added columns are not tested but given.
 
     Attributes
     ----------
@@ -136,7 +163,9 @@ class LargerModels:
     gain : ndarray, shape (models,)
         Gain in (penalised) log-likelihood over the null model.
     wald : ndarray, shape (models,)
-        Wald statistic of the added coefficients.
+        Wald statistic of the added coefficients that are tested.
+    whole : ndarray, shape (models, q + added)
+        All coefficients, of the feature on the scale that it was fitted on.
     coef, bse : ndarray, shape (models,)
         First of the added coefficients and its standard error; ±inf and NaN under separation.
     separated : ndarray of bool, shape (models,)
@@ -148,9 +177,10 @@ class LargerModels:
         The last Newton step.
     """
 
-    def __init__(self, kept: BoolArray, n_null: int) -> None:
+    def __init__(self, kept: BoolArray, n_null: int, n_given: int = 0) -> None:
         rank = kept[:, n_null:].sum(axis=1)
-        self.kept = kept
+        self.kept, self._n_null, self._n_given = kept, n_null, n_given
+        self.whole = np.full(kept.shape, np.nan)
         self.step = np.zeros(kept.shape)
         self.df = np.where(rank > 0, rank, np.nan)
         self.gain, self.wald, self.coef, self.bse = np.full((4, len(kept)), np.nan)
@@ -168,19 +198,24 @@ class LargerModels:
             Which models.
         gain : ndarray, shape (m,)
             Their gains.
-        coef : ndarray, shape (m, added)
-            Added coefficients.
+        coef : ndarray, shape (m, q + added)
+            All coefficients.
         covariance : ndarray, shape (m, added, added)
-            Their covariances.
+            Covariances of the added ones.
         """
-        self.gain[at] = gain
-        self.wald[at] = np.sum(coef * np.linalg.solve(covariance, coef[..., None])[..., 0], axis=1)
+        self.gain[at], self.whole[at] = gain, coef
+        coef = coef[:, self._n_null :]
+        tested = coef[:, self._n_given :]
+        precision = _inverses(covariance[:, self._n_given :, self._n_given :])
+        self.wald[at] = np.einsum("ij,ijk,ik->i", tested, precision, tested)
         self.coef[at] = coef[:, 0]
         self.bse[at] = np.sqrt(covariance[:, 0, 0])
         self.finished[at] = True
 
 
-def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) -> LargerModels:
+def fit_larger_models(
+    null: RowsInPlay, features: FloatArray, max_steps: int, n_given: int = 0
+) -> LargerModels:
     r"""Fit the larger models of some features for one label.
 
     Parameters
@@ -191,6 +226,8 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
         The features, one per line.
     max_steps : int
         Newton steps after which a fit is given up.
+    n_given : int
+        How many of the multipliers, from the first on, Wald statistics take for given.
 
     Returns
     -------
@@ -229,12 +266,80 @@ def fit_larger_models(null: RowsInPlay, features: FloatArray, max_steps: int) ->
     (array([1.11925538,        inf]), array([False,  True]))
     """
     x, size = _standardise(features, null.weights, null.intercept)
-    models = _fit_together(null, x, max_steps)
-    for at in np.flatnonzero(~models.finished).tolist():
-        _finish(models, at, null, _distinct_rows(null, x[[at]]), models.step[at], max_steps)
+    # Steps from points so far out that no row has a weight may be of any length.
+    with np.errstate(over="ignore", invalid="ignore"):
+        models = _fit_together(null, x, max_steps, n_given)
+        for at in np.flatnonzero(~models.finished).tolist():
+            _finish(models, at, null, _distinct_rows(null, x[[at]]), models.step[at], max_steps)
     models.coef /= size
     models.bse /= size
     return models
+
+
+class ProductScores(NamedTuple):
+    """Scores of the products of features, in models that have the features.
+
+    Attributes
+    ----------
+    score : ndarray, shape (models, d)
+        Scores.
+    variance : ndarray, shape (models, d, d)
+        Their variances.
+    scale : ndarray, shape (models, d)
+        What variances are measured by.
+    separated : ndarray of bool, shape (models,)
+        Whether the feature separates the label, or nearly so: there are no scores.
+    """
+
+    score: FloatArray
+    variance: FloatArray
+    scale: FloatArray
+    separated: BoolArray
+
+
+def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> ProductScores:
+    """Fit the models that have a feature besides, and score its products in them.
+
+    Parameters
+    ----------
+    null : RowsInPlay
+        The rows and the null model; the first multiplier is the constant.
+    features : ndarray, shape (features, n)
+        The features, one per line.
+    max_steps : int
+        Newton steps after which a fit is given up.
+
+    Returns
+    -------
+    ProductScores
+        Scores of the products with all multipliers but the first.
+    """
+    n_given = null.n_null + 1
+    base = replace(
+        null,
+        multipliers=null.multipliers[:, :1],
+        penalty=null.penalty[:n_given],
+        start=null.start[:n_given],
+    )
+    models = fit_larger_models(base, features, max_steps)
+    has_rank = models.kept[:, null.n_null]
+    coef = np.zeros((len(features), len(null.start)))
+    # A feature without rank changes nothing.
+    coef[:, :n_given] = np.where(has_rank[:, None], models.whole, base.start)
+    failed = np.asarray(np.isnan(coef).any(axis=1))
+    x, _ = _standardise(features, null.weights, null.intercept)
+    _, gradient, information = _evaluate(null, x, np.where(failed[:, None], 0.0, coef))
+    inner, added = np.s_[:n_given], np.s_[n_given:]
+    crossed = information[:, inner, added] * models.kept[:, :, None]
+    points = _solve(models.kept, gradient[:, 0], gradient[:, inner], information[:, inner, inner])
+    slope = points.curvature @ crossed
+    score = gradient[:, added] - np.einsum("mi,mij->mj", gradient[:, inner], slope)
+    return ProductScores(
+        score,
+        information[:, added, added] - crossed.transpose(0, 2, 1) @ slope,
+        np.diagonal(information[:, added, added], axis1=1, axis2=2),
+        failed | np.isnan(points.decrement),
+    )
 
 
 def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerModels:
@@ -259,9 +364,10 @@ def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerMo
     design, margin = _design(null, rows), null.margin[rows.codes]
     weights = rows.counts * expit(margin) * expit(-margin)
     information = (design.T * weights) @ design + np.diag(null.penalty)
-    models = LargerModels(_columns_with_rank(information[None], null.n_null), null.n_null)
+    models = LargerModels(_columns_with_rank(null, information[None]), null.n_null)
     if not models.finished[0]:
-        _finish(models, 0, null, rows, None, max_steps)
+        with np.errstate(over="ignore", invalid="ignore"):
+            _finish(models, 0, null, rows, None, max_steps)
     return models
 
 
@@ -274,12 +380,17 @@ def _finish(
     max_steps: int,
 ) -> None:
     """Fit one model or its limit by itself, and record it."""
-    gain, direction, solution = _fit_alone(null, rows, models.kept[at], step, max_steps)
+    kept = models.kept[at]
+    gain, direction, solution = _fit_alone(null, rows, kept, step, max_steps)
+    covariance = solution.covariance[null.n_null :, null.n_null :]
     # A maximum may lie so far out that some rows are certain in floating-point numbers.
-    if direction is None and not _is_singular(solution.covariance):
-        coef, covariance = solution.coef[null.n_null :], solution.covariance
-        covariance = covariance[null.n_null :, null.n_null :]
-        models.record(np.array([at]), np.array([gain]), coef[None], covariance[None])
+    if direction is None and not _is_singular(covariance):
+        # A column without rank stands aside.
+        coef, added = np.zeros(len(kept)), np.eye(len(kept) - null.n_null)
+        coef[kept] = solution.coef
+        inside = np.flatnonzero(kept[null.n_null :])
+        added[np.ix_(inside, inside)] = covariance
+        models.record(np.array([at]), np.array([gain]), coef[None], added[None])
     else:
         models.gain[at], models.separated[at] = gain, True
         if direction is not None:
@@ -330,7 +441,8 @@ def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatA
     margin += np.repeat(coef[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
     odds = np.exp(-np.maximum(margin, LEAST_MARGIN, out=margin), out=margin)
     chance = 1 / (1 + odds)
-    log_likelihood = np.log(chance)
+    # Of a row that is all but certain, the logarithm of its chance has no digits.
+    log_likelihood = -np.log1p(odds)
     residual = odds * chance
     weight = residual * chance
     if null.weights is not None:
@@ -370,13 +482,10 @@ def _products(left: FloatArray, weights: FloatArray, right: FloatArray) -> Float
     return np.asarray((left.T * weights[:, None, :]) @ right)
 
 
-def _columns_with_rank(information: FloatArray, n_null: int) -> BoolArray:
+def _columns_with_rank(null: RowsInPlay, information: FloatArray) -> BoolArray:
     """Mark the columns of each model that are independent, those of the null model first."""
-    inner, added = np.s_[:n_null], np.s_[n_null:]
-    crossed = information[:, inner, added]
-    # The null model's own part is the same for all features.
-    leaning = np.linalg.solve(information[0, inner, inner], crossed)
-    rest = information[:, added, added] - crossed.transpose(0, 2, 1) @ leaning
+    inner, added = np.s_[: null.n_null], np.s_[null.n_null :]
+    rest = information[:, added, added] - null.explained(information[:, inner, added])
     total = np.diagonal(information[:, added, added], axis1=1, axis2=2)
     everyone = np.arange(len(rest))
     gained = np.zeros(total.shape, dtype=np.bool_)
@@ -391,14 +500,14 @@ def _columns_with_rank(information: FloatArray, n_null: int) -> BoolArray:
         line = rest[everyone, best] * good[:, None]
         pivot = np.where(good, pivots[everyone, best], 1.0)
         rest = rest - line[:, :, None] * line[:, None, :] / pivot[:, None, None]
-    return np.hstack([np.ones((len(rest), n_null), dtype=np.bool_), gained])
+    return np.hstack([np.ones((len(rest), null.n_null), dtype=np.bool_), gained])
 
 
-def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerModels:
+def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int, n_given: int) -> LargerModels:
     """Fit all models at once, and record those that are proved to be maxima."""
     n_null = null.n_null
     gain, gradient, information = _at_null(null, x)
-    models = LargerModels(_columns_with_rank(information, n_null), n_null)
+    models = LargerModels(_columns_with_rank(null, information), n_null, n_given)
     ranked = np.flatnonzero(~models.finished)
     if not len(ranked):
         return models
@@ -427,11 +536,12 @@ def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int) -> LargerMode
     models.step[ranked] = ends.step
     done = np.flatnonzero(ends.converged)
     covariance = np.array([ends.curvature[at] for at in done]).reshape(-1, *information.shape[1:])
-    flatness = 4 * radius_squared[done] * np.trace(covariance, axis1=1, axis2=2)
-    proved = flatness * np.maximum(ends.decrement[done], CONVERGED) <= 1.0
+    trace = np.trace(covariance, axis1=1, axis2=2)
+    nobs = float(null.counts.sum())
+    proved = proves_overlap(ends.decrement[done], trace, radius_squared[done], nobs)
     done = done[proved]
     added = covariance[proved, n_null:, n_null:]
-    models.record(ranked[done], ends.value[done], ends.coef[done, n_null:], added)
+    models.record(ranked[done], ends.value[done], ends.coef[done], added)
     return models
 
 
@@ -481,7 +591,10 @@ def _fit_alone(
     ) -> tuple[float, Solution, bool]:
         value = counts @ log_expit(some @ solution.coef)
         value -= 0.5 * penalty[basis] @ solution.coef**2
-        proved = proves_overlap(solution, float((some**2).sum(axis=1).max(initial=0.0)))
+        covariance, decrement = _covariance_at(some, counts, penalty[basis], solution.coef)
+        solution = replace(solution, covariance=covariance, decrement=decrement)
+        radius_squared = float((some**2).sum(axis=1).max(initial=0.0))
+        proved = solution.proves_overlap(radius_squared, float(counts.sum()))
         return float(value) - null.value, solution, proved
 
     def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
@@ -499,27 +612,33 @@ def _fit_alone(
         return assess(rest, counts, basis, solution)
 
     if step is None:
-        solution = newton(design, rows.counts, max_steps=max_steps, penalty=penalty)
-        gain, _, proved = assess(design, rows.counts, np.arange(len(penalty)), solution)
+        first = newton(design, rows.counts, max_steps=max_steps, penalty=penalty)
+        gain, solution, proved = assess(design, rows.counts, np.arange(len(penalty)), first)
         if proved:
             return gain, None, solution
         last = solution.step
     else:
         last = step[kept]
     # Along a separated direction a Newton step moves each settled row by about one and no other
-    # row. Such a guess is right if a direction confirms it, and complete if the fit of the other
-    # rows proves that; only else a programme is solved.
+    # row. Such a guess is right if what the step does to no other row confirms it, and complete if
+    # the fit of the other rows proves that; only else a programme is solved.
     settled = design @ last > 0.5
-    direction = _settling_direction(free, settled)
-    if direction is not None:
+    direction = _within(free[~settled], last[penalty == 0])
+    if settled.any() and (design[settled][:, penalty == 0] @ direction > _CLEAR).all():
         gain, solution, complete = fit_rest(settled)
         if complete:
             return gain, direction, solution
-    settled = settled_rows(free)
-    # The programme has tolerances: here, too, a direction must confirm what it says.
-    direction = _settling_direction(free, settled)
-    gain, solution, _ = fit_rest(settled & (direction is not None))
-    return gain, direction, solution
+    try:
+        direction = separating_direction(free)
+    except exc.ModelError:
+        # No programme can tell: it is as good as separated, unless the fit proves that it is not.
+        gain, solution, proved = fit_rest(np.zeros(len(design), dtype=np.bool_))
+        if not proved:
+            solution = replace(solution, covariance=np.full_like(solution.covariance, np.nan))
+        return gain, None, solution
+    settled = free @ direction > 0.5
+    gain, solution, _ = fit_rest(settled)
+    return gain, direction if settled.any() else None, solution
 
 
 def _climb_flat(
@@ -541,17 +660,32 @@ def _climb_flat(
         along = pull @ left[:, steep]
         value = float(counts @ log_expit(margin) - 0.5 * penalty @ coef**2)
         step = (along / sizes[steep]) @ axes[steep]
-        covariance = np.full((len(coef), len(coef)), np.nan)
-        if steep.all():
-            covariance = (axes.T / sizes**2) @ axes
-        return Points.of_one(value, step, along @ along, covariance)
+        return Points.of_one(value, step, along @ along, scaled)
 
-    ends = climb(evaluate, np.zeros((1, design.shape[1])), max_steps)
-    (covariance,) = ends.curvature
-    assert covariance is not None
-    return Solution(
-        ends.coef[0], covariance, ends.step[0], int(ends.steps[0]), bool(ends.converged[0])
-    )
+    return climb(evaluate, np.zeros((1, design.shape[1])), max_steps).solution(0, None)
+
+
+def _covariance_at(
+    design: FloatArray, counts: FloatArray, penalty: FloatArray, coef: FloatArray
+) -> tuple[FloatArray, float]:
+    """Invert the information from a root of it; NaN where it is flat, or not at a maximum.
+
+    Gives Newton's squared decrement besides.
+    """
+    margin = design @ coef
+    roots = np.sqrt(counts * expit(margin) * expit(-margin))
+    scaled = np.vstack([roots[:, None] * design, np.diag(np.sqrt(penalty))])
+    # Where only few rows have a weight left, columns may be of very different length.
+    lengths = np.linalg.norm(scaled, axis=0)
+    if lengths.all():
+        _, sizes, axes = np.linalg.svd(scaled / lengths, full_matrices=False)
+        if len(sizes) == len(lengths) and (sizes > _RANK_TOLERANCE).all():
+            gradient = (counts * expit(-margin)) @ design - penalty * coef
+            decrement = float(np.sum((axes @ (gradient / lengths) / sizes) ** 2))
+            if decrement <= ROUNDING:
+                covariance = (axes.T / sizes**2) @ axes / np.outer(lengths, lengths)
+                return np.asarray(covariance), decrement
+    return np.full((len(coef), len(coef)), np.nan), np.nan
 
 
 def _is_singular(covariance: FloatArray) -> bool:
@@ -577,13 +711,11 @@ def _design(null: RowsInPlay, rows: _Rows) -> FloatArray:
     return np.hstack([null.regressors[rows.codes], rows.x.T * null.multipliers[rows.codes]])
 
 
-def _settling_direction(design: FloatArray, settled: BoolArray) -> FloatArray | None:
-    """Find a direction that settles just these rows; None where there is none."""
-    if not settled.any():
-        return None
-    _, sizes, axes = np.linalg.svd(np.linalg.qr(design[~settled], mode="r"))
+def _within(rows: FloatArray, direction: FloatArray) -> FloatArray:
+    """Give the part of a direction that leaves rows alone."""
+    _, sizes, axes = np.linalg.svd(np.linalg.qr(rows, mode="r"))
     rank = int(np.sum(sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)))
-    return shortest_direction(design[settled], axes[rank:].T)
+    return np.asarray(axes[rank:].T @ (axes[rank:] @ direction))
 
 
 def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:

@@ -16,8 +16,7 @@ from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
 from isingmlc.inference.edges import EdgeArrays, GivenPvalues
 from isingmlc.inference.score import NullModel, plain_scores
 from isingmlc.input.rows import ModelData
-from isingmlc.statistics.labelsets import LabelsetStatistics
-from isingmlc.statistics.sums import find_labelsets
+from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of
 
 # Statistics of permuted data are computed in pieces of about this size.
 _PIECE_BYTES = 2**25
@@ -65,7 +64,7 @@ def permute(
             "freq_weights differ from 1. Repeat the rows instead."
         )
     generator = make_generator(random_state)
-    codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
+    codes, strata = cells_of(stats, data), _strata(stats, data)
     observed = plain.statistic
     n_rows, n_sets, n_features = len(codes), len(stats.counts), len(observed)
     batches = list(chunks(n_permutations, 8 * n_sets * min(n_features, 256), limit=_PIECE_BYTES))
@@ -73,7 +72,14 @@ def permute(
     def draw() -> Iterator[IntArray]:
         for batch in batches:
             order = np.tile(np.arange(n_rows), (batch.stop - batch.start, 1))
-            yield codes[generator.permuted(order, axis=1)]
+            shuffled = generator.permuted(order, axis=1)
+            if strata is not None:
+                # Rows in any order, sorted by stratum again, take the place of those in it.
+                inside = np.take_along_axis(
+                    shuffled, np.argsort(strata[shuffled], axis=1, kind="stable"), axis=1
+                )
+                shuffled[:, np.argsort(strata, kind="stable")] = inside
+            yield codes[shuffled]
 
     counted = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
         delayed(_count_exceeding)(data, stats, nulls, plain, shuffled) for shuffled in draw()
@@ -90,6 +96,23 @@ def permute(
         given=GivenPvalues(pvalue, np.log10(pvalue), feature),
         distribution=f"{n_permutations} permutations",
     )
+
+
+def _strata(stats: LabelsetStatistics, data: ModelData) -> IntArray | None:
+    """Give each row the number of its context, within which rows may be exchanged."""
+    context = stats.context
+    if not len(context):
+        return None
+    if not context.is_discrete.all():
+        names = [context.names[at] for at in np.flatnonzero(~context.is_discrete)]
+        raise exc.ModelError(
+            "pvalue='permutation' exchanges rows that have the same covariates, which must be "
+            f"categories or 0/1, but covariate(s) {exc.shorten(names)} are numbers. Use "
+            "pvalue='chi2' or pvalue='saddlepoint', or make them categories."
+        )
+    # The cells of each stratum are those of its labelsets.
+    distinct = np.unique(context.numbers, axis=0, return_inverse=True)[1].ravel()
+    return np.asarray(distinct[cells_of(stats, data)], dtype=np.intp)
 
 
 def _count_exceeding(
@@ -138,7 +161,7 @@ def _permuted_statistics(
 
     sums, squares = side_by_side(pool @ columns), side_by_side(pool @ columns**2)
     statistic = np.full((count, n_part, stats.patterns.shape[1]), np.nan)
-    scores = plain_scores(nulls, stats.patterns, sums, squares).statistic()
+    scores = plain_scores(nulls, sums, squares).statistic()
     for null, values in zip(nulls, scores, strict=True):
         statistic[:, :, null.label] = values.reshape(count, n_part)
     return statistic

@@ -33,19 +33,23 @@ from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.fitting.newton import thread_pools
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
+from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.separation import independent_columns
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import (
     LargerModels,
+    ProductScores,
     RowsInPlay,
     fit_block,
     fit_larger_models,
+    score_products,
 )
 from isingmlc.inference.pvalues import chi2_sf
 from isingmlc.inference.score_tests import check_tested, note_on
 from isingmlc.input.rows import ModelData
-from isingmlc.statistics.sums import find_labelsets
+from isingmlc.statistics.labelsets import cells_of
+from isingmlc.statistics.sums import find_cells
 
 _LIMIT = "the larger models of edges with the reason 'separated-alternative' are limits"
 
@@ -90,13 +94,14 @@ class _Source:
     order: IntArray
     sizes: IntArray
     patterns: BoolArray
+    regressors: Regressors
     settings: FitSettings
     products: str | None
 
     @classmethod
     def of(cls, fit: NetworkFit, data: ModelData, products: str | None) -> _Source:
         """Sort the rows of a fit."""
-        patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
+        patterns, codes = fit.stats.patterns, cells_of(fit.stats, data)
         is_sparse = sparse.issparse(data.features)
         return cls(
             features=sparse.csc_array(data.features) if is_sparse else data.features,
@@ -104,6 +109,7 @@ class _Source:
             order=np.argsort(codes, kind="stable"),
             sizes=np.bincount(codes, minlength=len(patterns)),
             patterns=patterns,
+            regressors=fit.regressors,
             settings=fit.settings,
             products=products,
         )
@@ -123,9 +129,8 @@ class _Source:
 
     def null(self, node: NodeFit, multipliers: FloatArray, n_added: int) -> RowsInPlay:
         """Lay out the null model of a label for larger ones."""
-        patterns = self.patterns[node.in_play]
-        design = np.column_stack([np.ones(len(patterns)), patterns])
-        sign = np.where(patterns[:, node.label], 1.0, -1.0)[:, None]
+        design = self.regressors.matrix[node.in_play]
+        sign = np.where(self.patterns[node.in_play, node.label], 1.0, -1.0)[:, None]
         ridge = self.settings.penalty if self.settings.method == "ridge" else 0.0
         added = np.zeros(n_added)
         return RowsInPlay(
@@ -133,7 +138,7 @@ class _Source:
             weights=None if self.weights is None else self.weights[self.rows(node)],
             regressors=sign * design[:, node.basis],
             multipliers=sign * multipliers,
-            penalty=np.concatenate([np.where(node.basis == 0, 0.0, ridge), added]),
+            penalty=np.concatenate([np.where(self.regressors.free[node.basis], 0.0, ridge), added]),
             start=np.concatenate([node.basis_coef, added]),
             intercept=self.settings.intercept,
         )
@@ -142,15 +147,20 @@ class _Source:
         """Give what features are multiplied with, and where that stands in `Refits`."""
         patterns = self.patterns[node.in_play].astype(np.float64)
         constant = np.ones((len(patterns), 1))
-        if self.products == "joint":
+        if self.products in ("joint", "given-joint"):
             factors = np.hstack([constant, np.delete(patterns, node.label, axis=1)])
+            if self.products == "given-joint":
+                yield 1, constant
             yield 0, factors[:, independent_columns(factors.T @ factors).kept]
             return
         yield 0, constant
-        if self.products == "individual":
+        if self.products in ("individual", "given"):
             # A product with a label that never occurs in play is zero.
             others = np.flatnonzero(patterns.any(axis=0)).tolist()
-            yield from ((1 + at, patterns[:, [at]]) for at in others if at != node.label)
+            before = [constant] if self.products == "given" else []
+            for at in others:
+                if at != node.label:
+                    yield 1 + at, np.hstack([*before, patterns[:, [at]]])
 
 
 class _Job(NamedTuple):
@@ -190,7 +200,7 @@ def _as_edges(
     statistic = refits.wald if test == "wald" else refits.lr
     df = np.where(np.isnan(statistic), np.nan, refits.df)
     is_limit = (refits.reason == Reason.SEPARATED_ALTERNATIVE).any()
-    is_single = products == "individual"
+    is_single = products in ("individual", "given")
     return EdgeArrays(
         names,
         fit.stats.label_names,
@@ -260,7 +270,8 @@ def refit_edges(
     before = judge_edges(labels, np.array([constant[each].all() for each in columns]))
     testable = [node for node in fit.nodes if labels[node.label] == Reason.OK]
     jobs = [job for node in testable for job in _jobs(source, node, columns)]
-    shape = (*before.shape, 1 + len(labels) if products == "individual" else 1)
+    n_slots = {"individual": 1 + len(labels), "given": 1 + len(labels), "given-joint": 2}
+    shape = (*before.shape, n_slots.get(products or "", 1))
     lr, wald, df = np.full((3, *shape), np.nan)
     coef, bse = np.full((2, *before.shape), np.nan)
     separated = np.zeros(shape, dtype=np.bool_)
@@ -275,7 +286,7 @@ def refit_edges(
                 at = job.lines, job.node.label, slot
                 lr[at] = 2 * np.maximum(models.gain, 0.0)
                 wald[at], df[at], separated[at] = models.wald, models.df, models.separated
-                if job.is_single and slot == 0 and products != "joint":
+                if job.is_single and slot == 0 and products not in ("joint", "given-joint"):
                     coef[at[:2]], bse[at[:2]] = models.coef, models.bse
                 n_failed += int(np.sum(~models.finished))
     if n_failed:
@@ -284,6 +295,8 @@ def refit_edges(
             f"{settings.max_iter} steps; their statistics are approximate. Raise max_iter.",
             exc.ConvergenceWarning,
         )
+    if products in ("given", "given-joint"):
+        _take_given(lr, wald, df, products)
     for values in (lr, wald, df, coef, bse):
         values[before == Reason.CONSTANT_FEATURE] = np.nan
     tested = (before == Reason.OK)[..., None]
@@ -291,6 +304,23 @@ def refit_edges(
         np.broadcast_to(before[..., None], shape), tested & np.isnan(df), tested & separated
     )
     return Refits(lr, wald, df, reason, coef, bse), names
+
+
+def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str) -> None:
+    """Compare models that have products with those that have the feature alone, in place."""
+    tested, given = (
+        (np.s_[..., 1:], np.s_[..., :1])
+        if products == "given"
+        else (
+            np.s_[..., :1],
+            np.s_[..., 1:],
+        )
+    )
+    lr[tested] = np.maximum(lr[tested] - np.nan_to_num(lr[given]), 0.0)
+    df[tested] -= np.nan_to_num(df[given])
+    without = df[tested] == 0
+    for values in (lr, wald, df):
+        values[tested][without] = np.nan
 
 
 def _find_columns(
@@ -308,7 +338,7 @@ def _jobs(source: _Source, node: NodeFit, columns: list[IntArray]) -> Iterator[_
     """Cut the work on a label into pieces whose temporaries are neither too large nor many."""
     sizes = np.array([len(each) for each in columns])
     n_labelsets, n_rows = int(node.in_play.sum()), int(source.sizes[node.in_play].sum())
-    n_added = source.patterns.shape[1] if source.products == "joint" else 1
+    n_added = source.patterns.shape[1] if "joint" in (source.products or "") else 1
     n_columns = len(node.basis) + n_added
     largest = max(n_rows, n_columns * max(n_columns, n_labelsets))
     single = np.flatnonzero(sizes == 1)
@@ -327,9 +357,64 @@ def _fit(source: _Source, job: _Job) -> list[tuple[int, LargerModels]]:
         constant = np.ones((int(node.in_play.sum()), 1))
         return [(0, fit_block(source.null(node, constant, len(x)), x, max_steps))]
     return [
-        (slot, fit_larger_models(source.null(node, by, by.shape[1]), x, max_steps))
+        (slot, fit_larger_models(source.null(node, by, by.shape[1]), x, max_steps, n_given))
         for slot, by in source.multipliers(node)
+        for n_given in [int("given" in (source.products or "") and by.shape[1] > 1)]
     ]
+
+
+def refit_products(
+    fit: NetworkFit, edges: BoolArray, n_jobs: int
+) -> Iterator[tuple[IntArray, NodeFit, IntArray, ProductScores]]:
+    """Score products of features in models that were fitted with the features.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The null models.
+    edges : ndarray of bool, shape (p, K)
+        Which features, for which labels.
+    n_jobs : int
+        Threads to use.
+
+    Yields
+    ------
+    ndarray of int
+        Which features.
+    NodeFit
+        The label's null model.
+    ndarray of int
+        The labels that the features are multiplied with.
+    ProductScores
+        Scores.
+    """
+    if not edges.any():
+        return
+    source = _Source.of(fit, fit.rows_for("score_test(refit=True)"), "joint")
+    jobs = [
+        job
+        for node in fit.nodes
+        for job in _jobs(
+            source, node, [np.array([at]) for at in np.flatnonzero(edges[:, node.label])]
+        )
+    ]
+
+    def score(job: _Job) -> tuple[IntArray, NodeFit, IntArray, ProductScores]:
+        node = job.node
+        patterns = source.patterns[node.in_play].astype(np.float64)
+        # A product with a label that never occurs in play is zero.
+        others = np.flatnonzero(patterns.any(axis=0))
+        others = others[others != node.label]
+        by = np.hstack([np.ones((len(patterns), 1)), patterns[:, others]])
+        null = source.null(node, by, by.shape[1])
+        x = source.take(node, job.columns)
+        return job.columns, node, others, score_products(null, x, source.settings.max_iter)
+
+    with thread_pools().limit(limits=1, user_api="blas"):
+        results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
+            delayed(score)(job) for job in jobs
+        )
+        yield from tqdm(results, "refits", len(jobs), disable=None, leave=False)
 
 
 def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
@@ -359,27 +444,54 @@ def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
         raise exc.ModelError("likelihood-ratio tests compare fits with method='mle'.")
     stats, fewer = full.stats, restricted.stats
     lacking = [name for name in fewer.label_names if name not in stats.label_names]
-    if lacking or (restricted.settings.intercept and not full.settings.intercept):
+    covariates = [name for name in fewer.context.names if name not in stats.context.names]
+    if lacking or covariates or (restricted.settings.intercept and not full.settings.intercept):
         what = f"the label(s) {exc.shorten(lacking)}" if lacking else "an intercept"
+        if covariates:
+            what = f"the covariate(s) {exc.shorten(covariates)}"
         raise exc.ModelError(
             f"the fits are not nested: the restricted one has {what} and the full one has not. "
             "Call it on the larger fit: full.compare_lr_test(restricted)."
         )
     common = [stats.label_names.index(name) for name in fewer.label_names]
-    patterns, codes = find_labelsets(np.packbits(stats.patterns[:, common], axis=1), len(common))
+    given = [stats.context.names.index(name) for name in fewer.context.names]
+    patterns, context, codes = find_cells(
+        np.packbits(stats.patterns[:, common], axis=1),
+        len(common),
+        stats.context.select(np.array(given, dtype=np.intp)),
+    )
     counts = np.bincount(codes, stats.counts)
-    if not (np.array_equal(patterns, fewer.patterns) and np.allclose(counts, fewer.counts)):
+    if not (
+        np.array_equal(patterns, fewer.patterns)
+        and np.array_equal(context.numbers, fewer.context.numbers)
+        and np.allclose(counts, fewer.counts)
+    ):
         raise exc.ModelError(
             "likelihood-ratio tests compare fits of the same rows, but the counts of the labels "
-            "that both have differ."
+            "and covariates that both have differ."
         )
     pairs = [(full.nodes[at], node) for at, node in zip(common, restricted.nodes, strict=True)]
     statistic = np.array([max(2 * (large.llf - small.llf), 0.0) for large, small in pairs])
-    # Infinite coefficients count too.
-    df = np.array(
-        [np.sum(~np.isnan(large.coef)) - np.sum(~np.isnan(small.coef)) for large, small in pairs]
-    )
+    unshared = [
+        fewer.label_names[small.label]
+        for large, small in pairs
+        if (small.neighbors & ~large.neighbors[common]).any()
+    ]
+    if unshared:
+        raise exc.ModelError(
+            f"the fits are not nested: in the restricted one the model(s) of "
+            f"{exc.shorten(unshared)} have labels that they have not in the full one. Fit one of "
+            "them with other neighbors."
+        )
+    df = np.array([_n_coefficients(large) - _n_coefficients(small) for large, small in pairs])
     return pd.DataFrame(
         {"statistic": statistic, "df": df, "pvalue": chi2_sf(statistic, np.where(df, df, np.nan))},
         index=pd.Index(fewer.label_names),
     )
+
+
+def _n_coefficients(node: NodeFit) -> int:
+    """Count the coefficients that a model has; infinite ones count too."""
+    has = np.ones(len(node.coef), dtype=np.bool_)
+    has[1 : 1 + len(node.neighbors)] = node.neighbors
+    return int(np.sum(~np.isnan(node.coef) & has))

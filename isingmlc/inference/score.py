@@ -24,17 +24,17 @@ A feature x has the S and Q of `LabelsetStatistics`. Its product with a label s 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, chunks_by_size, dense
+from isingmlc.fitting.information import KEPT_BYTES, Factor, Factors
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
 
 # A column with less than this share of its variance left given the labels has none.
 COLLINEAR = 1e-10
@@ -44,7 +44,7 @@ OWN_SPREAD = 1e-3
 # Scores of unit variance that differ by less than this differ by rounding.
 ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
-_PART_BYTES = 2**26
+PART_BYTES = 2**26
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,12 @@ class NullModel:
         The label.
     counts : ndarray, shape (L,)
         Counts of the labelsets.
-    regressors : csc_array, shape (1 + K, L)
-        The constant and all labels.
+    factors : Factors
+        Factors of the inverse information of all labels.
     rows : ndarray of int
-        Labelsets at which the label is not certain.
+        Labelsets with a weight: those at which the label is not certain.
     probability, weight : ndarray, shape (L,)
         p and w at all labelsets; weights are zero where the label is certain.
-    basis : ndarray of int, shape (m,)
-        Which of the constant and all labels are regressors of this label.
-    factor : ndarray, shape (m, m)
-        F with :math:`FF' = A^{-1}`; then :math:`B'A^{-1}B` is the square of :math:`F'B`.
     effective : ndarray, shape (L,)
         :math:`e - w z'A^{-1}g`, of which scores are the products with sums; e itself at a maximum
         of the likelihood, zero where the label is certain.
@@ -76,14 +72,17 @@ class NullModel:
 
     label: int
     counts: FloatArray
-    regressors: Any
+    factors: Factors
     rows: IntArray
     probability: FloatArray
     weight: FloatArray
-    basis: IntArray
-    factor: FloatArray
     effective: FloatArray
     penalised: bool
+
+    @property
+    def factor(self) -> Factor:
+        """F with :math:`FF' = A^{-1}`; then :math:`B'A^{-1}B` is the square of :math:`F'B`."""
+        return self.factors[self.label]
 
     @cached_property
     def noise(self) -> FloatArray:
@@ -95,21 +94,26 @@ class NullModel:
         """What variances are measured by: the noise, where it is more than rounding."""
         return np.maximum(self.noise, COLLINEAR * self.weight)
 
-    @cached_property
-    def _cross(self) -> Any:
-        """The regressors times the weights, for one label: only the numbers change."""
-        pattern = self.regressors
-        values = np.repeat(self.weight, np.diff(pattern.indptr))
-        return sparse.csc_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-
-    def lean(self, sums: Any, rows: Any = None) -> FloatArray:
-        """Give F'B of columns with these sums, at all labelsets or at some."""
-        cross = self._cross if rows is None else self._cross[:, rows]
-        return np.asarray(self.factor.T @ dense(cross @ sums)[self.basis])
-
     def root(self) -> FloatArray:
         """Give F'z w at the labelsets in play."""
-        return np.asarray(self.factor.T @ dense(self._cross[:, self.rows])[self.basis])
+        factor = self.factor
+        if factor.root is not None:
+            return factor.root
+        regressors = self.factors.design[self.rows[:, None], factor.basis]
+        return np.asarray(factor.matrix.T @ (regressors * self.weight[self.rows, None]).T)
+
+    def noisy_root(self) -> FloatArray:
+        """Give F'z times the noise at the labelsets in play."""
+        return self.root() * (self.noise[self.rows] / self.weight[self.rows])
+
+    def inner(self) -> FloatArray:
+        """Give F'MF, M the information with the noise in place of the weights."""
+        root = self.root() / self.weight[self.rows]
+        return np.asarray((root * (self.counts * self.noise)[self.rows]) @ root.T)
+
+    def lean(self, sums: Any) -> FloatArray:
+        """Give F'B of columns with these sums at all labelsets."""
+        return np.asarray(self.root() @ dense(sums[self.rows]))
 
     def fit_to(self, leaning: FloatArray) -> FloatArray:
         """Give what the regressors explain of columns, at the labelsets in play."""
@@ -131,24 +135,22 @@ def null_models(fit: NetworkFit, labels: Sequence[int]) -> list[NullModel]:
     list of NullModel
         One per label.
     """
-    stats = fit.stats
-    regressors = sparse.csc_array(np.vstack([np.ones(len(stats.counts)), stats.patterns.T]))
-    return [
-        NullModel(
-            label=node.label,
-            counts=stats.counts,
-            regressors=regressors,
-            rows=np.flatnonzero(node.in_play),
-            probability=node.probability,
-            # A certain label has a probability of 0 or 1, so its weight vanishes there.
-            weight=node.probability * (1 - node.probability),
-            basis=node.basis,
-            factor=np.asarray(np.linalg.cholesky(node.covariance)),
-            effective=fit.residuals[node.label],
-            penalised=fit.is_penalised,
+    nulls = []
+    for node in (fit.nodes[label] for label in labels):
+        weight = node.weight
+        nulls.append(
+            NullModel(
+                label=node.label,
+                counts=fit.stats.counts,
+                factors=fit.factors,
+                rows=np.flatnonzero(weight),
+                probability=node.probability,
+                weight=weight,
+                effective=fit.residuals[node.label],
+                penalised=fit.is_penalised,
+            )
         )
-        for node in (fit.nodes[label] for label in labels)
-    ]
+    return nulls
 
 
 @dataclass(frozen=True)
@@ -177,14 +179,11 @@ class Scores:
 
     def statistic(self) -> FloatArray:
         """Give the score statistics; NaN where nothing is left to test."""
-        statistic = np.full(self.score.shape, np.nan)
-        np.divide(self.score**2, self.variance, out=statistic, where=~self.collinear)
-        return statistic
+        return self.score**2 / np.where(self.collinear, np.nan, self.variance)
 
 
 def plain_scores(
     nulls: Sequence[NullModel],
-    patterns: BoolArray,
     sums: Any,
     squares: Any,
     spread: FloatArray | float = 0.0,
@@ -195,8 +194,6 @@ def plain_scores(
     ----------
     nulls : sequence of NullModel
         The fits of the labels.
-    patterns : ndarray of bool, shape (L, K)
-        The labelsets.
     sums, squares : ndarray or csr_array, shape (L, columns)
         Sums and squares within labelsets.
     spread : ndarray, shape (columns,)
@@ -207,27 +204,126 @@ def plain_scores(
     Scores
         Arrays of labels × columns.
     """
-    weights = np.array([null.weight for null in nulls]).reshape(len(nulls), len(patterns))
-    effective = np.array([null.effective for null in nulls]).reshape(weights.shape)
-    n_columns = sums.shape[1]
+    effective = np.array([null.effective for null in nulls]).reshape(len(nulls), sums.shape[0])
     total, scale = _totals(nulls, squares, spread)
-    variance = np.zeros(total.shape)
-    # The constant is carried by all labelsets; regressors that none carries are left out.
-    rows = np.arange(len(patterns))
-    carriers = [rows, *(np.flatnonzero(column) for column in patterns.T)]
-    carried = np.array([len(at) > 0 for at in carriers])
-    place = np.cumsum(carried) - 1
-    for part in chunks(n_columns, 8 * len(nulls) * int(carried.sum()), limit=_PART_BYTES):
-        some = sums if part == slice(0, n_columns) else sums[:, part]
-        # B for all labels, one regressor at a time: only labelsets that carry it count.
-        crossed = np.empty((int(carried.sum()), len(nulls), some.shape[1]))
-        for target, at in zip(crossed, (at for at in carriers if len(at)), strict=True):
-            target[:] = weights[:, at] @ some[at]
-        for order, null in enumerate(nulls):
-            inside = carried[null.basis]
-            leaning = null.factor[inside].T @ crossed[place[null.basis[inside]], order]
-            variance[order, part] = _variance(null, rows, some, leaning, total[order, part])
+    variance = total.copy()
+    sizes = np.array([8 * len(null.factors.bases[null.label]) ** 2 for null in nulls])
+    for block in chunks_by_size(sizes, KEPT_BYTES):
+        _take_explained(nulls[block], sums, variance[block])
     return Scores(np.asarray(effective @ sums), variance, scale)
+
+
+def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray) -> None:
+    """Take what the regressors of some labels explain of columns from their variances."""
+    regular = []
+    for order, null in enumerate(nulls):
+        if null.factor.root is None:
+            regular.append(order)
+        else:
+            for part in chunks(sums.shape[1], 8 * len(null.rows), limit=PART_BYTES):
+                variance[order, part] -= explained(null, sums[:, part])
+    if not regular:
+        return
+    penalised = nulls[0].penalised
+    weights = np.array([nulls[order].weight for order in regular]).T
+    noise = np.array([nulls[order].noise for order in regular]).T if penalised else weights
+    users = _Users([nulls[order].factor.basis for order in regular], nulls[0].factors)
+    if penalised:
+        labels = [nulls[order].label for order in regular]
+        inner = nulls[0].factors.cross_products(labels, noise.T * nulls[0].counts)
+    n_arrays = 2 if penalised else 1
+    for part in chunks(sums.shape[1], 8 * n_arrays * len(users), limit=PART_BYTES):
+        some = sums if part == slice(0, sums.shape[1]) else sums[:, part]
+        crossed = users.cross(weights, some)
+        noisy = users.cross(noise, some) if penalised else crossed
+        for at, order in enumerate(regular):
+            factor = nulls[order].factor
+            leaning = factor.matrix.T @ crossed[users.slots[at]]
+            if penalised:
+                slope = factor.matrix @ leaning
+                own = inner[at] @ slope - 2 * noisy[users.slots[at]]
+                variance[order, part] += np.einsum("ij,ij->j", slope, own)
+            else:
+                variance[order, part] -= np.einsum("ij,ij->j", leaning, leaning)
+
+
+def explained(null: NullModel, sums: Any, rows: IntArray | None = None) -> FloatArray:
+    """Give what the regressors of one label explain of the variances of columns.
+
+    Parameters
+    ----------
+    null : NullModel
+        The label's fit.
+    sums : ndarray or csr_array
+        Sums of the columns within all labelsets, or within `rows`.
+    rows : ndarray of int, optional
+        Labelsets outside which the sums are zero; none if omitted.
+
+    Returns
+    -------
+    ndarray, shape (columns,)
+        What is explained.
+    """
+    inside: Any = slice(None)
+    given = null.rows
+    if rows is not None:
+        _, inside, given = np.intersect1d(null.rows, rows, assume_unique=True, return_indices=True)
+    own = dense(sums[given])
+    leaning = null.root()[:, inside] @ own
+    if not null.penalised:
+        return np.asarray(np.einsum("ij,ij->j", leaning, leaning))
+    noisy = null.noisy_root()[:, inside] @ own
+    return np.asarray(np.einsum("ij,ij->j", leaning, 2 * noisy - null.inner() @ leaning))
+
+
+class _Users:
+    """Which labels have which regressors, for summing each regressor once for all of them.
+
+    Parameters
+    ----------
+    bases : list of ndarray of int
+        The regressors of each label.
+    factors : Factors
+        Where the regressors are.
+
+    Attributes
+    ----------
+    slots : list of ndarray of int
+        Where each label finds the sums of its regressors.
+    """
+
+    def __init__(self, bases: list[IntArray], factors: Factors) -> None:
+        labels = np.repeat(np.arange(len(bases)), [len(basis) for basis in bases])
+        flat = np.concatenate(bases)
+        order = np.argsort(flat, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self.slots = np.split(place, np.cumsum([len(basis) for basis in bases])[:-1])
+        ends = np.cumsum(np.bincount(flat, minlength=factors.design.shape[1]))
+        self._labels = np.split(labels[order], ends[:-1])
+        self._columns = factors.design.T
+        self._binary = factors.binary
+        # Cells that do not carry a column add nothing to it.
+        self._carriers = [np.flatnonzero(column) for column in self._columns]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.slots))
+
+    def cross(self, weights: FloatArray, sums: Any) -> FloatArray:
+        """Sum columns times regressors times weights (L × labels): one line per slot."""
+        crossed = np.zeros((len(self), sums.shape[1]))
+        start = 0
+        lines = zip(self._labels, self._columns, self._binary, self._carriers, strict=True)
+        for labels, column, is_binary, at in lines:
+            stop = start + len(labels)
+            if len(labels) and len(at):
+                whole = len(labels) == weights.shape[1]
+                picked = weights[at] if whole else weights[np.ix_(at, labels)]
+                if not is_binary:
+                    picked = picked * column[at, None]
+                crossed[start:stop] = picked.T @ (sums if len(at) == len(column) else sums[at])
+            start = stop
+        return crossed
 
 
 def own_spread(stats: LabelsetStatistics, intercept: bool) -> FloatArray:
@@ -269,7 +365,7 @@ def feature_scores(
         Arrays of labels × features.
     """
     blocks = [
-        plain_scores(nulls, block.patterns, block.sums, block.squares, spread[part])
+        plain_scores(nulls, block.sums, block.squares, spread[part])
         for part, block in feature_blocks(stats)
     ]
     return Scores(
@@ -309,6 +405,11 @@ def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
     candidates = np.flatnonzero(alike)
     differ = shares[:, order[candidates + 1]] - shares[:, order[candidates]]
     alike[candidates] = (np.abs(differ) <= ROUNDING).all(axis=0)
+    # Of columns that regressors explain no score tells whether they are equal; their sums do.
+    silent = np.flatnonzero(alike)
+    silent = silent[scores.collinear[:, order[silent]].all(axis=0)]
+    if len(silent):
+        alike[silent] = _have_equal_sums(stats, order[silent], order[silent + 1])
     run = np.concatenate([[0], np.cumsum(~alike)])[: len(order)]
     first = np.full(len(order), len(order))
     np.minimum.at(first, run, order)
@@ -317,104 +418,32 @@ def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
     return equals
 
 
-def product_scores(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
-) -> Iterator[tuple[slice, int, Scores]]:
-    """Scores of the products of all features with each label.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    nulls : sequence of NullModel
-        The fits of the labels.
-    spread : ndarray, shape (p,)
-        How much the features vary in all rows.
-
-    Yields
-    ------
-    slice
-        Which features.
-    int
-        The label that they are multiplied with.
-    Scores
-        Arrays of labels × features; the row of that label itself means nothing.
-    """
-    for part, block in feature_blocks(stats):
-        for other, carried in enumerate(stats.patterns.T):
-            # Labelsets without the label have products of zero.
-            rows = np.flatnonzero(carried)
-            sums, squares = block.sums[rows], block.squares[rows]
-            scores = _carried_scores(nulls, stats.patterns, sums, squares, rows, spread[part])
-            yield part, other, scores
-
-
-def _carried_scores(
-    nulls: Sequence[NullModel],
-    patterns: BoolArray,
-    sums: Any,
-    squares: Any,
-    rows: IntArray,
-    spread: FloatArray,
-) -> Scores:
-    """Scores for all labels of columns that are zero outside a few labelsets."""
-    design = np.column_stack([np.ones(len(rows)), patterns[rows]])
-    carried = np.asarray(design.any(axis=0))
-    weights = np.array([null.weight[rows] for null in nulls]).reshape(len(nulls), len(rows))
-    effective = np.array([null.effective[rows] for null in nulls]).reshape(weights.shape)
-    total, scale = _totals(nulls, squares, spread, rows)
-    variance = np.zeros(total.shape)
-    for order, null in enumerate(nulls):
-        if not weights[order].any():
-            continue
-        inside = carried[null.basis]
-        factor = null.factor[inside]
-        if not null.penalised:
-            # Of F only its products with regressors that are carried here are needed.
-            factor = np.asarray(np.linalg.cholesky(factor @ factor.T))
-        root = factor.T @ (weights[order] * design[:, null.basis[inside]].T)
-        for part in chunks(sums.shape[1], 8 * len(root), limit=_PART_BYTES):
-            some = sums[:, part]
-            variance[order, part] = _variance(null, rows, some, root @ some, total[order, part])
-    return Scores(np.asarray(effective @ sums), variance, scale)
-
-
 def _totals(
-    nulls: Sequence[NullModel],
-    squares: Any,
-    spread: FloatArray | float,
-    rows: Any = slice(None),
+    nulls: Sequence[NullModel], squares: Any, spread: FloatArray | float
 ) -> tuple[FloatArray, FloatArray]:
     """Variances of scores that are not efficient, and what variances are measured by."""
     shape = len(nulls), squares.shape[0]
-    total = np.asarray(np.array([null.noise[rows] for null in nulls]).reshape(shape) @ squares)
+    total = np.asarray(np.array([null.noise for null in nulls]).reshape(shape) @ squares)
     scale = total
     if any(null.penalised for null in nulls):
-        scale = np.array([null.scale[rows] for null in nulls]) @ squares
-    weight = np.array([null.weight[rows] @ null.counts[rows] for null in nulls])
+        scale = np.array([null.scale for null in nulls]) @ squares
+    weight = np.array([null.weight @ null.counts for null in nulls])
     return total, np.maximum(scale, OWN_SPREAD * weight[:, None] * spread)
 
 
-def _variance(
-    null: NullModel, rows: IntArray, sums: Any, leaning: FloatArray, total: FloatArray
-) -> FloatArray:
-    """Variances of efficient scores of columns that are zero outside some labelsets."""
-    if not null.penalised:
-        return np.asarray(total - np.einsum("ij,ij->j", leaning, leaning))
-    variance = total.copy()
-    # What the model explains reaches labelsets where the columns themselves are zero.
-    inside = np.flatnonzero(null.weight[rows] > 0)
-    among = np.searchsorted(null.rows, rows[inside])
-    spread = null.noise[null.rows] * null.counts[null.rows]
-    for part in chunks(leaning.shape[1], 8 * len(null.rows), limit=_PART_BYTES):
-        fitted = null.fit_to(leaning[:, part])
-        crossed = fitted[among] * dense(sums[:, part])[inside]
-        variance[part] += spread @ fitted**2 - 2 * (null.noise[rows[inside]] @ crossed)
-    return variance
+def _have_equal_sums(stats: LabelsetStatistics, first: IntArray, second: IntArray) -> BoolArray:
+    """Tell which pairs of features have the same sums and squares within all labelsets."""
+    equal = np.ones(len(first), dtype=np.bool_)
+    for one, other in (
+        (getattr(take_features(stats, first), name), getattr(take_features(stats, second), name))
+        for name in ("sums", "squares")
+    ):
+        equal &= (dense(one) == dense(other)).all(axis=0)
+    return equal
 
 
 def joint_scores(
-    stats: LabelsetStatistics, null: NullModel, spread: FloatArray
+    stats: LabelsetStatistics, null: NullModel, spread: FloatArray, *, given: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     r"""Multivariate score statistics of a feature and all its products with other labels.
 
@@ -426,6 +455,9 @@ def joint_scores(
         The label's fit.
     spread : ndarray, shape (p,)
         How much the features vary in all rows.
+    given : bool
+        Whether only the products are tested, given the feature: its part of their scores and
+        variances is taken out, which is one Newton step towards the model that has it.
 
     Returns
     -------
@@ -442,40 +474,51 @@ def joint_scores(
     n_features = len(stats.feature_names)
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
-    noise, counts = null.noise[null.rows], null.counts[null.rows]
-    noisy = (crossed * noise[:, None]).T
-    weight = null.weight[null.rows] * counts
+    noisy = (crossed * null.noise[null.rows, None]).T
+    weight = (null.weight * null.counts)[null.rows]
     # F'z_g w_g times each block column: what the null model takes from it.
-    root = null.root()
-    rooted = (root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks))
+    roots = [null.root(), null.noisy_root()] if null.penalised else [null.root()]
+    rooted = [(root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks)) for root in roots]
+    inner = null.inner() if null.penalised else None
     effective = (blocks * null.effective[null.rows, None]).T
-    columns_at_once = size * max(size, len(root), len(blocks) if null.penalised else 1)
-    for part in chunks(n_features, 8 * columns_at_once, limit=_PART_BYTES):
+    columns_at_once = size * max(size, len(roots) * len(roots[0]))
+    for part in chunks(n_features, 8 * columns_at_once, limit=PART_BYTES):
         sums, squares = dense(stats.sums[null.rows][:, part]), stats.squares[null.rows][:, part]
         n_part = sums.shape[1]
         total = (noisy @ squares).T.reshape(n_part, size, size)
-        leaning = (rooted @ sums).T.reshape(n_part, len(root), size)
-        if null.penalised:
-            fitted = np.einsum("mg,jma->jga", root, leaning) / null.weight[null.rows, None]
-            own = sums.T[:, :, None] * blocks
-            variance = total + _sandwich(noise, counts, own, fitted)
-        else:
-            variance = total - leaning.transpose(0, 2, 1) @ leaning
+        leanings = [(each @ sums).T.reshape(n_part, -1, size) for each in rooted]
+        variance = total - _explained_together(*leanings, inner=inner)
         score = (effective @ sums).T
         scale = np.maximum(
             (blocks.T * null.scale[null.rows]) @ squares,
             OWN_SPREAD * (weight @ blocks)[:, None] * spread[part],
         )
-        statistic[part], rank[part] = _scaled_forms(score, scale.T, variance)
+        scale = scale.T
+        if given:
+            score, variance = _take_first(score, variance, scale)
+            scale = scale[:, 1:]
+        statistic[part], rank[part] = scaled_forms(score, scale, variance)
     return statistic, rank
 
 
-def _sandwich(
-    noise: FloatArray, counts: FloatArray, sums: FloatArray, fitted: FloatArray
+def _take_first(
+    score: FloatArray, variance: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Take the first of several columns out of the scores and variances of the others."""
+    own, crossed = variance[:, 0, 0], variance[:, 1:, 0]
+    slope = np.zeros_like(crossed)
+    np.divide(crossed, own[:, None], out=slope, where=(own > COLLINEAR * scale[:, 0])[:, None])
+    score = score[:, 1:] - slope * score[:, :1]
+    return score, variance[:, 1:, 1:] - slope[:, :, None] * crossed[:, None, :]
+
+
+def _explained_together(
+    leaning: FloatArray, noisy: FloatArray | None = None, *, inner: FloatArray | None = None
 ) -> FloatArray:
-    """Sum e²(N c c' − S c' − c S') over labelsets, for many blocks: blocks × d × d."""
-    weighted = noise[:, None] * (0.5 * counts[:, None] * fitted - sums)
-    half = weighted.transpose(0, 2, 1) @ fitted
+    """Give what regressors explain of the variances of many blocks: blocks × d × d."""
+    if noisy is None or inner is None:
+        return np.asarray(leaning.transpose(0, 2, 1) @ leaning)
+    half = leaning.transpose(0, 2, 1) @ (noisy - 0.5 * inner @ leaning)
     return np.asarray(half + half.transpose(0, 2, 1))
 
 
@@ -502,24 +545,21 @@ def term_scores(
     """
     sums = dense(stats.sums[null.rows][:, stats.term_columns[term]])
     products = stats.term_products[term][null.rows]
-    leaning = null.lean(sums, null.rows)
-    noise, counts = null.noise[null.rows], null.counts[null.rows]
-    total = np.einsum("g,gij->ij", noise, products)
+    total = np.einsum("g,gij->ij", null.noise[null.rows], products)
     score = null.effective[null.rows] @ sums
-    if null.penalised:
-        variance = total + _sandwich(noise, counts, sums[None], null.fit_to(leaning)[None])[0]
-    else:
-        variance = total - leaning.T @ leaning
-    weight = null.weight[null.rows] @ counts
+    roots = [null.root(), null.noisy_root()] if null.penalised else [null.root()]
+    inner = null.inner() if null.penalised else None
+    variance = total - _explained_together(*((root @ sums)[None] for root in roots), inner=inner)[0]
+    weight = null.weight[null.rows] @ null.counts[null.rows]
     scale = np.maximum(
         np.einsum("g,gii->i", null.scale[null.rows], products),
         OWN_SPREAD * weight * spread[stats.term_columns[term]],
     )
-    statistic, rank = _scaled_forms(score[None], scale[None], variance[None])
+    statistic, rank = scaled_forms(score[None], scale[None], variance[None])
     return float(statistic[0]), float(rank[0])
 
 
-def _scaled_forms(
+def scaled_forms(
     score: FloatArray, scale: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate quadratic forms after bringing columns to a scale."""

@@ -15,12 +15,14 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
-from isingmlc.base.arrays import Features, FloatArray, IntArray, StrArray, chunks, dense
+from isingmlc.base.arrays import Features, FloatArray, StrArray, chunks, dense
 from isingmlc.fitting.newton import thread_pools
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
-from isingmlc.inference.edges import EdgeArrays, FeatureNull, GivenPvalues
+from isingmlc.inference.edges import EdgeArrays, GivenPvalues
+from isingmlc.inference.feature_null import CellNull, FeatureNull
 from isingmlc.inference.permutation import permute
+from isingmlc.inference.product_scores import product_scores
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
 from isingmlc.inference.score import (
     NullModel,
@@ -30,16 +32,16 @@ from isingmlc.inference.score import (
     null_models,
     own_spread,
     plain_scores,
-    product_scores,
     term_scores,
 )
-from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
-from isingmlc.statistics.sums import find_labelsets
+from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_blocks
 
-PRODUCTS = (None, "individual", "joint")
+PRODUCTS = (None, "individual", "joint", "given", "given-joint")
 BY = ("feature", "term")
 # Below this many standard deviations chi-square and saddlepoint agree.
 SADDLEPOINT_CUTOFF = 2.0
+_NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels on average"
+_COVARIATES = "tests are given the covariate{s} {names}"
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -77,7 +79,7 @@ def score_test(
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     if products == "joint":
         return _joint(fit, nulls, reason)
-    plain = _plain(fit, nulls, reason, products)
+    plain = single_tests(fit, nulls, reason, products)
     return PVALUES[pvalue](fit, nulls, plain, Chance(n_permutations, random_state, n_jobs))
 
 
@@ -95,15 +97,16 @@ def check_tested(products: str | None, by: str) -> None:
         raise exc.DataError("by='term' tests terms without products: leave products out.")
 
 
-def _statistics_for_products(fit: NetworkFit) -> LabelsetStatistics:
+def for_products(fit: NetworkFit) -> LabelsetStatistics:
     """Centre the features where a product with a label would depend on their origin.
 
-    A maximum-likelihood model absorbs any multiple of the label itself, a ridge model does not:
-    there the product is that of the centred feature, so that its test does not depend on where a
-    feature's zero is. Sparse statistics become dense by it.
+    A maximum-likelihood model absorbs any multiple of a label that it has; a ridge model does not,
+    nor does a model without that label. There the product is that of the centred feature, so that
+    its test does not depend on where a feature's zero is. Sparse statistics become dense by it.
     """
-    stats = fit.stats
-    if fit.settings.method != "ridge" or not fit.settings.intercept:
+    stats, settings = fit.stats, fit.settings
+    absorbs = settings.method != "ridge" and settings.neighbors == "all"
+    if absorbs or not settings.intercept:
         return stats
     return stats.recenter(stats.shift + stats.column_sums / stats.nobs)
 
@@ -119,16 +122,26 @@ def note_on(fit: NetworkFit) -> str:
     Returns
     -------
     str
-        Empty for a maximum-likelihood fit.
+        Empty for maximum-likelihood models of all labels, without covariates.
     """
-    return _APPROXIMATE.format(method=fit.settings.method) if fit.is_penalised else ""
+    covariates = fit.stats.context.described
+    notes = []
+    if covariates:
+        plural = "s" * (len(covariates) > 1)
+        notes.append(_COVARIATES.format(s=plural, names=", ".join(covariates)))
+    if fit.is_penalised:
+        notes.append(_APPROXIMATE.format(method=fit.settings.method))
+    if fit.settings.neighbors != "all":
+        mean = np.mean([node.neighbors.sum() for node in fit.nodes])
+        notes.append(_NEIGHBORS.format(mean=mean, others=len(fit.nodes) - 1))
+    return "; ".join(notes)
 
 
-def _plain(
+def single_tests(
     fit: NetworkFit, nulls: list[NullModel], reason: StrArray, products: str | None = None
 ) -> EdgeArrays:
     """Test single columns, and if so wished their products with other labels."""
-    stats = _statistics_for_products(fit) if products else fit.stats
+    stats = for_products(fit) if products else fit.stats
     spread = own_spread(stats, fit.settings.intercept)
     scores = feature_scores(stats, nulls, spread)
     equals = first_equals(stats, scores)
@@ -148,7 +161,9 @@ def _plain(
     reason = judge_tests(reason, collinear, np.zeros(reason.shape, bool))
     product_statistic = None
     if products == "individual":
-        product_statistic = _product_statistic(stats, nulls, spread)[equals]
+        product_statistic = _product_statistic(stats, nulls, spread)
+        copies = np.flatnonzero(equals != np.arange(len(equals)))
+        product_statistic[copies] = product_statistic[equals[copies]]
         product_statistic[constant] = np.nan
     statistic = place(scores.statistic(), np.nan)
     return EdgeArrays(
@@ -171,17 +186,19 @@ def _product_statistic(
 ) -> FloatArray:
     """Statistics of the products of features with labels: features × labels × labels."""
     n_features, n_labels = len(stats.feature_names), len(stats.label_names)
-    labels = np.array([null.label for null in nulls], dtype=np.intp)
     by_label = np.full((n_labels, n_labels, n_features), np.nan)
-    for part, other, scores in product_scores(stats, nulls, spread):
-        own = (labels == other)[:, None]
-        by_label[other, labels, part] = np.where(own, np.nan, scores.statistic())
+    for part, other, labels, scores in product_scores(stats, nulls, spread):
+        by_label[other, labels, part] = scores.statistic()
     return by_label.transpose(2, 1, 0)
 
 
-def _feature_null(fit: NetworkFit, nulls: list[NullModel], variance: FloatArray) -> FeatureNull:
+def _feature_null(
+    fit: NetworkFit, nulls: list[NullModel], variance: FloatArray
+) -> FeatureNull | CellNull:
     """Collect what the sum of a feature's statistics is compared with."""
     stats = fit.stats
+    if len(stats.context):
+        return CellNull(stats, nulls, np.arange(len(stats.feature_names)), variance)
     residual = np.zeros(stats.patterns.shape)
     for null in nulls:
         residual[:, null.label] = null.effective
@@ -206,7 +223,7 @@ def _feature_null(fit: NetworkFit, nulls: list[NullModel], variance: FloatArray)
 
 def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
     """Test each feature together with all its products."""
-    stats = _statistics_for_products(fit)
+    stats = for_products(fit)
     spread = own_spread(stats, fit.settings.intercept)
     equals = first_equals(stats, feature_scores(stats, nulls, spread))
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
@@ -239,7 +256,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
     labels = judge_fits(fit, min_count)
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
     constant = find_constant(stats, fit.settings.intercept)
-    single = _plain(fit, nulls, judge_edges(labels, constant))
+    single = single_tests(fit, nulls, judge_edges(labels, constant))
     spread = own_spread(stats, fit.settings.intercept)
     place = {name: at for at, name in enumerate(stats.feature_names)}
     tests = single.take([place[fit.terms[term][0]] for term in terms])
@@ -293,7 +310,7 @@ def _by_saddlepoint(
     features: Features = data.features
     if sparse.issparse(features):
         features = sparse.csc_array(features)
-    codes: IntArray = find_labelsets(data.packed_labels, len(data.label_names))[1]
+    codes = cells_of(stats, data)
     pvalue, log10p = plain.pvalue.copy(), plain.log10_pvalue.copy()
     for columns, block in feature_blocks(stats):
         for null in nulls:
@@ -310,7 +327,7 @@ def _by_saddlepoint(
                 # Columns first: of many rows few columns are wanted.
                 values = dense(features[:, whole])[rows] - stats.shift[whole]
                 values -= null.fit_to(null.lean(sums))[at]
-                scores = plain_scores([null], stats.patterns, sums, squares)
+                scores = plain_scores([null], sums, squares)
                 pvalue[whole, null.label], log10p[whole, null.label] = bernoulli_saddlepoint(
                     scores.score[0],
                     values,

@@ -10,6 +10,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import dense
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.statistics.labelsets import cells_of
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,12 @@ def theorem_bound(
     column = fit.stats.feature_names.index(feature)
     assert data.features is not None
     x = dense(data.features[:, [column]]).astype(np.float64).ravel()
-    labels = data.labels
-    others = np.delete(labels, at, axis=1)
-    first = [np.ones(len(x))] if fit.settings.intercept else []
-    design = np.column_stack([*first, others, x])
+    cells = fit.regressors.matrix[cells_of(fit.stats, data)]
+    first = 0 if fit.settings.intercept else 1
+    design = np.column_stack([np.delete(cells, 1 + at, axis=1)[:, first:], x])
     weights = np.ones(len(x)) if data.weights is None else data.weights
     gram = design.T @ (weights[:, None] * design) / weights.sum()
-    probability = fit.nodes[at].predict(labels)
+    probability = fit.nodes[at].predict(cells)
     # Odds of the null model times exp(a x); where the null model is certain so is the larger one.
     raised = probability * np.exp(a * x) / (1 - probability + probability * np.exp(a * x))
     variance = float((raised * (1 - raised)).min())

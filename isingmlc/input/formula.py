@@ -16,6 +16,7 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.input.context import Context, read_context
 from isingmlc.input.rows import check_weights
 
 _HINT = (
@@ -40,6 +41,8 @@ class FormulaData:
         Frequency weights of these rows; None where every row counts once.
     n_dropped : int
         Rows left out because of missing values.
+    covariates : Context or None
+        The columns that the formula of the covariates makes.
     """
 
     labels: pd.DataFrame
@@ -47,10 +50,16 @@ class FormulaData:
     terms: dict[str, tuple[str, ...]]
     weights: FloatArray | None = None
     n_dropped: int = 0
+    covariates: Context | None = None
 
 
 def read_formula(
-    formula: str, data: pd.DataFrame, missing: str, environment: Any, freq_weights: Any = None
+    formula: str,
+    data: pd.DataFrame,
+    missing: str,
+    environment: Any,
+    freq_weights: Any = None,
+    covariates: str | None = None,
 ) -> FormulaData:
     """Evaluate a formula on a frame.
 
@@ -66,11 +75,13 @@ def read_formula(
         Where functions that the formula calls are looked up.
     freq_weights : str or array_like, optional
         A column of `data`, or one weight per row of it; rows of weight 0 are left out.
+    covariates : str, optional
+        The terms of the covariates, e.g. ``"age + C(sex)"``.
 
     Returns
     -------
     FormulaData
-        Labels, features, terms and weights.
+        Labels, features, terms, weights and covariates.
 
     Raises
     ------
@@ -85,6 +96,8 @@ def read_formula(
     if len(data) == 0:
         raise exc.DataError(exc.EMPTY.format(argument="data", what="row", shape=data.shape))
     left, right, used = _parse(formula, data)
+    given, more = ([], []) if covariates is None else _parse_covariates(covariates, data)
+    used = [name for name in data.columns if name in {*used, *more}]
     weights = _weights(freq_weights, data, missing)
     # A row that stands for no observation is none.
     counted = np.ones(len(data), dtype=np.bool_) if weights is None else weights != 0
@@ -96,11 +109,14 @@ def read_formula(
         # the model has its own constant, so the column itself is not a feature.
         design = _design(right, rows, environment)
         features, terms = _name_features(design, [term for term in right if term.factors])
-        made = labels.index.intersection(features.index)
+        made_of = [term for term in given if term.factors]
+        designed = _design_covariates(covariates, given, rows, environment)
+        context, sources = _name_features(designed, made_of)
+        made = labels.index.intersection(features.index).intersection(context.index)
         if missing == "raise" and len(made) < len(rows):
             lacking = [
                 _plain_name(term)
-                for term in [*left, *right]
+                for term in [*left, *right, *given]
                 if len(_design([term], rows, environment)) < len(rows)
             ]
             raise _missing(f"formula {formula!r}", len(rows) - len(made), lacking)
@@ -124,6 +140,7 @@ def read_formula(
         terms,
         None if weights is None else weights[kept],
         n_rows - n_left,
+        _as_context(context.loc[made], sources, made_of, designed, data) if sources else None,
     )
 
 
@@ -162,6 +179,111 @@ def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list
             "use as they are. Use a part of them, e.g. day.dt.year, or C(day) for categories."
         )
     return left, right, used
+
+
+def _parse_covariates(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any]]:
+    """Give the terms of the covariates and the columns that they mention."""
+    if not isinstance(formula, str):
+        raise exc.DataError(
+            "covariates must be text with terms as in a formula, e.g. 'age + C(sex)', but is of "
+            f"type {type(formula).__name__}."
+        )
+    try:
+        description = patsy.ModelDesc.from_formula(f"~ {formula}")
+        terms = list(description.rhs_termlist)
+        factors = {factor for term in terms for factor in term.factors}
+        mentioned = {name for factor in factors for name in _mentioned(factor)}
+    except (patsy.PatsyError, SyntaxError) as error:
+        raise exc.DataError(
+            f"covariates {formula!r} cannot be read: {error}\nWrite terms with '+' between them, "
+            "e.g. 'age + C(sex)', without '~'."
+        ) from error
+    if not factors:
+        raise exc.DataError(
+            f"covariates {formula!r} names no column. Write terms such as 'age + C(sex)', or leave "
+            "covariates out."
+        )
+    return terms, [name for name in data.columns if name in mentioned]
+
+
+def _design_covariates(
+    formula: str | None, terms: list[Any], rows: pd.DataFrame, environment: Any
+) -> pd.DataFrame:
+    """Make the columns of the covariates; an error is theirs."""
+    try:
+        return _design(terms, rows, environment)
+    except (patsy.PatsyError, TypeError, ValueError) as error:
+        raise exc.DataError(
+            f"covariates {formula!r} cannot be evaluated: {error}\nNames are looked up among the "
+            f"columns of data ({exc.shorten(rows.columns, 10)}), then where the formula is used."
+        ) from error
+
+
+def _as_context(
+    columns: pd.DataFrame,
+    terms: dict[str, tuple[str, ...]],
+    made_of: list[Any],
+    designed: pd.DataFrame,
+    data: pd.DataFrame,
+) -> Context:
+    """Make covariates of columns, which remember their terms and how to make them again."""
+    sources = {column: term for term, names in terms.items() for column in names}
+    used = {
+        _plain_name(term): tuple(
+            sorted({str(name) for factor in term.factors for name in _mentioned(factor)})
+        )
+        for term in made_of
+    }
+    present = {str(name) for name in data.columns}
+    names = tuple(columns.columns)
+    recipe = _Recipe(designed.design_info, made_of, data.head(1))
+    return read_context(
+        columns,
+        names,
+        tuple(sources[name] for name in names),
+        tuple(tuple(each for each in used[sources[name]] if each in present) for name in names),
+        recipe,
+    )
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """Makes the columns of covariates from other rows, as they were made from the first ones."""
+
+    info: Any
+    terms: list[Any]
+    example: pd.DataFrame
+
+    def __call__(self, frame: pd.DataFrame | None = None) -> pd.DataFrame:
+        if frame is None:
+            return self.example
+        mentioned = {
+            str(name)
+            for term in self.terms
+            for factor in term.factors
+            for name in _mentioned(factor)
+        }
+        wanted = [name for name in self.example.columns if str(name) in mentioned]
+        lacking = [name for name in wanted if name not in frame.columns]
+        if lacking:
+            raise exc.DataError(
+                exc.LACKING_COLUMNS.format(
+                    argument="covariates",
+                    columns=exc.shorten(lacking),
+                    present=exc.shorten(frame.columns, 20),
+                )
+            )
+        rows = _plain_columns(frame, wanted)
+        try:
+            (made,) = patsy.build_design_matrices(
+                [self.info], rows, NA_action="raise", return_type="dataframe"
+            )
+        except (patsy.PatsyError, TypeError, ValueError) as error:
+            raise exc.DataError(
+                f"the covariates of the formula cannot be made from these values: {error}"
+            ) from error
+        named, _ = _name_features(made, self.terms)
+        return named.set_axis(frame.index)
 
 
 def _mentioned(factor: Any) -> set[object]:

@@ -24,8 +24,10 @@ from isingmlc.base.arrays import (
     PackedBits,
     checksum,
     chunks,
+    dense,
     unpack,
 )
+from isingmlc.input.context import Context, as_cells, read_context
 from isingmlc.input.tables import (
     as_array,
     as_matrix,
@@ -63,6 +65,8 @@ class ModelData:
         Rows left out because of missing values.
     index : Index or None
         Row labels of the rows kept, where the labels came as pandas objects.
+    covariates : Context or None
+        The covariates; None where there are none.
     """
 
     packed_labels: PackedBits
@@ -73,11 +77,17 @@ class ModelData:
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_dropped: int = 0
     index: pd.Index | None = None
+    covariates: Context | None = None
 
     @property
     def n_rows(self) -> int:
         """Rows kept."""
         return int(self.packed_labels.shape[0])
+
+    @property
+    def context(self) -> Context:
+        """The covariates, with no column where there are none."""
+        return Context.empty(self.n_rows) if self.covariates is None else self.covariates
 
     @property
     def labels(self) -> BoolArray:
@@ -103,6 +113,7 @@ class ModelData:
             features=None if self.features is None else self.features[rows],
             weights=None if self.weights is None else self.weights[rows],
             index=None if self.index is None else self.index[rows],
+            covariates=None if self.covariates is None else self.covariates.take(rows),
         )
 
     def take_features(self, columns: slice | IntArray) -> ModelData:
@@ -216,10 +227,12 @@ def prepare(
     labels: Any,
     features: Any = None,
     *,
+    covariates: Any = None,
     freq_weights: Any = None,
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
+    covariate_names: Sequence[object] | None = None,
     terms: Mapping[str, tuple[str, ...]] | None = None,
     n_dropped: int = 0,
     announce: bool = True,
@@ -232,12 +245,14 @@ def prepare(
         The 0/1 labels; a `Dataset` brings its features and their names along.
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
         The features.
+    covariates : array_like, DataFrame, list of Series, sparse or Context, optional
+        Columns that every label model has besides the other labels.
     freq_weights : array_like, shape (n,), optional
         How many observations each row stands for; rows that stand for none are left out.
     missing : {"raise", "drop"}
         What to do with rows that have missing values, weights among them.
-    label_names, feature_names : sequence, optional
-        Names that override those of a frame, or ``y1…``, ``x1…``.
+    label_names, feature_names, covariate_names : sequence, optional
+        Names that override those of a frame, or ``y1…``, ``x1…``, ``c1…``.
     terms : mapping, optional
         Formula terms and their columns.
     n_dropped : int
@@ -280,6 +295,9 @@ def prepare(
         feature_matrix = as_matrix(feature_table, "features", columns)
     elif feature_names is not None and len(feature_names):
         raise exc.DataError("feature_names names columns of features, but features is not given.")
+    context = _prepare_context(covariates, covariate_names, label_table)
+    if context is not None:
+        _check_clashes(context, names, columns, feature_matrix)
     weights = check_weights(freq_weights, "labels", label_table, missing)
     index = label_table.index if isinstance(label_table, pd.DataFrame) else None
     if weights is not None and not weights.all():
@@ -287,11 +305,21 @@ def prepare(
         kept = weights != 0
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
+        context = None if context is None else context.take(kept)
 
     n_rows = label_matrix.shape[0]
     absent = _rows_missing(label_matrix, "labels", names, missing)
     if feature_matrix is not None:
         absent |= _rows_missing(feature_matrix, "features", columns, missing)
+    gaps = ""
+    if context is not None:
+        gaps = context.list_missing()
+        if gaps and missing == "raise":
+            n_gaps = int(np.isnan(context.numbers).any(axis=1).sum())
+            raise exc.DataError(
+                exc.MISSING.format(argument="covariates", n_rows=n_gaps, columns=gaps)
+            )
+        absent |= _rows_missing(context.numbers, "covariates", context.names, missing)
     if weights is not None:
         absent |= np.isnan(weights)
     n_missing = int(absent.sum())
@@ -300,10 +328,13 @@ def prepare(
     if n_missing:
         if announce:
             message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
+            if gaps:
+                message += exc.COVARIATES_LACK.format(columns=gaps)
             exc.warn(message, exc.DataWarning)
         kept = ~absent
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
+        context = None if context is None else context.take(kept)
     return ModelData(
         packed_labels=_pack(label_matrix, names),
         label_names=names,
@@ -313,7 +344,47 @@ def prepare(
         terms=dict(terms) if terms else {name: (name,) for name in columns},
         n_dropped=n_dropped + n_missing,
         index=index,
+        covariates=context,
     )
+
+
+def _prepare_context(
+    covariates: Any, names: Sequence[object] | None, label_table: Any
+) -> Context | None:
+    """Read covariates, and check that they belong to the rows of the labels."""
+    if covariates is None:
+        if names is not None and len(names):
+            raise exc.DataError(
+                "covariate_names names columns of covariates, but covariates is not given."
+            )
+        return None
+    if isinstance(covariates, Context):
+        return covariates
+    table = as_cells(covariates)
+    check_same_rows("labels", label_table, "covariates", table)
+    return read_context(table, None if names is None else column_names(table, "covariates", names))
+
+
+def _check_clashes(
+    context: Context, labels: tuple[str, ...], features: tuple[str, ...], matrix: Any
+) -> None:
+    """Say which covariates are named as labels, or as other features."""
+    taken = set(labels)
+    shared = [name for name in context.names if name in taken]
+    if shared:
+        verb = "is" if len(shared) == 1 else "are"
+        raise exc.DataError(exc.COVARIATE_IS_LABEL.format(names=f"{exc.shorten(shared)} {verb}"))
+    place = {name: at for at, name in enumerate(features)}
+    differ = []
+    for name, levels, values in zip(context.names, context.levels, context.numbers.T, strict=True):
+        if name in place:
+            column = dense(matrix[:, [place[name]]])[:, 0]
+            # The same column may be both: then nothing of the feature is left to test.
+            if levels is not None or not np.array_equal(column, values, equal_nan=True):
+                differ.append(name)
+    if differ:
+        verb = "is" if len(differ) == 1 else "are"
+        raise exc.DataError(exc.COVARIATE_IS_FEATURE.format(names=f"{exc.shorten(differ)} {verb}"))
 
 
 def check_weights(given: Any, argument: str, rows: Any, missing: str) -> FloatArray | None:
@@ -392,6 +463,47 @@ def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
             f"{len(data.label_names)}."
         )
     return data.labels
+
+
+def prepare_covariates(
+    given: Any, context: Context, n_rows: int, beside: str = "labels", rows: Any = None
+) -> Context:
+    """Check covariates that must match a fitted model's.
+
+    Parameters
+    ----------
+    given : array_like, DataFrame, sparse or None
+        What the user passed.
+    context : Context
+        The model's covariates.
+    n_rows : int
+        How many rows are wanted.
+    beside : str
+        What the rows are called, for the message.
+    rows : object, optional
+        The rows themselves: two frames must have the same index.
+
+    Returns
+    -------
+    Context
+        The values, n_rows lines.
+    """
+    if given is None and not len(context):
+        return Context.empty(n_rows)
+    if given is None or not len(context):
+        wanted = f"covariate(s) {exc.shorten(context.names)}" if len(context) else "no covariates"
+        passed = "none were passed" if given is None else "covariates were passed"
+        raise exc.DataError(f"the model has {wanted}, but {passed}: predict({beside}, covariates).")
+    if isinstance(given, pd.DataFrame) and isinstance(rows, pd.DataFrame):
+        check_same_rows(beside, rows, "covariates", given)
+    found = context.read_like(given)
+    if len(found.numbers) != n_rows:
+        raise exc.DataError(
+            exc.ROWS_DIFFER.format(
+                first=beside, n_first=n_rows, second="covariates", n_second=len(found.numbers)
+            )
+        )
+    return found
 
 
 def prepare_features(

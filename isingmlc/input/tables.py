@@ -164,7 +164,8 @@ def column_names(table: Any, argument: str, given: Sequence[object] | None) -> t
     table : DataFrame, csr_array or ndarray
         The table.
     argument : str
-        What it is called in messages; ``labels`` are numbered y1, y2, …, others x1, x2, ….
+        What it is called in messages; ``labels`` are numbered y1, y2, …, ``covariates`` c1, c2, …,
+        others x1, x2, ….
     given : sequence or None
         The user's names.
 
@@ -196,7 +197,7 @@ def column_names(table: Any, argument: str, given: Sequence[object] | None) -> t
     elif isinstance(table, pd.DataFrame) and not is_unnamed(table.columns):
         given = list(table.columns)
     else:
-        prefix = "y" if argument == "labels" else "x"
+        prefix = {"labels": "y", "covariates": "c"}.get(argument, "x")
         return tuple(f"{prefix}{number}" for number in range(1, n_columns + 1))
     names = tuple(str(name) for name in given)
     repeated = [name for name, times in Counter(names).items() if times > 1]

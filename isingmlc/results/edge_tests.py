@@ -12,6 +12,8 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names, check_option
+from isingmlc.base.arrays import FloatArray
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.edges import EdgeArrays
@@ -28,6 +30,10 @@ NULLS = {
     "given the other labels",
     "joint": "neither the feature nor its products with other labels have an effect on the label "
     "given the other labels",
+    "given": "the feature has no effect on the label; or its product with another label has none "
+    "given the feature and the other labels",
+    "given-joint": "the products of the feature with other labels have no effect on the label "
+    "given the feature and the other labels",
 }
 
 
@@ -84,6 +90,8 @@ class EdgeTests(ReadOnly):
     ----------
     arrays : EdgeArrays
         The tests.
+    adjusted_for : tuple of str
+        The covariates that the tests are given, as the user wrote them.
 
     Attributes
     ----------
@@ -99,6 +107,8 @@ class EdgeTests(ReadOnly):
         Where the p-values come from.
     note : str
         What to keep in mind; empty where there is nothing.
+    adjusted_for : tuple of str
+        The covariates that every test is given, as the user wrote them; empty without any.
 
     Examples
     --------
@@ -120,8 +130,9 @@ class EdgeTests(ReadOnly):
     products: str | None
     distribution: str
     note: str
+    adjusted_for: tuple[str, ...]
 
-    def __init__(self, arrays: EdgeArrays) -> None:
+    def __init__(self, arrays: EdgeArrays, adjusted_for: tuple[str, ...] = ()) -> None:
         self._fill(
             arrays=arrays,
             feature_names=arrays.feature_names,
@@ -130,6 +141,7 @@ class EdgeTests(ReadOnly):
             products=arrays.products,
             distribution=arrays.distribution,
             note=arrays.note,
+            adjusted_for=adjusted_for,
         )
 
     # What is tested
@@ -137,7 +149,7 @@ class EdgeTests(ReadOnly):
     @property
     def null(self) -> str:
         """What is tested at each edge."""
-        return NULLS[self.products]
+        return NULLS[self.products] + (" and covariates" if self.adjusted_for else "")
 
     @table
     def statistics(self) -> pd.DataFrame:
@@ -153,9 +165,10 @@ class EdgeTests(ReadOnly):
     def reasons(self) -> pd.DataFrame:
         """Why an edge cannot be tested, or what is special about it; ``ok`` for most.
 
-        ``constant-label``, ``determined-label``, ``too-rare``, ``constant-feature`` and
-        ``collinear-feature`` have no statistic. Under ``separated-alternative`` the coefficient is
-        infinite, and a likelihood ratio is that of the limit.
+        ``constant-label``, ``determined-label``, ``too-rare``, ``not-converged``,
+        ``constant-feature`` and ``collinear-feature`` have no statistic. Under
+        ``separated-alternative`` the coefficient is infinite, and a likelihood ratio is that of
+        the limit.
         """
         return self._frame(self.arrays.reason)
 
@@ -168,8 +181,9 @@ class EdgeTests(ReadOnly):
         n_features, n_labels = self.arrays.statistic.shape
         tested = int((~np.isnan(self.arrays.statistic)).sum())
         kind = f"{self.test}, {self.products}" if self.products else self.test
+        given = f" {say_given(self.adjusted_for)}" if self.adjusted_for else ""
         return (
-            f"EdgeTests({kind}, {n_features} features × {n_labels} labels, "
+            f"EdgeTests({kind}, {n_features} features × {n_labels} labels{given}, "
             f"{tested} of {n_features * n_labels} edges testable)"
         )
 
@@ -264,7 +278,7 @@ class EdgeTests(ReadOnly):
         names = list(features)
         if len(set(names)) < len(names):
             raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
-        return EdgeTests(self.arrays.take(self._find(names)))
+        return EdgeTests(self.arrays.take(self._find(names)), self.adjusted_for)
 
     def take(self, features: str | Sequence[str]) -> EdgeTests:
         """Give the tests of some features.
@@ -291,7 +305,8 @@ class EdgeTests(ReadOnly):
         >>> im.IsingModel(data.labels, data.features).fit().score_test().take(["bmi", "age"])
         EdgeTests(score, 2 features × 6 labels, 12 of 12 edges testable)
         """
-        return EdgeTests(self.arrays.take(check_names("features", features, self.feature_names)))
+        chosen = check_names("features", features, self.feature_names)
+        return EdgeTests(self.arrays.take(chosen), self.adjusted_for)
 
     @property
     def loc(self) -> _EdgeLookup:
@@ -356,9 +371,15 @@ class EdgeTests(ReadOnly):
                 "features have p-values of their own in score tests of single features, but these "
                 f"are {self.test} tests"
                 + (f" with products={self.products!r}" if self.products else "")
+                + (" of terms" if self.test == "score" and not self.products else "")
                 + ". Use res.score_test().feature_pvalues()."
             )
         return pd.Series(pvalue, self._features, name="pvalue")
+
+    @property
+    def undirected(self) -> str:
+        """What a significant edge that has no direction says of feature and label."""
+        return "changes the ties of" if self.products == "given-joint" else "goes with"
 
     # Tables
 
@@ -377,9 +398,10 @@ class EdgeTests(ReadOnly):
         -------
         DataFrame
             Columns feature, label, (with,) (coef, bse,) statistic, df, pvalue, log10p, pvalue_adj,
-            sign and reason. Wald and likelihood-ratio tests of single features have coefficients
-            and standard errors. With single products, ``with`` names the label that the feature
-            is multiplied with and is empty for the feature itself.
+            sign, reason (and adjusted_for). Wald and likelihood-ratio tests of single features
+            have coefficients and standard errors. With single products, ``with`` names the label
+            that the feature is multiplied with and is empty for the feature itself. With
+            covariates, ``adjusted_for`` names them in every row.
 
         Examples
         --------
@@ -422,6 +444,8 @@ class EdgeTests(ReadOnly):
             }
         )
         frame.insert(frame.columns.get_loc("log10p") + 1, "pvalue_adj", adjusted.ravel())
+        if self.adjusted_for:
+            frame["adjusted_for"] = ", ".join(self.adjusted_for)
         if "with" in frame:
             frame = frame[frame["label"] != frame["with"]].reset_index(drop=True)
         return frame
@@ -447,6 +471,37 @@ class EdgeTests(ReadOnly):
             name: np.concatenate([columns[name][:, :, None], products[name]], axis=2)
             for name in columns
         }
+
+    def pair_statistics(self) -> FloatArray:
+        """Add the two statistics of the products of each feature with the labels of a pair.
+
+        Returns
+        -------
+        ndarray, shape (features, K(K−1)/2)
+            The sums, pairs in the order of ``itertools.combinations``; products that could not be
+            tested add nothing.
+
+        Raises
+        ------
+        ModelError
+            When no single products were tested.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.score_test(["bmi"], products="given").pair_statistics().shape
+        (1, 15)
+        """
+        if self.arrays.product_statistic is None:
+            raise exc.ModelError(
+                "pairs of labels are known from tests of single products: score_test with "
+                "products='given' or products='individual'."
+            )
+        products = np.nan_to_num(self.arrays.product_statistic)
+        first, second = np.triu_indices(products.shape[1], 1)
+        return np.asarray(products[:, first, second] + products[:, second, first])
 
     def to_csv(self, path: str | os.PathLike[str] | None = None, **options: Any) -> str | None:
         """Write `to_frame` to a CSV file.
@@ -484,6 +539,8 @@ class EdgeTests(ReadOnly):
     ) -> None:
         """Write the significant edges as a network that Gephi, Cytoscape and igraph read.
 
+        With covariates, the graph's attribute ``adjusted_for`` names them.
+
         Parameters
         ----------
         path : path-like
@@ -508,6 +565,8 @@ class EdgeTests(ReadOnly):
         import networkx as nx
 
         graph = nx.Graph()
+        if self.adjusted_for:
+            graph.graph["adjusted_for"] = ", ".join(self.adjusted_for)
         graph.add_nodes_from(self.label_names, kind="label")
         graph.add_nodes_from(self.feature_names, kind="feature")
         frame = self.to_frame(adjust, within)

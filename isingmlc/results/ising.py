@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,21 +13,33 @@ import pandas as pd
 from scipy import stats as distributions
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import RandomState, check_number, check_option
+from isingmlc.base.arguments import RandomState, as_path, check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
-from isingmlc.base.storage import read_arrays, write_arrays
-from isingmlc.datasets._files import as_path
+from isingmlc.base.schema import Listed, Names, Record, Text
+from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
 from isingmlc.fitting.diagnostics import diagnose
-from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
+from isingmlc.fitting.moderated import ModeratedFit, find_moderators
+from isingmlc.fitting.nodewise import (
+    FIT_FIELDS,
+    SETTINGS_FIELDS,
+    FitSettings,
+    NetworkFit,
+    NodeFit,
+)
+from isingmlc.fitting.regressors import Regressors
+from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.moderation import moderation_test
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
 from isingmlc.inference.score_tests import score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
-from isingmlc.input.rows import prepare_labels
+from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.results.edge_tests import EdgeTests
+from isingmlc.results.network_at import NetworkAt, spread_values
 from isingmlc.results.nodes import NodeModels
-from isingmlc.statistics.labelsets import put_together, take_apart
+from isingmlc.statistics.labelsets import SCHEMA as STATISTICS
+from isingmlc.statistics.labelsets import cells_of, put_together, stats_with, take_apart
 
 if TYPE_CHECKING:
     import networkx
@@ -40,7 +51,6 @@ if TYPE_CHECKING:
     from isingmlc.results.ranking import FeatureRanking
 
 RULES = ("mean", "min", "max", "and", "or")
-_FILE_KIND = "Ising results"
 
 
 class IsingResults(ReadOnly):
@@ -56,6 +66,8 @@ class IsingResults(ReadOnly):
         How.
     fits : tuple of NodeFit
         One fit per label.
+    regressors : Regressors, optional
+        What they were made with; laid out anew when needed if omitted.
 
     Attributes
     ----------
@@ -87,9 +99,16 @@ class IsingResults(ReadOnly):
     model: IsingModel
     settings: FitSettings
     fits: tuple[NodeFit, ...]
+    _regressors: Regressors | None
 
-    def __init__(self, model: IsingModel, settings: FitSettings, fits: tuple[NodeFit, ...]) -> None:
-        self._fill(model=model, settings=settings, fits=fits)
+    def __init__(
+        self,
+        model: IsingModel,
+        settings: FitSettings,
+        fits: tuple[NodeFit, ...],
+        regressors: Regressors | None = None,
+    ) -> None:
+        self._fill(model=model, settings=settings, fits=fits, _regressors=regressors)
 
     def __repr__(self) -> str:
         return (
@@ -113,6 +132,16 @@ class IsingResults(ReadOnly):
         return self.model.feature_names
 
     @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """Names of the covariates that the models are adjusted for."""
+        return self.model.covariate_names
+
+    @property
+    def adjusted_for(self) -> tuple[str, ...]:
+        """What the models are adjusted for, as the user wrote it: names, or terms of a formula."""
+        return self.model.statistics.context.described
+
+    @property
     def method(self) -> str:
         """How the label models were fitted: ``"mle"``, ``"ridge"`` or ``"firth"``."""
         return self.settings.method
@@ -131,10 +160,11 @@ class IsingResults(ReadOnly):
 
     @table
     def params(self) -> pd.DataFrame:
-        """Estimates: one column per label, one row for its threshold and each other label.
+        """Estimates: one column per label, rows for thresholds, other labels and covariates.
 
         ±inf along separated directions; NaN on the diagonal and where a coefficient is aliased
-        or the data say nothing about it.
+        or the data say nothing about it; zero for labels that a model does not have (see
+        ``fit(neighbors=…)``).
         """
         return self._by_node([fit.coef for fit in self.fits])
 
@@ -144,7 +174,7 @@ class IsingResults(ReadOnly):
 
         Under a ridge penalty they come from the inverse of the penalised information.
         """
-        return self._by_node([fit.bse for fit in self.fits])
+        return self._by_node(list(self._fit.errors))
 
     @table
     def zvalues(self) -> pd.DataFrame:
@@ -170,8 +200,8 @@ class IsingResults(ReadOnly):
         Returns
         -------
         DataFrame
-            Columns ``lower`` and ``upper``, one row per label and term; NaN where an estimate is
-            not finite.
+            Columns ``lower`` and ``upper``, one row per label and term of its model; NaN where an
+            estimate is not finite.
 
         Examples
         --------
@@ -182,12 +212,17 @@ class IsingResults(ReadOnly):
         """
         index = pd.MultiIndex.from_product([self._labels, self._terms], names=["label", "term"])
         coef, bse = (frame.to_numpy().ravel(order="F") for frame in (self.params, self.bse))
-        limits = wald_limits(coef, bse, alpha, index)
-        return limits[index.get_level_values("label") != index.get_level_values("term")]
+        has = np.ones((len(self._terms), len(self._labels)), dtype=np.bool_)
+        first = int(self.settings.intercept)
+        has[first : first + len(self._labels)] = np.array([fit.neighbors for fit in self.fits]).T
+        return wald_limits(coef, bse, alpha, index)[has.ravel(order="F")]
 
     @table
     def thresholds(self) -> pd.Series:
-        """Intercepts of the label models; zero for a model without intercept."""
+        """Intercepts of the label models; zero for a model without intercept.
+
+        With covariates, those where all of them are zero and categories are at their first level.
+        """
         if not self.settings.intercept:
             return pd.Series(0.0, self._labels, name="threshold")
         return self.params.loc["const"].rename("threshold")
@@ -216,8 +251,9 @@ class IsingResults(ReadOnly):
         Returns
         -------
         DataFrame, shape (K, K)
-            Symmetric, zero on the diagonal. Where one estimate is not identified the other one
-            stands alone; where neither is, or they run to opposite infinities, NaN.
+            Symmetric, zero on the diagonal and for pairs that no model has. Where one estimate is
+            not identified, or its model does not have the other label, the other one stands
+            alone; where neither is, or they run to opposite infinities, NaN.
 
         Examples
         --------
@@ -229,7 +265,8 @@ class IsingResults(ReadOnly):
         """
         check_option("rule", rule, RULES)
         alpha = check_number("alpha", alpha, above=0, below=1)
-        mine = self.params.loc[list(self.label_names)].to_numpy().T
+        has = np.array([fit.neighbors for fit in self.fits])
+        mine = np.where(has, self.params.loc[list(self.label_names)].to_numpy().T, np.nan)
         theirs = mine.T
         first = np.where(np.isnan(mine), theirs, mine)
         second = np.where(np.isnan(theirs), mine, theirs)
@@ -246,7 +283,7 @@ class IsingResults(ReadOnly):
             combined = np.where(edge | np.isnan(combined), combined, 0.0)
         # Opposite infinities and ties of opposite sign have no common value.
         combined = np.where(combined == combined.T, combined, np.nan)
-        np.fill_diagonal(combined, 0.0)
+        combined[~(has | has.T)] = 0.0
         return pd.DataFrame(combined, self._labels, self._labels)
 
     # Fit
@@ -293,17 +330,20 @@ class IsingResults(ReadOnly):
         :math:`\Lambda_{min}` of the paper's Theorem 1 before a feature is added. `theorem_bound`
         has those of an edge.
         ``pseudo_r2`` : McFadden's.
-        ``reason`` : ``ok``, ``constant-label`` or ``determined-label``.
+        ``neighbors`` : how many other labels its model has.
+        ``reason`` : ``ok``, ``constant-label``, ``determined-label`` or ``not-converged``.
         """
         return diagnose(self._fit)
 
-    def predict(self, labels: Any = None) -> pd.DataFrame:
-        """Give the probability of each label given the others.
+    def predict(self, labels: Any = None, covariates: Any = None) -> pd.DataFrame:
+        """Give the probability of each label given the others, and given the covariates.
 
         Parameters
         ----------
         labels : array_like, DataFrame or sparse, shape (n, K), optional
             Label vectors; the rows of the model if omitted.
+        covariates : array_like, DataFrame or sparse, shape (n, c), optional
+            Their covariates, if the model has any.
 
         Returns
         -------
@@ -321,21 +361,36 @@ class IsingResults(ReadOnly):
         0          0.47      0.29       0.45        0.14    0.09           0.11
         """
         index = labels.index if isinstance(labels, pd.DataFrame) else None
+        stats, data, regressors = self.model.statistics, self.model.data, self._fit.regressors
         if labels is not None:
             given = prepare_labels(labels, self.label_names)
-        elif self.model.data is not None:
-            given, index = self.model.data.labels, self.model.data.index
+            context = prepare_covariates(covariates, stats.context, len(given), rows=labels)
+            design = regressors.at(given, stats.context.columns_at(context.numbers))
+        elif covariates is not None:
+            raise exc.DataError("covariates belong to labels: predict(labels, covariates).")
+        elif data is not None:
+            design, index = regressors.matrix[cells_of(stats, data)], data.index
         else:
             raise exc.ModelError(
                 "the model holds no rows, only their statistics. Pass the label vectors: "
                 "predict(labels)."
             )
-        probability = np.column_stack([fit.predict(given) for fit in self.fits])
+        probability = np.column_stack([fit.predict(design) for fit in self.fits])
         unknown = np.isnan(probability)
         if unknown.any():
             names = exc.shorten(self._labels[unknown.any(axis=0)])
             n_rows = int(unknown.any(axis=1).sum())
-            exc.warn(exc.UNIDENTIFIED.format(n_rows=n_rows, names=names), exc.SeparationWarning)
+            is_ridge, has_context = self.method == "ridge", len(stats.context) > 0
+            message = exc.UNIDENTIFIED.format(
+                n_rows=n_rows,
+                what="labels and covariates" if has_context else "labels",
+                names=names,
+                remedy="Leave out covariates that others explain"
+                if is_ridge
+                else "fit(method='ridge') gives a finite answer"
+                + (" unless covariates are at fault" if has_context else " everywhere"),
+            )
+            exc.warn(message, exc.SeparationWarning)
         return pd.DataFrame(probability, index=index, columns=self._labels)
 
     def joint_distribution(self) -> pd.Series:
@@ -350,7 +405,7 @@ class IsingResults(ReadOnly):
         ------
         ModelError
             Beyond 20 labels, or where the fit does not define a distribution (infinite
-            thresholds).
+            thresholds; covariates, at each of whose values there is another one).
 
         Examples
         --------
@@ -360,11 +415,9 @@ class IsingResults(ReadOnly):
         >>> joint[0, 0, 0, 0, 0, 0].round(3)
         np.float64(0.4)
         """
-        from isingmlc.simulate import distribution_of
+        from isingmlc.simulate.distribution import joint_probabilities
 
-        distribution = distribution_of(self)
-        patterns = pd.MultiIndex.from_frame(distribution.patterns)
-        return pd.Series(distribution.pmf(), patterns, name="probability")
+        return joint_probabilities(self)
 
     def to_networkx(self, rule: str = "mean") -> networkx.Graph:
         """Give the network as a graph.
@@ -378,7 +431,8 @@ class IsingResults(ReadOnly):
         -------
         networkx.Graph
             Labels as nodes, with ``threshold`` and ``prevalence``; pairs with an interaction
-            other than zero as edges, with ``weight``.
+            other than zero as edges, with ``weight``. With covariates, the graph's attribute
+            ``adjusted_for`` names them, and thresholds are those where all of them are zero.
 
         Examples
         --------
@@ -390,6 +444,8 @@ class IsingResults(ReadOnly):
         import networkx as nx
 
         graph = nx.Graph()
+        if self.adjusted_for:
+            graph.graph["adjusted_for"] = ", ".join(self.adjusted_for)
         prevalence = self.diagnostics["prevalence"]
         for name in self.label_names:
             graph.add_node(
@@ -404,18 +460,98 @@ class IsingResults(ReadOnly):
                 graph.add_edge(*ends, weight=float(weight))
         return graph
 
+    def at(self, values: Mapping[str, Any]) -> NetworkAt:
+        """Give the network at values of covariates or features that moderate it.
+
+        The label models are fitted anew with the moderators and their products with the other
+        labels, as this fit was: by the same method, with the same covariates and neighbours.
+
+        Parameters
+        ----------
+        values : mapping of str to number or str
+            A value of each moderator, the name of a covariate or a feature: a number, or a level
+            of a category. Where a formula made the covariates these are the columns that it
+            mentions, and all terms of a column follow it: ``{"age": 70}`` moves
+            ``bs(age, df=4)`` as a whole, and ``age * sex`` needs both.
+
+        Returns
+        -------
+        NetworkAt
+            Thresholds and interactions there with standard errors; covariates that moderate
+            nothing are at their means. Interactions of a label that does not vary at a level of a
+            category are NaN there.
+
+        Raises
+        ------
+        DataError
+            When a name or a level is unknown.
+        ModelError
+            When a moderator is a feature, and the model holds no rows.
+
+        See Also
+        --------
+        score_test : ``products="given-joint"`` tests whether a feature moderates at all.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> net = res.at({"deprivation_decile": 9})
+        >>> net.interactions.loc["depression", "asthma"].round(2)
+        np.float64(1.74)
+        """
+        if not isinstance(values, Mapping):
+            raise exc.DataError(
+                f"values must map names to values, e.g. {{'age': 70}}, but is {values!r}."
+            )
+        fit = self._moderated(tuple(values))
+        context = self.model.statistics.context
+        sources = zip(context.names, context.sources, strict=True)
+        others = tuple(dict.fromkeys(each for name, each in sources if name not in fit.moderators))
+        network = fit.at(values)
+        lost = np.isnan(network.threshold)
+        if lost.any():
+            exc.warn(exc.UNKNOWN_AT.format(names=exc.shorten(self._labels[lost])), exc.DataWarning)
+        return NetworkAt(values, self.label_names, network, others)
+
+    def _moderated(self, names: tuple[str, ...]) -> ModeratedFit:
+        """Fit the label models with moderators, once."""
+        fits = vars(self).setdefault("_moderated_fits", {})
+        if names not in fits:
+            stats = self.model.statistics
+            covariates, features = find_moderators(names, stats.context, self.feature_names)
+            if features:
+                stats = stats_with(stats, self.model._rows("at() of a feature"), features)
+            neighbors = np.array([fit.neighbors for fit in self.fits])
+            moderators = (*covariates, *features)
+            fits[names] = ModeratedFit(stats, self.settings, moderators, neighbors)
+        found: ModeratedFit = fits[names]
+        return found
+
     # Tests of features
 
     @cached_property
     def _fit(self) -> NetworkFit:
         """What tests need to know of the fit."""
         model = self.model
-        return NetworkFit(model.statistics, self.settings, self.fits, model.data, dict(model.terms))
+        return NetworkFit(
+            model.statistics,
+            self.settings,
+            self.fits,
+            model.data,
+            dict(model.terms),
+            self._regressors,
+        )
+
+    def _name_tests(self, arrays: EdgeArrays) -> EdgeTests:
+        """Give tests their names, and say what they are adjusted for."""
+        return EdgeTests(arrays, self.adjusted_for)
 
     @cached_property
     def _default_edges(self) -> EdgeTests:
         """The score tests of all edges: what rankings, pictures and reports ask for."""
-        return EdgeTests(score_test(self._fit))
+        return self._name_tests(score_test(self._fit))
 
     def score_test(
         self,
@@ -428,6 +564,7 @@ class IsingResults(ReadOnly):
         pvalue: str = "chi2",
         n_permutations: int = 999,
         random_state: RandomState = None,
+        refit: bool | str = "auto",
     ) -> EdgeTests:
         """Test every feature–label edge with Rao's score statistic, without refitting.
 
@@ -435,9 +572,11 @@ class IsingResults(ReadOnly):
         ----------
         features : sequence of str, optional
             The features to test (terms, with ``by="term"``); all of them if omitted.
-        products : {None, "individual", "joint"}
+        products : {None, "individual", "joint", "given", "given-joint"}
             Test features alone; also their products with every other label, each by itself; or
-            each feature together with all its products, as one test per label.
+            each feature together with all its products, as one test per label. With ``"given"``
+            each product is tested given the feature itself, and with ``"given-joint"`` all
+            products of a feature together: whether it changes how labels go together.
         by : {"feature", "term"}
             Test single columns, or the columns of a formula term together.
         min_count : int
@@ -453,6 +592,13 @@ class IsingResults(ReadOnly):
             How many permutations.
         random_state : int, Generator or None
             Source of the permutations.
+        refit : {"auto", True, False}
+            For products given their feature: whether the models that have the feature are fitted
+            to the rows, or one Newton step is taken towards them. ``"auto"`` fits all of them
+            where that is a matter of seconds (20 million rows times edges), and otherwise those
+            whose feature has a statistic above 4 itself. Without rows, and under a penalty, it
+            takes the step, which comes near where the feature's own effect is weak and the
+            feature not very skewed. The note says how many were fitted.
 
         Returns
         -------
@@ -483,7 +629,13 @@ class IsingResults(ReadOnly):
         if (products, by, min_count, pvalue) == (None, "feature", 2, "chi2"):
             edges = self._default_edges
             return edges if features is None else edges.take(features)
-        return EdgeTests(
+        if products in ("given", "given-joint") and (by, pvalue) == ("feature", "chi2"):
+            return self._name_tests(
+                moderation_test(
+                    self._fit, features, products, min_count=min_count, n_jobs=n_jobs, refit=refit
+                )
+            )
+        return self._name_tests(
             score_test(
                 self._fit,
                 features,
@@ -533,7 +685,8 @@ class IsingResults(ReadOnly):
         Name: diabetes, dtype: float64
         """
         options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
-        return EdgeTests(refit_test(self._fit, "wald", features, products, **options))
+        arrays = refit_test(self._fit, "wald", features, products, **options)
+        return self._name_tests(arrays)
 
     def lr_test(
         self,
@@ -569,7 +722,8 @@ class IsingResults(ReadOnly):
         True
         """
         options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
-        return EdgeTests(refit_test(self._fit, "lr", features, products, **options))
+        arrays = refit_test(self._fit, "lr", features, products, **options)
+        return self._name_tests(arrays)
 
     def compare_tests(self, feature: str, products: str | None = None) -> pd.DataFrame:
         """Put the score, likelihood-ratio and Wald tests of one feature side by side.
@@ -606,7 +760,7 @@ class IsingResults(ReadOnly):
         Parameters
         ----------
         restricted : IsingResults
-            A fit with fewer labels, or without intercept.
+            A fit with fewer labels or fewer covariates, or without intercept.
 
         Returns
         -------
@@ -749,7 +903,7 @@ class IsingResults(ReadOnly):
         Returns
         -------
         DataFrame
-            One row per label and term, whether finite or not.
+            One row per label and term of its model, whether finite or not.
 
         Examples
         --------
@@ -923,7 +1077,9 @@ class IsingResults(ReadOnly):
         Returns
         -------
         Axes
-            The picture. Infinite interactions are dotted and all of one width.
+            The picture. Infinite interactions are dotted and all of one width. Nodes are larger
+            for labels that are likelier alone; with covariates, on whose values that depends,
+            all are of one size.
 
         Examples
         --------
@@ -935,8 +1091,50 @@ class IsingResults(ReadOnly):
         from isingmlc.plots import plot_label_network
 
         return plot_label_network(
-            self.interactions, self.thresholds, threshold=threshold, layout=layout, ax=ax
+            self.interactions,
+            None if self.adjusted_for else self.thresholds,
+            threshold=threshold,
+            layout=layout,
+            adjusted_for=self.adjusted_for,
+            ax=ax,
         )
+
+    def plot_at(
+        self,
+        values: Mapping[str, Any],
+        *,
+        threshold: float = 0.0,
+        layout: str = "circle",
+        axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+    ) -> npt.NDArray[np.object_]:
+        """Draw the network at several values of a moderator side by side, on one scale.
+
+        Parameters
+        ----------
+        values : mapping of str to number, str or list
+            Moderators as `at` takes them, one of them with a list of values.
+        threshold, layout
+            As `plot_label_network` takes them.
+        axes : sequence of Axes, optional
+            Where to draw, one per value; a new figure if omitted.
+
+        Returns
+        -------
+        ndarray of Axes
+            The pictures, one per value.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, covariates=data.features[["age"]]).fit()
+        >>> len(res.plot_at({"age": [30, 50, 70]}))
+        3
+        """
+        from isingmlc.plots import plot_networks_at
+
+        networks = [self.at(point) for point in spread_values(values)]
+        return plot_networks_at(networks, threshold=threshold, layout=layout, axes=axes)
 
     def plot_diagnostics(self, *, ax: Axes | None = None) -> Axes:
         """Draw what limits the tests of each label: rows with information, separation, rarity.
@@ -1068,24 +1266,14 @@ class IsingResults(ReadOnly):
         ...     im.IsingResults.load(f"{folder}/fit.npz").llf == res.llf
         True
         """
-        names, statistics = take_apart(self.model.statistics)
-        header: dict[str, Any] = {
-            "settings": dataclasses.asdict(self.settings),
-            "statistics": names,
-            "terms": {name: list(columns) for name, columns in self.model.terms.items()},
-            "fits": [],
+        terms = self.model.terms.items()
+        fields = {
+            "settings": as_fields(self.settings),
+            "statistics": take_apart(self.model.statistics),
+            "terms": [{"name": name, "columns": columns} for name, columns in terms],
+            "fits": [as_fields(fit) for fit in self.fits],
         }
-        arrays = {f"statistics/{name}": array for name, array in statistics.items()}
-        for fit in self.fits:
-            scalars = {}
-            for field in dataclasses.fields(fit):
-                value = getattr(fit, field.name)
-                if isinstance(value, np.ndarray):
-                    arrays[f"{fit.label}/{field.name}"] = value
-                else:
-                    scalars[field.name] = value
-            header["fits"].append(scalars)
-        write_arrays(path, _FILE_KIND, header, arrays)
+        write_fields(path, _SCHEMA, fields)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> IsingResults:
@@ -1116,17 +1304,11 @@ class IsingResults(ReadOnly):
         """
         from isingmlc.model import IsingModel
 
-        header, arrays = read_arrays(path, _FILE_KIND)
-        groups: dict[str, dict[str, Any]] = {}
-        for name, array in arrays.items():
-            group, _, field = name.partition("/")
-            groups.setdefault(group, {})[field] = array
-        stats = put_together(header["statistics"], groups.pop("statistics"))
-        fits = tuple(
-            NodeFit(**scalars, **groups[str(scalars["label"])]) for scalars in header["fits"]
-        )
-        settings = FitSettings(**header["settings"])
-        terms = {name: tuple(columns) for name, columns in header["terms"].items()}
+        fields = read_fields(path, _SCHEMA)
+        stats = put_together(fields["statistics"])
+        settings = FitSettings(**fields["settings"])
+        terms = {term["name"]: term["columns"] for term in fields["terms"]}
+        fits = tuple(NodeFit(**fit) for fit in fields["fits"])
         return cls(IsingModel._restore(stats, settings.intercept, terms), settings, fits)
 
     def remove_data(self) -> IsingResults:
@@ -1154,8 +1336,50 @@ class IsingResults(ReadOnly):
 
     @property
     def _terms(self) -> pd.Index:
-        return pd.Index(["const", *self.label_names][0 if self.settings.intercept else 1 :])
+        columns = self.model.statistics.context.column_names
+        names = ["const", *self.label_names, *columns]
+        return pd.Index(names[0 if self.settings.intercept else 1 :])
 
     def _by_node(self, columns: list[FloatArray]) -> pd.DataFrame:
         values = np.column_stack(columns)[0 if self.settings.intercept else 1 :]
         return pd.DataFrame(values, self._terms, self._labels)
+
+
+def _check_results(fields: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Say what is wrong between the fields of a file."""
+    stats, intercept = fields["statistics"], fields["settings"]["intercept"]
+    if "const" in stats["label_names"]:
+        return "statistics/label_names", "must not hold 'const', the name of the threshold"
+    context = put_together(stats).context
+    n_regressors = 1 + len(stats["label_names"]) + len(context.column_names)
+    if any(len(fit["coef"]) != n_regressors for fit in fields["fits"]):
+        return "fits", f"must have {n_regressors} coefficients each"
+    if not intercept and stats["shift"].any():
+        return "statistics/shift", "must be zero without an intercept"
+    if [fit["label"] for fit in fields["fits"]] != list(range(len(stats["label_names"]))):
+        return "fits", "must be those of the labels, in their order"
+    terms = {term["name"]: term["columns"] for term in fields["terms"]}
+    columns = sorted(name for names in terms.values() for name in names)
+    if len(terms) < len(fields["terms"]) or columns != sorted(stats["feature_names"]):
+        return "terms", "must have names that differ, and each feature as a column of one"
+    wide = {
+        term["name"]: tuple(stats["feature_names"][at] for at in term["columns"])
+        for term in stats["terms"]
+    }
+    if wide != {name: names for name, names in terms.items() if len(names) != 1}:
+        return "statistics/terms", "must be the terms of several columns"
+    return None
+
+
+_SCHEMA = FileSchema(
+    "IsingResults",
+    Record(
+        {
+            "statistics": STATISTICS.fields,
+            "settings": SETTINGS_FIELDS,
+            "terms": Listed(Record({"name": Text(), "columns": Names()})),
+            "fits": Listed(FIT_FIELDS, "labels"),
+        },
+        rules=(_check_results,),
+    ),
+)

@@ -74,22 +74,30 @@ class NodeModels(Mapping[str, Any]):
                 f"the model of label {label!r} has no finite coefficient, so there is no "
                 "regression."
             )
-        stats = results.model.statistics
-        design = np.column_stack([np.ones(len(stats.patterns)), stats.patterns])
+        stats, regressors = results.model.statistics, results._fit.regressors
+        columns = (*stats.label_names, *stats.context.column_names)
         names = [
             name if np.isfinite(value) else f"{name} (in play)"
             for name, value in zip(
-                np.array(["const", *stats.label_names], dtype=object)[fit.basis],
+                np.array(["const", *columns], dtype=object)[fit.basis],
                 fit.coef[fit.basis],
                 strict=True,
             )
         ]
+        # In the user's units, and so are the coefficients and their covariance.
+        design = regressors.matrix * regressors.scale + regressors.centre
         exog = pd.DataFrame(design[np.ix_(fit.in_play, fit.basis)], columns=names)
+        factor = np.zeros((regressors.n_columns, 1 + len(fit.basis)))
+        factor[fit.basis, 0] = fit.basis_coef
+        matrix = results._fit.factors[fit.label].matrix
+        factor[fit.basis, 1 : 1 + matrix.shape[1]] = matrix
+        factor = regressors.in_units(factor)[fit.basis]
         endog = pd.Series(stats.patterns[fit.in_play, fit.label].astype(np.float64), name=label)
         glm = GLM(endog, exog, family=Binomial(), freq_weights=stats.counts[fit.in_play])
         glm.scale = 1.0
         glm.mu = fit.probability[fit.in_play]
-        node = GLMResults(glm, fit.basis_coef, fit.covariance, 1.0, use_t=False)
+        covariance = factor[:, 1:] @ factor[:, 1:].T
+        node = GLMResults(glm, factor[:, 0], covariance, 1.0, use_t=False)
         # statsmodels counts rows of the table, and divides by it in its pseudo R².
         node.nobs = float(glm.wnobs)
         node.method = results.method

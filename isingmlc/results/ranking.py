@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -14,6 +14,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
@@ -93,8 +94,10 @@ class FeatureScores:
         Why a feature or a label could not be used, ``ok`` for most; see `Reason`.
     pvalue : ndarray, shape (p,), or None
         p-values of the features, where the method has any and they are known already.
-    pairs : ndarray, shape (p, K(K−1)/2), or None
-        What each pair of labels adds, pairs in the order of ``itertools.combinations``.
+    pairs : ndarray, shape (p, K(K−1)/2), callable or None
+        How much each feature moves each pair of labels: the two statistics of its products, given
+        the feature itself; pairs in the order of ``itertools.combinations``. Or what computes it,
+        when it is asked for.
     notes : tuple of str
         What to keep in mind, in sentences.
     tests : EdgeTests or None
@@ -113,9 +116,14 @@ class FeatureScores:
     feature_reason: StrArray
     label_reason: StrArray
     pvalue: FloatArray | None = None
-    pairs: FloatArray | None = None
+    pairs: FloatArray | Callable[[], FloatArray] | None = None
     notes: tuple[str, ...] = ()
     tests: EdgeTests | None = None
+
+    @cached_property
+    def pair_statistics(self) -> FloatArray | None:
+        """The values of `pairs`."""
+        return self.pairs() if callable(self.pairs) else self.pairs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +145,8 @@ class FeatureRanking:
     fits : L1Fits or None
         The penalised regressions behind ``l1`` and ``score+l1``: coefficients on both scales,
         penalties, and how nearly each is optimal.
+    adjusted_for : tuple of str
+        The covariates that importance is given, as the user wrote them; empty without any.
 
     See Also
     --------
@@ -162,10 +172,12 @@ class FeatureRanking:
     scores: FeatureScores
     settings: Mapping[str, object] = field(default_factory=dict)
     fits: L1Fits | None = None
+    adjusted_for: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         names = exc.shorten(self.order)
-        return f"FeatureRanking({self.method}, {len(self.feature_names)} features: {names})"
+        given = f" {say_given(self.adjusted_for)}" if self.adjusted_for else ""
+        return f"FeatureRanking({self.method}, {len(self.feature_names)} features{given}: {names})"
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
@@ -195,13 +207,18 @@ class FeatureRanking:
 
     @table
     def pairs(self) -> pd.DataFrame | None:
-        """What each pair of labels adds, features × pairs. None where pairs play no part."""
+        """How much each feature moves each pair of labels, features × pairs.
+
+        The sum of the two statistics of the products of the feature with these labels, given the
+        feature itself (``score_test(products="given")``), computed when it is first asked for.
+        None where pairs play no part.
+        """
         if self.scores.pairs is None:
             return None
         columns = pd.MultiIndex.from_tuples(
             combinations(self.label_names, 2), names=["label", "with"]
         )
-        return pd.DataFrame(self.scores.pairs, self._index, columns)
+        return pd.DataFrame(self.scores.pair_statistics, self._index, columns)
 
     @table
     def reasons(self) -> pd.Series:
@@ -258,7 +275,9 @@ class FeatureRanking:
         -------
         DataFrame
             Columns rank, importance, pvalue (where the method has one), strongest (the label that
-            contributes most), strongest_pair (with products) and reason.
+            contributes most), strongest_pair (with products: the pair of labels that the feature
+            moves most, given its own effects), reason and, with covariates, adjusted_for, which
+            names them in every row.
 
         Examples
         --------
@@ -274,10 +293,16 @@ class FeatureRanking:
         if self.pvalues is not None:
             columns["pvalue"] = self.pvalues
         columns["strongest"] = self._strongest(self.scores.contributions, self.label_names)
-        if self.scores.pairs is not None:
+        pairs = self.scores.pair_statistics
+        if pairs is not None:
             names = [f"{first} × {second}" for first, second in combinations(self.label_names, 2)]
-            columns["strongest_pair"] = self._strongest(self.scores.pairs, names)
+            columns["strongest_pair"] = self._strongest(pairs, names)
         columns["reason"] = self.reasons
+        if self.adjusted_for:
+            columns["adjusted_for"] = self._series(
+                np.full(len(self.feature_names), ", ".join(self.adjusted_for), dtype=object),
+                "adjusted_for",
+            )
         listed = pd.DataFrame(columns).loc[list(self.order)]
         listed.insert(0, "rank", range(1, len(listed) + 1))
         return listed
@@ -457,7 +482,7 @@ class FeatureRanking:
             np.append(0, np.cumsum(np.bincount(levels, hit))),
         )
         false = np.arange(1, len(hit) + 1) - true
-        return RankingRoc(self.method, false / (~hit).sum(), true / hit.sum())
+        return RankingRoc(self.method, false / (~hit).sum(), true / hit.sum(), self.adjusted_for)
 
     def agreement(self, other: FeatureRanking) -> RankingAgreement:
         """Compare with another ranking of the same features.
@@ -545,10 +570,10 @@ class FeatureRanking:
         return plot_ranking(self, top, ax=ax)
 
     def plot_pairs(self, feature: str, top: int = 20, *, ax: Axes | None = None) -> Axes:
-        """Draw what products of a feature with pairs of labels add, strongest first.
+        """Draw how much a feature moves pairs of labels, given its own effects, strongest first.
 
-        A feature that acts on one label of a pair shows here too: a long bar alone does not say
-        that the feature moves the interaction of the two.
+        A bar is the sum of two statistics of one degree of freedom, those of the feature's product
+        with one label in the model of the other.
 
         Parameters
         ----------
@@ -593,6 +618,8 @@ class RankingRoc:
         The method that ranked.
     fpr, tpr : ndarray, shape (p,)
         Shares of irrelevant and of relevant features among the first k = 1…p.
+    adjusted_for : tuple of str
+        The covariates that the ranking is given.
 
     Examples
     --------
@@ -604,6 +631,7 @@ class RankingRoc:
     method: str
     fpr: FloatArray
     tpr: FloatArray
+    adjusted_for: tuple[str, ...] = ()
 
     @property
     def auc(self) -> float:

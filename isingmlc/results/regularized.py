@@ -11,10 +11,11 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.l1_path import L1Path
 from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
-from isingmlc.fitting.testable import judge_counts
+from isingmlc.fitting.testable import Reason, judge_counts
 
 if TYPE_CHECKING:
     import networkx
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from isingmlc.base.printing import IsingSummary
     from isingmlc.model import IsingModel
+    from isingmlc.results.ising import IsingResults
 
 _COLUMNS = ("label", "lam", "n_nonzero", "llf", "explained", "aic", "bic", "ebic", "kkt", "chosen")
 
@@ -78,9 +80,10 @@ class RegularizedIsingResults(ReadOnly):
 
     def __repr__(self) -> str:
         n_labels = len(self.label_names)
+        given = f", {say_given(self.adjusted_for)}" if self.adjusted_for else ""
         return (
             f"RegularizedIsingResults({n_labels} labels, {self.n_edges} of "
-            f"{n_labels * (n_labels - 1) // 2} edges, {self.criterion}, rule {self.rule!r})"
+            f"{n_labels * (n_labels - 1) // 2} edges, {self.criterion}, rule {self.rule!r}{given})"
         )
 
     def _repr_html_(self) -> str:
@@ -97,6 +100,11 @@ class RegularizedIsingResults(ReadOnly):
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that took part; none if only labels did."""
         return self.model.feature_names if self.settings.features else ()
+
+    @property
+    def adjusted_for(self) -> tuple[str, ...]:
+        """What the models are adjusted for, as the user wrote it: names, or terms of a formula."""
+        return self.model.statistics.context.described
 
     @property
     def nobs(self) -> float:
@@ -118,6 +126,41 @@ class RegularizedIsingResults(ReadOnly):
         """Whether an edge needs both of its coefficients, ``"and"``, or one, ``"or"``."""
         return self.settings.rule
 
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """Names of the covariates, which every label model has."""
+        return self.model.covariate_names
+
+    def refit(self, method: str = "mle", *, penalty: float | None = None) -> IsingResults:
+        """Fit the network again without its penalty: each label given its neighbours alone.
+
+        Parameters
+        ----------
+        method : {"mle", "ridge", "firth"}
+            As in `IsingModel.fit`.
+        penalty : float, optional
+            The ridge penalty.
+
+        Returns
+        -------
+        IsingResults
+            The fit, with standard errors and with tests of features given this network. The
+            network was chosen by the same data: standard errors and p-values of its interactions
+            do not know of that.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> net = im.IsingModel(data.labels, data.features).fit_regularized()
+        >>> res = net.refit()
+        >>> int((res.interactions != 0).to_numpy().sum() / 2) == net.n_edges
+        True
+        >>> res.score_test().note
+        'each label is tested given 3 of the 5 other labels on average'
+        """
+        return self.model.fit(method, penalty=penalty, neighbors=self)
+
     # The network
 
     @table
@@ -127,7 +170,7 @@ class RegularizedIsingResults(ReadOnly):
         The mean of the two coefficients of each pair; by the rule ``"and"`` only if both of them
         are other than zero.
         """
-        theirs = self.directed.to_numpy()
+        theirs = self._coef[: len(self.label_names)]
         weights = (theirs + theirs.T) / 2
         if self.rule == "and":
             weights = np.where((theirs != 0) & (theirs.T != 0), weights, 0.0)
@@ -135,8 +178,14 @@ class RegularizedIsingResults(ReadOnly):
 
     @table
     def directed(self) -> pd.DataFrame:
-        """Coefficients of the label models: one column per label, one row per other label."""
-        return pd.DataFrame(self._coef[: len(self.label_names)], self._labels, self._labels)
+        """Coefficients of the label models: one column per label, one row per other label.
+
+        Below the labels are the columns of the covariates, if there are any; as in
+        `IsingResults.params`, ±inf where a covariate makes the label certain in part of the rows.
+        """
+        columns = self.model.statistics.context.column_names
+        rows = pd.Index([*self.label_names, *columns])
+        return pd.DataFrame(self._coef[: len(rows)], rows, self._labels)
 
     @table
     def effects(self) -> pd.DataFrame:
@@ -144,7 +193,8 @@ class RegularizedIsingResults(ReadOnly):
 
         Without rows if only labels took part.
         """
-        effects = self._coef[len(self.label_names) :]
+        n_others = len(self.label_names) + len(self.model.statistics.context.column_names)
+        effects = self._coef[n_others:]
         return pd.DataFrame(effects, pd.Index(self.feature_names, dtype=object), self._labels)
 
     @table
@@ -194,7 +244,7 @@ class RegularizedIsingResults(ReadOnly):
     def with_criterion(
         self, criterion: str = "ebic", gamma: float = 0.25
     ) -> RegularizedIsingResults:
-        """Give the network that another criterion chooses from the same paths.
+        """Give the network that another criterion chooses.
 
         Parameters
         ----------
@@ -206,7 +256,9 @@ class RegularizedIsingResults(ReadOnly):
         Returns
         -------
         RegularizedIsingResults
-            The network; nothing is fitted again.
+            The network. If the criterion charges at least as much per coefficient as the one that
+            the paths were fitted for, it chooses from the same paths; otherwise longer ones are
+            fitted.
 
         Examples
         --------
@@ -221,7 +273,18 @@ class RegularizedIsingResults(ReadOnly):
                 "the penalties of this network were given, so there is nothing to choose from. "
                 "Fit it without lam."
             )
-        return RegularizedIsingResults(self.model, settings, self.paths)
+        paths = [path for path in self.paths if path is not None]
+        if all(settings.price(self.nobs, path.n_columns) >= path.least_price for path in paths):
+            return RegularizedIsingResults(self.model, settings, self.paths)
+        return self.model.fit_regularized(
+            criterion=settings.criterion,
+            gamma=settings.gamma,
+            rule=settings.rule,
+            n_lambda=settings.n_lambda,
+            features=settings.features,
+            penalize_covariates=settings.penalize_covariates,
+            max_iter=settings.max_iter,
+        )
 
     # The fits
 
@@ -229,10 +292,13 @@ class RegularizedIsingResults(ReadOnly):
     def criteria(self) -> pd.DataFrame:
         """All fits with their criteria, one row per label and penalty.
 
+        The path of a label ends where its criterion cannot improve any more.
+
         ``label``, ``lam`` : the label and its penalty, from the largest down.
-        ``n_nonzero`` : coefficients other than zero, without the threshold.
+        ``n_nonzero`` : coefficients other than zero, without the threshold and covariates that are
+        not penalised; those of labels or features that are copies of each other count as one.
         ``llf`` : log-likelihood, without the penalty.
-        ``explained`` : fraction of the null deviance that is explained.
+        ``explained`` : fraction of the deviance of the threshold alone that is explained.
         ``aic``, ``bic``, ``ebic`` : the criteria.
         ``kkt`` : largest violation of the optimality conditions.
         ``chosen`` : whether this is the fit that the network has.
@@ -262,7 +328,8 @@ class RegularizedIsingResults(ReadOnly):
 
         At a solution the gradient of the mean log-likelihood in a standardised column is the
         penalty in size where its coefficient is not zero, at most the penalty elsewhere, and
-        zero in the threshold. NaN for labels that were left out.
+        zero in the threshold and in covariates that are not penalised. NaN for labels that were
+        left out.
         """
         largest = [np.nan if path is None else path.kkt.max() for path in self.paths]
         return pd.Series(largest, self._labels, name="kkt")
@@ -280,18 +347,26 @@ class RegularizedIsingResults(ReadOnly):
         ``lam``, ``lam_max`` : its penalty, and the smallest at which it has no neighbour.
         ``n_lambda`` : penalties on its path.
         ``at_end`` : whether the smallest of them was chosen.
-        ``n_nonzero`` : its coefficients other than zero, without the threshold.
+        ``n_nonzero`` : its coefficients other than zero, without the threshold and covariates that
+        are not penalised.
         ``edges`` : its edges in the network.
         ``llf`` : its log-likelihood, without the penalty.
         ``kkt``, ``converged`` : the largest violation of the optimality conditions on the path,
         and whether it is within the tolerance.
-        ``reason`` : ``ok``, ``constant-label``, or ``too-rare`` for a label with one row of one
-        kind; such labels are left out.
+        ``reason`` : ``ok``, ``constant-label``, ``too-rare`` for a label with one row of one
+        kind, or ``determined-label`` for one that unpenalised covariates determine; such labels
+        are left out.
         """
         stats = self.model.statistics
         positives = stats.counts @ stats.patterns
         minority = np.minimum(positives, self.nobs - positives)
         present = np.array([path is not None for path in self.paths])
+        reason = judge_counts(minority, TOO_RARE)
+        reason[~present & (reason == Reason.OK)] = Reason.DETERMINED_LABEL
+        counted = self._coef != 0
+        if not self.settings.penalize_covariates:
+            first = len(self.label_names)
+            counted[first : first + len(stats.context.column_names)] = False
         lengths = np.array([0 if path is None else len(path.lam) for path in self.paths])
         last = np.array(self._positions) == lengths - 1
         return pd.DataFrame(
@@ -302,12 +377,12 @@ class RegularizedIsingResults(ReadOnly):
                 "lam_max": [np.nan if path is None else path.lam_max for path in self.paths],
                 "n_lambda": lengths,
                 "at_end": last & present & (not self.settings.fixed),
-                "n_nonzero": (self._coef != 0).sum(axis=0),
+                "n_nonzero": counted.sum(axis=0),
                 "edges": (self.interactions.to_numpy() != 0).sum(axis=0),
                 "llf": self._chosen("llf"),
                 "kkt": self.kkt,
                 "converged": [path is None or path.converged for path in self.paths],
-                "reason": judge_counts(minority, TOO_RARE),
+                "reason": reason,
             },
             index=self._labels,
         )
@@ -333,7 +408,7 @@ class RegularizedIsingResults(ReadOnly):
         0  hypertension       diabetes    1.05         1.01          1.10
         1  hypertension  heart_disease    0.82         0.80          0.84
         """
-        weights, directed = self.interactions.to_numpy(), self.directed.to_numpy()
+        weights, directed = self.interactions.to_numpy(), self._coef
         first, second = np.nonzero(np.triu(weights))
         names = np.array(self.label_names, dtype=object)
         frame = pd.DataFrame(
@@ -354,7 +429,9 @@ class RegularizedIsingResults(ReadOnly):
         Returns
         -------
         networkx.Graph
-            Labels as nodes, with ``threshold`` and ``prevalence``; edges with ``weight``.
+            Labels as nodes, with ``threshold`` and ``prevalence``; edges with ``weight``. With
+            covariates, the graph's attribute ``adjusted_for`` names them, and thresholds are
+            those where all of them are zero.
 
         Examples
         --------
@@ -366,6 +443,8 @@ class RegularizedIsingResults(ReadOnly):
         import networkx as nx
 
         graph = nx.Graph()
+        if self.adjusted_for:
+            graph.graph["adjusted_for"] = ", ".join(self.adjusted_for)
         for name, row in self.diagnostics.iterrows():
             graph.add_node(
                 name, threshold=float(self.thresholds[name]), prevalence=float(row["prevalence"])
@@ -399,7 +478,9 @@ class RegularizedIsingResults(ReadOnly):
         """
         from isingmlc.plots import plot_label_network
 
-        return plot_label_network(self.interactions, self.thresholds, ax=ax, **options)
+        thresholds = None if self.adjusted_for else self.thresholds
+        options.setdefault("adjusted_for", self.adjusted_for)
+        return plot_label_network(self.interactions, thresholds, ax=ax, **options)
 
     def summary(self) -> IsingSummary:
         """Summarise the network as text, HTML, LaTeX or CSV.
@@ -433,9 +514,7 @@ class RegularizedIsingResults(ReadOnly):
 
     def _criterion(self, path: L1Path, kind: str) -> FloatArray:
         """Give a criterion of all fits on a path."""
-        price = 2.0 if kind == "aic" else float(np.log(self.nobs))
-        if kind == "ebic":
-            price += 2 * self.gamma * float(np.log(max(path.n_columns, 1)))
+        price = self.settings.price(self.nobs, path.n_columns, kind)
         return np.asarray(price * path.n_nonzero - 2 * path.llf)
 
     @cached_property
@@ -456,8 +535,10 @@ class RegularizedIsingResults(ReadOnly):
 
     @cached_property
     def _coef(self) -> FloatArray:
-        """The coefficients chosen: labels and features × labels."""
-        coef = np.zeros((len(self.label_names) + len(self.feature_names), len(self.paths)))
+        """The coefficients chosen: labels, columns of the covariates, and features × labels."""
+        columns = self.model.statistics.context.column_names
+        names = (*self.label_names, *columns, *self.feature_names)
+        coef = np.zeros((len(names), len(self.paths)))
         for label, (path, at) in enumerate(zip(self.paths, self._positions, strict=True)):
             if path is not None:
                 coef[:, label] = path.coef[[at]].toarray()[0]

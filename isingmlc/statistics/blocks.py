@@ -90,13 +90,15 @@ class SumsInBlocks:
         )
 
 
-def block_width(n_labelsets: int, n_features: int, size: float, max_memory: float) -> int:
+def block_width(cells: str, n_features: int, size: float, max_memory: float) -> int:
     """Choose how many features make a block, and warn that there are blocks.
 
     Parameters
     ----------
-    n_labelsets, n_features : int
-        L and p.
+    cells : str
+        How many labelsets or cells there are, as `name_cells` says it.
+    n_features : int
+        How many features there are.
     size : float
         Bytes that all sums and squares would take.
     max_memory : float
@@ -110,7 +112,7 @@ def block_width(n_labelsets: int, n_features: int, size: float, max_memory: floa
     width = max(1, int(n_features * max_memory / (_COPIES * size)))
     message = exc.IN_BLOCKS.format(
         n_features=n_features,
-        n_labelsets=n_labelsets,
+        cells=cells,
         size=size / 1e9,
         max_memory=max_memory,
         n_blocks=-(-n_features // width),

@@ -4,6 +4,11 @@ The null model of a label depends on the other labels alone, so rows with the sa
 (the same *labelset*) share its fitted probability. Whatever a score test needs of the features
 is therefore their sums and sums of squares within labelsets. These add up over rows, batches,
 files and machines.
+
+With covariates the null model depends on them besides, and *cells* take the place of labelsets:
+rows with the same label vector and the same values of the covariates. Few values make few cells;
+with a continuous covariate every row may be a cell of its own, and the arrays are the rows
+themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from scipy import sparse
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, dense
-from isingmlc.base.storage import read_arrays, write_arrays
+from isingmlc.base.schema import Array, Json, Listed, Matrix, Names, Number, Optional, Record, Text
+from isingmlc.base.storage import FileSchema, read_fields, write_fields
+from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData, prepare, require_rows
 from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
 from isingmlc.statistics.sums import (
@@ -29,7 +36,8 @@ from isingmlc.statistics.sums import (
     as_shift,
     bytes_needed,
     choose_shift,
-    find_labelsets,
+    find_cells,
+    name_cells,
     recenter_products,
     sum_products,
     sum_within,
@@ -38,7 +46,6 @@ from isingmlc.statistics.sums import (
 
 # What sums and squares may take before they are computed in blocks of features, in bytes.
 MAX_MEMORY = 2e9
-FILE_KIND = "labelset statistics"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,9 +58,11 @@ class LabelsetStatistics:
     Attributes
     ----------
     patterns : ndarray of bool, shape (L, K)
-        The distinct label vectors, in lexicographic order.
+        The distinct label vectors, in lexicographic order. With covariates those of the cells.
     counts : ndarray of float, shape (L,)
         The (weighted) number of rows with each.
+    context : Context
+        The covariates of the cells, L lines; without columns where there are none.
     sums : ndarray or csr_array, shape (L, p)
         Sums of ``x - shift`` over those rows.
     squares : ndarray or csr_array, shape (L, p)
@@ -99,6 +108,7 @@ class LabelsetStatistics:
 
     patterns: BoolArray
     counts: FloatArray
+    context: Context
     source: FeatureSums | SumsInBlocks | Callable[[], FeatureSums | SumsInBlocks]
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
@@ -113,7 +123,7 @@ class LabelsetStatistics:
     def __repr__(self) -> str:
         return (
             f"LabelsetStatistics({self.n_rows} rows, {len(self.label_names)} labels, "
-            f"{len(self.feature_names)} features, {len(self.counts)} labelsets)"
+            f"{len(self.feature_names)} features, {describe_cells(self)})"
         )
 
     @classmethod
@@ -122,10 +132,12 @@ class LabelsetStatistics:
         labels: Any,
         features: Any = None,
         *,
+        covariates: Any = None,
         freq_weights: Any = None,
         missing: str = "raise",
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
+        covariate_names: Sequence[object] | None = None,
         max_memory: float | None = MAX_MEMORY,
     ) -> LabelsetStatistics:
         """Compute the statistics of rows in memory.
@@ -136,11 +148,13 @@ class LabelsetStatistics:
             The 0/1 labels.
         features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
             The features.
+        covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
+            Columns that every label model has besides the other labels: numbers or categories.
         freq_weights : array_like, shape (n,), optional
             How many observations each row stands for.
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
-        label_names, feature_names : sequence, optional
+        label_names, feature_names, covariate_names : sequence, optional
             Names, if the data have none.
         max_memory : float or None
             Bytes that sums and squares may take. If there are so many labelsets that they would
@@ -161,10 +175,12 @@ class LabelsetStatistics:
         data = prepare(
             labels,
             features,
+            covariates=covariates,
             freq_weights=freq_weights,
             missing=missing,
             label_names=label_names,
             feature_names=feature_names,
+            covariate_names=covariate_names,
         )
         return sum_rows(data, max_memory=max_memory)
 
@@ -175,6 +191,7 @@ class LabelsetStatistics:
         *,
         labels: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
+        covariates: str | Sequence[str] | None = None,
         freq_weights: str | None = None,
         missing: str = "raise",
         n_jobs: int = 1,
@@ -186,12 +203,17 @@ class LabelsetStatistics:
         Parameters
         ----------
         batches : iterable
-            Either pairs ``(labels, features)`` or triples ``(labels, features, freq_weights)``
-            of what `from_arrays` takes, or, with `labels` given, tables that hold all columns:
+            Either tuples ``(labels, features)``, ``(labels, features, freq_weights)`` or
+            ``(labels, features, freq_weights, covariates)`` of what `from_arrays` takes, where
+            all but the labels may be None; or, with `labels` given, tables that hold all columns:
             frames, Arrow record batches, structured arrays, dicts. A function without arguments
             stands for the batch that it returns; with `n_jobs` it is called by a worker.
         labels, features : list of str, optional
             The columns of a table; `features` are all others if omitted.
+        covariates : list of str, optional
+            The columns of a table that every label model has besides the other labels: numbers,
+            or categories, as text or pandas' category. Levels that only some batches have are
+            put together.
         freq_weights : str, optional
             The column of a table that says how many observations each row stands for.
         missing : {"raise", "drop"}
@@ -206,7 +228,8 @@ class LabelsetStatistics:
             Bytes that sums and squares may take. If there are so many labelsets that they would
             take more, batches that can be read again, such as a list of functions, are read in
             blocks of features when a test needs them, and a warning says so; other batches are an
-            error.
+            error. With covariates there are cells instead: combinations of a labelset and their
+            values.
 
         Returns
         -------
@@ -227,10 +250,17 @@ class LabelsetStatistics:
         >>> frame = pd.DataFrame({"a": [0, 1, 1], "b": [1, 0, 1], "x": [0.1, 0.2, 0.3]})
         >>> im.LabelsetStatistics.from_batches([frame[:2], frame[2:]], labels=["a", "b"])
         LabelsetStatistics(3 rows, 2 labels, 1 features, 3 labelsets)
+
+        Text columns are categories:
+
+        >>> frame["sex"] = ["f", "m", "f"]
+        >>> batches = [frame[:2], frame[2:]]
+        >>> im.LabelsetStatistics.from_batches(batches, labels=["a", "b"], covariates=["sex"])
+        LabelsetStatistics(3 rows, 2 labels, 1 features, 1 covariate, 3 cells)
         """
         from isingmlc.statistics.sources.batches import BatchColumns, sum_batches
 
-        columns = BatchColumns.checked(labels, features, freq_weights, missing)
+        columns = BatchColumns.checked(labels, features, covariates, freq_weights, missing)
         return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
 
     @classmethod
@@ -240,6 +270,7 @@ class LabelsetStatistics:
         *,
         labels: str | Sequence[str],
         features: Sequence[str] | None = None,
+        covariates: str | Sequence[str] | None = None,
         freq_weights: str | None = None,
         missing: str = "raise",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -255,6 +286,9 @@ class LabelsetStatistics:
             The columns with the labels, boolean or 0/1 of any numeric type.
         features : list of str, optional
             The columns with the features; all others if omitted.
+        covariates : list of str, optional
+            The columns with the covariates, which every label model has besides the other labels:
+            numbers, booleans, or text, whose values are the levels of a category.
         freq_weights : str, optional
             The column that says how many observations each row stands for.
         missing : {"raise", "drop"}
@@ -264,7 +298,8 @@ class LabelsetStatistics:
         max_memory : float or None
             Bytes that sums and squares may take here. If there are so many labelsets that they
             would take more, they are asked for in blocks of features when a test needs them; a
-            warning says so.
+            warning says so. With covariates there are cells instead: combinations of a labelset
+            and their values.
 
         Returns
         -------
@@ -274,7 +309,8 @@ class LabelsetStatistics:
         Raises
         ------
         DataError
-            When columns are absent, not numeric, or labels are not 0/1: before features are read.
+            When columns are absent or of a type that they cannot have, when labels are not 0/1,
+            or covariates lack values: before features are read.
         EngineError
             When Ibis is not installed, or the engine fails.
 
@@ -292,7 +328,9 @@ class LabelsetStatistics:
         """
         from isingmlc.statistics.sources.engines import read_table
 
-        return read_table(table, labels, features, freq_weights, missing, checkpoint, max_memory)[0]
+        return read_table(
+            table, labels, features, covariates, freq_weights, missing, checkpoint, max_memory
+        )[0]
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
         """Give the same statistics for features measured from another origin.
@@ -339,7 +377,8 @@ class LabelsetStatistics:
                 )
         mine, theirs = in_memory(self), in_memory(other.recenter(self.shift))
         both = np.packbits(np.concatenate([mine.patterns, theirs.patterns]), axis=1)
-        patterns, codes = find_labelsets(both, len(self.label_names))
+        stacked = mine.context.stack(theirs.context)
+        patterns, context, codes = find_cells(both, len(self.label_names), stacked)
         pool = RowGroups(codes, len(patterns)).pool()
         sums, squares = (
             _add_rows(getattr(mine, name), getattr(theirs, name), pool, codes)
@@ -349,6 +388,7 @@ class LabelsetStatistics:
             mine,
             patterns=patterns,
             counts=pool @ np.concatenate([mine.counts, theirs.counts]),
+            context=context,
             source=FeatureSums(sums, squares, self.shift),
             n_rows=mine.n_rows + theirs.n_rows,
             term_products={
@@ -420,7 +460,7 @@ class LabelsetStatistics:
         ...     im.LabelsetStatistics.load(f"{folder}/stats.npz")
         LabelsetStatistics(2 rows, 2 labels, 0 features, 2 labelsets)
         """
-        write_arrays(path, FILE_KIND, *take_apart(self))
+        write_fields(path, SCHEMA, take_apart(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelsetStatistics:
@@ -446,7 +486,7 @@ class LabelsetStatistics:
         ...     print(LabelsetStatistics.load(Path(folder, "survey.npz")).nobs)
         2.0
         """
-        return put_together(*read_arrays(path, FILE_KIND))
+        return put_together(read_fields(path, SCHEMA))
 
 
 def sum_rows(
@@ -481,16 +521,18 @@ def sum_rows(
     >>> sum_rows(prepare(data.labels, data.features)).nobs
     1500.0
     """
-    patterns, codes = find_labelsets(data.packed_labels, len(data.label_names))
+    patterns, context, codes = find_cells(data.packed_labels, len(data.label_names), data.context)
     groups = RowGroups(codes, len(patterns), data.weights)
     term_columns = wide_terms(data.terms, data.feature_names)
     if shift is None and term_columns:
-        shift = choose_shift(data.features)
+        shift = choose_shift(data.features, data.weights)
     limit = np.inf if term_columns else check_memory(max_memory)
-    summing = partial(_sum_features, data, groups, shift, limit)
+    # Who sums later holds the rows, and must know whether they are still the same.
+    summing = partial(_sum_features, data, groups, shift, limit, keeps_rows=when_needed)
     return LabelsetStatistics(
         patterns,
         groups.counts,
+        context,
         summing if when_needed else summing(),
         data.label_names,
         data.feature_names,
@@ -505,18 +547,26 @@ def sum_rows(
 
 
 def _sum_features(
-    data: ModelData, groups: RowGroups, shift: FloatArray | None, max_memory: float
+    data: ModelData,
+    groups: RowGroups,
+    shift: FloatArray | None,
+    max_memory: float,
+    *,
+    keeps_rows: bool,
 ) -> FeatureSums | SumsInBlocks:
     """Sum the features of rows within labelsets, in blocks where that takes too much memory."""
     if data.features is None:
         return FeatureSums.of_nothing(groups.n_groups)
-    features: Features = require_rows("a test", data, data.feature_names).features
+    if keeps_rows:
+        require_rows("a test", data, data.feature_names)
+    features: Features = data.features
     if shift is None:
-        shift = choose_shift(features)
+        shift = choose_shift(features, data.weights)
     size = bytes_needed(features, groups.n_groups)
     if size <= max_memory:
         return sum_within(features, groups, shift)
-    width = block_width(groups.n_groups, features.shape[1], size, max_memory)
+    cells = name_cells(groups.n_groups, data.context)
+    width = block_width(cells, features.shape[1], size, max_memory)
     return block_rows(features, groups, shift, width)
 
 
@@ -623,7 +673,149 @@ def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> Lab
     return replace(stats, source=sums, feature_names=stats.feature_names[part])
 
 
-def take_apart(stats: LabelsetStatistics) -> tuple[dict[str, Any], dict[str, Any]]:
+def stats_with(
+    stats: LabelsetStatistics, data: ModelData, features: Sequence[str]
+) -> LabelsetStatistics:
+    """Count rows within cells that some features are covariates of too.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics of the rows.
+    data : ModelData
+        The rows.
+    features : sequence of str
+        The features.
+
+    Returns
+    -------
+    LabelsetStatistics
+        Counts of the cells, without features.
+    """
+    columns = [data.feature_names.index(name) for name in features]
+    rows: Features = data.features
+    values = dense(rows[:, columns]).astype(np.float64) + 0.0
+    names = tuple(features)
+    context = _context_of(stats, data).beside(Context(values, names, (None,) * len(names)))
+    bare = replace(data, features=None, feature_names=(), terms={}, covariates=context)
+    return sum_rows(bare)
+
+
+def _context_of(stats: LabelsetStatistics, data: ModelData) -> Context:
+    """Give the covariates of rows, without those that a model has left out."""
+    names = list(data.context.names)
+    at = np.array([names.index(name) for name in stats.context.names], dtype=np.intp)
+    return data.context.select(at)
+
+
+def cells_of(stats: LabelsetStatistics, data: ModelData) -> IntArray:
+    """Find the cell of each row.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics of the rows.
+    data : ModelData
+        The rows.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Positions of cells.
+    """
+    context = _context_of(stats, data)
+    return find_cells(data.packed_labels, len(data.label_names), context)[2]
+
+
+def describe_cells(stats: LabelsetStatistics) -> str:
+    """Say how many labelsets or cells there are.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    str
+        A phrase.
+    """
+    cells = name_cells(len(stats.counts), stats.context)
+    n_covariates = len(stats.context.described)
+    if not n_covariates:
+        return cells
+    return f"{n_covariates} covariate{'s' * (n_covariates > 1)}, {cells}"
+
+
+def _check_statistics(fields: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Say what is wrong between the fields of a file."""
+    shared = set(fields["label_names"]) & set(fields["feature_names"])
+    if shared:
+        return (
+            "feature_names",
+            f"must not hold names of labels, but holds {exc.shorten(sorted(shared))}",
+        )
+    covariates = [covariate["name"] for covariate in fields["covariates"]]
+    if len({*covariates, *fields["label_names"]}) < len(covariates) + len(fields["label_names"]):
+        return "covariates", "must have names that differ, also from those of the labels"
+    for covariate, values in zip(fields["covariates"], fields["context"].T, strict=True):
+        levels = covariate.get("levels")
+        if levels is not None and not np.isin(values, np.arange(len(levels))).all():
+            return "context", "must be positions among the levels of a category"
+    cells = np.column_stack([np.packbits(fields["patterns"], axis=1), fields["context"]])
+    if len(np.unique(cells, axis=0)) < len(cells):
+        return "patterns", "must not hold the same twice"
+    if not 1 <= len(fields["counts"]) <= fields["n_rows"]:
+        return "n_rows", "must be at least the number of labelsets, and that at least 1"
+    if sparse.issparse(fields["sums"]) != sparse.issparse(fields["squares"]):
+        return "squares", "must be sparse if and only if sums is"
+    if len({term["name"] for term in fields["terms"]}) < len(fields["terms"]):
+        return "terms", "must have names that differ"
+    return None
+
+
+SCHEMA = FileSchema(
+    "LabelsetStatistics",
+    Record(
+        {
+            "label_names": Names("labels", least=1),
+            "feature_names": Names("features"),
+            "n_rows": Number(int),
+            "patterns": Array(bool, ("labelsets", "labels")),
+            "counts": Array(float, ("labelsets",), above=0),
+            "covariates": Listed(
+                Record(
+                    {
+                        "name": Text(),
+                        "source": Text(),
+                        "levels": Optional(Names()),
+                        "mentions": Names(),
+                    }
+                ),
+                "covariates",
+            ),
+            "context": Array(float, ("labelsets", "covariates")),
+            "sums": Matrix("labelsets", "features"),
+            # Not at least 0: `recenter` leaves rounding below zero.
+            "squares": Matrix("labelsets", "features"),
+            "shift": Array(float, ("features",)),
+            "terms": Listed(
+                Record(
+                    {
+                        "name": Text(),
+                        "columns": Array(int, ("columns",), least=0, below="features", unique=True),
+                        "products": Array(float, ("labelsets", "columns", "columns")),
+                    }
+                )
+            ),
+            "checkpoint": Optional(Record({"settings": Json(dict), "progress": Json(dict)})),
+        },
+        rules=(_check_statistics,),
+    ),
+)
+
+
+def take_apart(stats: LabelsetStatistics) -> dict[str, Any]:
     """Take statistics apart for a file, with all sums and squares.
 
     Parameters
@@ -633,39 +825,39 @@ def take_apart(stats: LabelsetStatistics) -> tuple[dict[str, Any], dict[str, Any
 
     Returns
     -------
-    header : dict
-        Names and numbers that JSON can hold.
-    arrays : dict of str to ndarray or csr_array
-        The arrays.
+    dict
+        The fields of `SCHEMA`.
 
     Examples
     --------
     >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-    >>> header, arrays = take_apart(stats)
-    >>> sorted(arrays)
-    ['counts', 'patterns', 'shift', 'squares', 'sums']
+    >>> take_apart(stats)["label_names"]
+    ('y1', 'y2')
     """
     stats = in_memory(stats)
-    header = {
-        "label_names": stats.label_names,
-        "feature_names": stats.feature_names,
-        "n_rows": stats.n_rows,
-        "terms": list(stats.term_columns),
-    }
-    names = ("patterns", "counts", "sums", "squares", "shift")
-    arrays = {name: getattr(stats, name) for name in names}
-    for at, term in enumerate(stats.term_columns):
-        arrays[f"columns{at}"] = stats.term_columns[term]
-        arrays[f"products{at}"] = stats.term_products[term]
-    return header, arrays
+    names = ("label_names", "feature_names", "n_rows")
+    arrays = ("patterns", "counts", "sums", "squares", "shift")
+    terms = [
+        {"name": term, "columns": columns, "products": stats.term_products[term]}
+        for term, columns in stats.term_columns.items()
+    ]
+    context = stats.context
+    lines = zip(context.names, context.sources, context.mentions, context.levels, strict=True)
+    covariates = [
+        {"name": name, "source": source, "mentions": mentions}
+        | ({} if levels is None else {"levels": levels})
+        for name, source, mentions, levels in lines
+    ]
+    fields = {name: getattr(stats, name) for name in (*names, *arrays)}
+    return fields | {"covariates": covariates, "context": context.numbers, "terms": terms}
 
 
-def put_together(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> LabelsetStatistics:
+def put_together(fields: Mapping[str, Any]) -> LabelsetStatistics:
     """Put statistics together again.
 
     Parameters
     ----------
-    header, arrays : mapping
+    fields : mapping
         What `take_apart` gave.
 
     Returns
@@ -676,19 +868,25 @@ def put_together(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> Labels
     Examples
     --------
     >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-    >>> put_together(*take_apart(stats)).nobs
+    >>> put_together(take_apart(stats)).nobs
     2.0
     """
-    terms = header["terms"]
     return LabelsetStatistics(
-        arrays["patterns"],
-        arrays["counts"],
-        FeatureSums(arrays["sums"], arrays["squares"], arrays["shift"]),
-        tuple(header["label_names"]),
-        tuple(header["feature_names"]),
-        header["n_rows"],
-        {term: arrays[f"columns{at}"] for at, term in enumerate(terms)},
-        {term: arrays[f"products{at}"] for at, term in enumerate(terms)},
+        fields["patterns"],
+        fields["counts"],
+        Context(
+            fields["context"],
+            tuple(covariate["name"] for covariate in fields["covariates"]),
+            tuple(covariate.get("levels") for covariate in fields["covariates"]),
+            tuple(covariate["source"] for covariate in fields["covariates"]),
+            tuple(covariate["mentions"] for covariate in fields["covariates"]),
+        ),
+        FeatureSums(fields["sums"], fields["squares"], fields["shift"]),
+        fields["label_names"],
+        fields["feature_names"],
+        fields["n_rows"],
+        {term["name"]: term["columns"] for term in fields["terms"]},
+        {term["name"]: term["products"] for term in fields["terms"]},
     )
 
 

@@ -1,4 +1,4 @@
-"""Sums over rows: which labelset each row has, and what features add up to within labelsets."""
+"""Sums over rows: which cell each row is in, and what features add up to within cells."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from isingmlc.base.arrays import (
     dense,
     unpack,
 )
+from isingmlc.input.context import Context
 
 # This many rows show where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
@@ -67,6 +68,72 @@ def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArr
     return unpack(packed[first_row[order]], n_labels), rank[codes]
 
 
+def find_cells(
+    packed: PackedBits, n_labels: int, context: Context
+) -> tuple[BoolArray, Context, IntArray]:
+    """Find the distinct combinations of label vector and context, and which of them each row has.
+
+    Parameters
+    ----------
+    packed : ndarray of uint8, shape (n, ceil(n_labels / 8))
+        Labels as packed bits.
+    n_labels : int
+        Number of labels.
+    context : Context, n lines
+        The covariates.
+
+    Returns
+    -------
+    patterns : ndarray of bool, shape (L, n_labels)
+        The label vectors of the cells, in lexicographic order; cells with the same one are in the
+        order of their context, whatever the order of the rows.
+    context : Context, L lines
+        The covariates of the cells.
+    codes : ndarray of int, shape (n,)
+        The cell of each row.
+
+    Examples
+    --------
+    >>> packed = np.array([[128], [0], [128]], dtype=np.uint8)
+    >>> context = Context(np.array([[1.5], [0.5], [0.5]]), ("age",), (None,))
+    >>> patterns, cells, codes = find_cells(packed, 1, context)
+    >>> patterns.ravel(), cells.numbers.ravel(), codes
+    (array([False,  True,  True]), array([0.5, 0.5, 1.5]), array([2, 0, 1]))
+    """
+    patterns, codes = find_labelsets(packed, n_labels)
+    if not len(context):
+        return patterns, Context.empty(len(patterns)), codes
+    for column in context.numbers.T:
+        places, distinct = pd.factorize(column, sort=True)
+        codes = pd.factorize(codes * len(distinct) + places, sort=True)[0]
+    first_row = np.empty(codes.max() + 1, dtype=np.intp)
+    first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return unpack(packed[first_row], n_labels), context.take(first_row), codes
+
+
+def name_cells(n_cells: int, context: Context) -> str:
+    """Say how many labelsets there are, or cells where there are covariates.
+
+    Parameters
+    ----------
+    n_cells : int
+        Their number.
+    context : Context
+        The covariates.
+
+    Returns
+    -------
+    str
+        The number and what it counts.
+
+    Examples
+    --------
+    >>> name_cells(15, Context.empty(15))
+    '15 labelsets'
+    """
+    return f"{n_cells} {'cells' if len(context) else 'labelsets'}"
+
+
 def as_shift(given: Any, n_features: int) -> FloatArray:
     """Check an origin: one number, or one per feature.
 
@@ -91,13 +158,15 @@ def as_shift(given: Any, n_features: int) -> FloatArray:
         ) from error
 
 
-def choose_shift(features: Any) -> FloatArray:
+def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray:
     """Find a value near the middle of each feature, exact where the feature is constant.
 
     Parameters
     ----------
     features : ndarray or csr_array, shape (n, p)
         The features.
+    weights : ndarray, shape (n,), optional
+        How many observations each row stands for.
 
     Returns
     -------
@@ -109,13 +178,16 @@ def choose_shift(features: Any) -> FloatArray:
         shift = np.zeros(n_features)
         columns = sparse.csc_array(features)
         full = np.flatnonzero(np.diff(columns.indptr) == n_rows)
-        sample = columns[:, full].toarray() if len(full) else np.empty((n_rows, 0))
+        sample, step = columns[:, full].toarray() if len(full) else np.empty((n_rows, 0)), 1
     else:
         full = np.arange(n_features)
         shift = np.empty(n_features)
         step = max(1, n_rows // SHIFT_SAMPLE)
         sample = features[::step]
     middle = sample.mean(axis=0, dtype=np.float64)
+    if weights is not None and weights[::step].any():
+        shares = weights[::step]
+        middle = shares @ sample / shares.sum()
     alike = (sample == sample[0]).all(axis=0)
     shift[full] = np.where(alike, sample[0], middle)
     return shift
@@ -284,6 +356,8 @@ def sum_within(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
 
 def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     n_rows, n_features = features.shape
+    if groups.n_groups == n_rows:
+        return _sort_dense(features, groups, shift)
     sums = np.zeros((groups.n_groups, n_features))
     squares = np.zeros((groups.n_groups, n_features))
     # With many more rows in a block than there are groups, adding to these costs little.
@@ -295,6 +369,19 @@ def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
         sums += pool @ values
         np.square(values, out=values)
         squares += pool @ values
+    return FeatureSums(sums, squares, shift)
+
+
+def _sort_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
+    """Put rows in the order of their groups, where each is one by itself."""
+    sums, squares = np.empty(features.shape), np.empty(features.shape)
+    order = np.argsort(groups.codes)
+    for block in chunks(len(order), 8 * features.shape[1]):
+        rows = order[block]
+        values = features[rows] - shift
+        weighted = values if groups.weights is None else groups.weights[rows, None] * values
+        sums[block] = weighted
+        np.multiply(weighted, values, out=squares[block])
     return FeatureSums(sums, squares, shift)
 
 

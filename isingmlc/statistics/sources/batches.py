@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field, replace
@@ -17,11 +18,13 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_memory, check_option
 from isingmlc.base.arrays import FloatArray, checksum
+from isingmlc.base.schema import Json, Number, Record
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
+from isingmlc.statistics.sources.cells import check_cells, check_clashes, covariate_names
 from isingmlc.statistics.sources.checkpoints import Checkpoint
-from isingmlc.statistics.sums import FeatureSums
+from isingmlc.statistics.sums import FeatureSums, name_cells
 
 # A batch and its number, counted from 1.
 _Numbered = tuple[int, Any]
@@ -35,6 +38,8 @@ class BatchColumns:
     ----------
     labels, features : tuple of str or None
         The columns of a table; None where batches are tuples, or features are the other columns.
+    covariates : tuple of str
+        The columns of a table that are covariates.
     freq_weights : str or None
         The column that says how many observations each row stands for.
     missing : {"raise", "drop"}
@@ -43,6 +48,7 @@ class BatchColumns:
 
     labels: tuple[str, ...] | None
     features: tuple[str, ...] | None
+    covariates: tuple[str, ...]
     freq_weights: str | None
     missing: str
 
@@ -51,6 +57,7 @@ class BatchColumns:
         cls,
         labels: str | Sequence[str] | None,
         features: str | Sequence[str] | None,
+        covariates: str | Sequence[str] | None,
         freq_weights: str | None,
         missing: str,
     ) -> BatchColumns:
@@ -58,9 +65,18 @@ class BatchColumns:
         check_option("missing", missing, ("raise", "drop"))
         labels = (labels,) if isinstance(labels, str) else labels
         features = (features,) if isinstance(features, str) else features
+        context = covariate_names(covariates)
+        check_clashes(context, labels or (), features or ())
+        if context and labels is None:
+            raise exc.DataError(
+                "covariates names columns of tables, but labels does not. Name the label columns "
+                "too: labels=[…]; in tuples covariates come fourth: (labels, features, "
+                "freq_weights or None, covariates)."
+            )
         return cls(
             None if labels is None else tuple(labels),
             None if features is None else tuple(features),
+            context,
             freq_weights,
             missing,
         )
@@ -88,7 +104,10 @@ class _Total:
         if self.stats is None:
             self.stats = part.stats
         elif part.stats is not None:
-            self.stats = self.stats + part.stats
+            try:
+                self.stats = self.stats + part.stats
+            except exc.DataError as error:
+                raise exc.DataError(f"in batch {self.done + 1}: {error}") from error
         self.first = self.first or part.fingerprint
         self.done += 1
         self.n_dropped += part.n_dropped
@@ -101,6 +120,12 @@ class _Total:
     def size(self) -> int:
         """Bytes of sums and squares."""
         return 0 if self.stats is None else self.stats.feature_sums.in_memory().n_bytes
+
+
+# What `_Total.progress` gives.
+_PROGRESS = Record(
+    {"done": Number(int, least=1), "n_dropped": Number(int, least=0), "first": Json(list)}
+)
 
 
 def sum_batches(
@@ -117,7 +142,7 @@ def sum_batches(
             f"{type(batches).__name__}. Give a single batch as [batch]."
         )
     n_jobs, limit = check_jobs(n_jobs), check_memory(max_memory)
-    keeper = Checkpoint(checkpoint, asdict(columns))
+    keeper = Checkpoint(checkpoint, asdict(columns), _PROGRESS)
     total = _Total()
     remaining = enumerate(batches, start=1)
     resumed = keeper.resume()
@@ -263,7 +288,8 @@ def _block_batches(
         raise exc.DataError(
             f"the sums of the features within labelsets outgrew max_memory={max_memory:g}, and "
             "batches can be read only once. Give batches that can be read again, such as a list of "
-            "functions that each read one; or raise max_memory, or model fewer labels."
+            "functions that each read one; or raise max_memory, model fewer labels, or covariates "
+            "with fewer values."
         )
     labelsets: LabelsetStatistics | None = None
     names: tuple[str, ...] = ()
@@ -277,10 +303,13 @@ def _block_batches(
         names = part.stats.feature_names
         alone = _labels_alone(part.stats)
         labelsets = alone if labelsets is None else labelsets + alone
+        n_labels, n_covariates = len(labelsets.label_names), len(labelsets.context)
+        check_cells(len(labelsets.counts), n_labels, n_covariates, max_memory)
     assert labelsets is not None
     _warn_of_dropped(n_dropped, labelsets.n_rows)
-    n_labelsets = len(labelsets.counts)
-    width = block_width(n_labelsets, len(names), 16 * n_labelsets * len(names), max_memory)
+    n_cells = len(labelsets.counts)
+    size = 16 * n_cells * len(names)
+    width = block_width(name_cells(n_cells, labelsets.context), len(names), size, max_memory)
     read = _BatchReader(batches, columns, n_jobs, labelsets)
     blocks = SumsInBlocks(read, width, shift, sums, squares)
     return replace(labelsets, source=blocks, feature_names=names)
@@ -303,14 +332,16 @@ class _BatchReader:
         stats = total.stats
         if stats is None or not _same_labelsets(stats, self.labelsets):
             raise exc.DataError(
-                "batches must give the same rows whenever they are read, but other labels than at "
-                "first came now. Give batches that do not change, or raise max_memory."
+                "batches must give the same rows whenever they are read, but other labels or "
+                "covariates than at first came now. Give batches that do not change, or raise "
+                "max_memory."
             )
         return stats.feature_sums.in_memory()
 
 
 def _same_labelsets(one: LabelsetStatistics, other: LabelsetStatistics) -> bool:
-    return np.array_equal(one.patterns, other.patterns) and np.array_equal(one.counts, other.counts)
+    same = np.array_equal(one.patterns, other.patterns) and one.context.equals(other.context)
+    return same and np.array_equal(one.counts, other.counts)
 
 
 def _labels_alone(stats: LabelsetStatistics) -> LabelsetStatistics:
@@ -329,7 +360,11 @@ def _fingerprint(data: ModelData | None) -> list[int]:
         return []
     weights = None if data.weights is None else data.weights[:, None]
     arrays = (data.packed_labels, data.features, weights)
-    return [checksum(array) for array in arrays if array is not None]
+    marks = [checksum(array) for array in arrays if array is not None]
+    if data.covariates is not None:
+        levels = zlib.crc32(repr(data.covariates.levels).encode())
+        marks += [checksum(data.covariates.numbers), levels]
+    return marks
 
 
 def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int]:
@@ -346,7 +381,8 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
     Parameters
     ----------
     batch : tuple or table
-        ``(labels, features)`` or ``(labels, features, freq_weights)``, or all columns.
+        ``(labels, features)``, ``(labels, features, freq_weights)`` or ``(labels, features,
+        freq_weights, covariates)``, or all columns.
     columns : BatchColumns
         Which columns are what.
 
@@ -358,15 +394,19 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
         Rows with missing values.
     """
     if columns.labels is None:
-        if not isinstance(batch, tuple) or len(batch) not in (2, 3):
+        if not isinstance(batch, tuple) or len(batch) not in (2, 3, 4):
+            given = type(batch).__name__
+            if isinstance(batch, tuple):
+                given = f"a tuple of {len(batch)}"
             raise exc.DataError(
-                "batches must yield (labels, features) or (labels, features, freq_weights), but "
-                f"yielded {type(batch).__name__}. For frames, name the label columns: labels=[…]."
+                "batches must yield (labels, features), (labels, features, freq_weights) or "
+                "(labels, features, freq_weights or None, covariates), but yielded "
+                f"{given}. For frames, name the label columns: labels=[…]."
             )
         return _prepare_batch(*batch, missing=columns.missing)
     frame = _as_frame(batch)
-    labels, weights = list(columns.labels), columns.freq_weights
-    named = [*labels, *(columns.features or ()), *([weights] if weights else [])]
+    labels, weights, context = list(columns.labels), columns.freq_weights, list(columns.covariates)
+    named = [*labels, *(columns.features or ()), *context, *([weights] if weights else [])]
     lacking = [name for name in named if name not in frame.columns]
     if lacking:
         raise exc.DataError(
@@ -378,11 +418,13 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
         )
     features = columns.features
     if features is None:
-        features = tuple(name for name in frame.columns if name not in {*labels, weights})
+        others = {*labels, *context, weights}
+        features = tuple(name for name in frame.columns if name not in others)
     return _prepare_batch(
         frame[labels],
         frame[list(features)] if features else None,
         frame[weights].to_numpy() if weights else None,
+        frame[context] if context else None,
         missing=columns.missing,
     )
 
@@ -402,11 +444,18 @@ def _as_frame(batch: Any) -> pd.DataFrame:
 
 
 def _prepare_batch(
-    labels: Any, features: Any, weights: Any = None, *, missing: str
+    labels: Any, features: Any, weights: Any = None, covariates: Any = None, *, missing: str
 ) -> tuple[ModelData | None, int]:
     """Check a batch as all rows are checked, but let one pass that has nothing to add."""
     try:
-        data = prepare(labels, features, freq_weights=weights, missing=missing, announce=False)
+        data = prepare(
+            labels,
+            features,
+            covariates=covariates,
+            freq_weights=weights,
+            missing=missing,
+            announce=False,
+        )
     except exc.NoRowsError:
         counts_nothing = weights is not None and not np.any(weights)
         n_rows = labels.shape[0] if hasattr(labels, "shape") else len(labels)

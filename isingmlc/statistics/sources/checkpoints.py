@@ -6,18 +6,14 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isingmlc import exceptions as exc
-from isingmlc.base.storage import read_arrays, write_arrays
-from isingmlc.statistics.labelsets import (
-    FILE_KIND,
-    LabelsetStatistics,
-    put_together,
-    take_apart,
-)
+from isingmlc.base.arguments import as_path
+from isingmlc.base.schema import Json, Optional, Record
+from isingmlc.base.storage import read_fields, write_fields
+from isingmlc.statistics.labelsets import SCHEMA, LabelsetStatistics, put_together, take_apart
 
 # Time between two writes of a checkpoint.
 _SECONDS = 60.0
@@ -33,10 +29,13 @@ class Checkpoint:
         The file; None keeps nothing.
     settings : mapping
         What must be the same when the work goes on, as JSON can hold it.
+    progress : Record
+        What the progress that is saved with the statistics holds.
     """
 
     path: str | os.PathLike[str] | None
     settings: Mapping[str, Any]
+    progress: Record
     _written: float = field(default_factory=time.monotonic)
 
     def resume(self) -> tuple[LabelsetStatistics, dict[str, Any]] | None:
@@ -55,16 +54,24 @@ class Checkpoint:
         DataError
             When it was made with other settings.
         """
-        if self.path is None or not Path(self.path).exists():
+        if self.path is None:
             return None
-        header, arrays = read_arrays(self.path, FILE_KIND)
-        name = os.fspath(self.path)
-        if "checkpoint" not in header:
+        path = as_path("checkpoint", self.path)
+        try:
+            if not path.exists():
+                return None
+        except OSError as error:
+            raise exc.FileError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+        checkpoint = Optional(Record({"settings": Json(dict), "progress": self.progress}))
+        record = replace(SCHEMA.fields, fields={**SCHEMA.fields.fields, "checkpoint": checkpoint})
+        fields = read_fields(path, replace(SCHEMA, fields=record))
+        name = str(path)
+        if "checkpoint" not in fields:
             raise exc.FileError(
                 f"{name!r} holds finished statistics, not a checkpoint. Give checkpoint another "
                 "path."
             )
-        saved = header["checkpoint"]
+        saved = fields["checkpoint"]
         given = json.loads(json.dumps(self.settings))
         for setting, value in given.items():
             if saved["settings"].get(setting) != value:
@@ -73,7 +80,7 @@ class Checkpoint:
                     f"{saved['settings'].get(setting)!r}, but {setting}={value!r} is given. Call "
                     "with the same settings, or remove the file to begin anew."
                 )
-        return put_together(header, arrays), saved["progress"]
+        return put_together(fields), saved["progress"]
 
     def save(
         self, stats: LabelsetStatistics | None, progress: Mapping[str, Any], *, now: bool = False
@@ -92,7 +99,6 @@ class Checkpoint:
         due = now or time.monotonic() - self._written > _SECONDS
         if self.path is None or stats is None or not due:
             return
-        header, arrays = take_apart(stats)
-        saved = {"settings": self.settings, "progress": progress}
-        write_arrays(self.path, FILE_KIND, {**header, "checkpoint": saved}, arrays)
+        saved = {"settings": dict(self.settings), "progress": dict(progress)}
+        write_fields(self.path, SCHEMA, {**take_apart(stats), "checkpoint": saved})
         self._written = time.monotonic()

@@ -1,8 +1,9 @@
 """Labelset statistics from a table in a database or on a cluster, by way of Ibis.
 
-They are one ``GROUP BY`` over the labels. Labels are packed into whole numbers first, so that an
-engine groups by one or a few columns whatever the number of labels, and features are asked for in
-several queries of a moderate number of columns each.
+They are one ``GROUP BY`` over the labels and the covariates. Labels are packed into whole numbers
+first, so that an engine groups by one or a few columns whatever the number of labels, and features
+are asked for in several queries of a moderate number of columns each. Text in a covariate comes as
+it is, once per cell, and is coded here.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
+from isingmlc.base.schema import Record
+from isingmlc.input.context import Context, read_context
 from isingmlc.input.rows import LARGEST
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.sources.cells import check_cells, most_cells
 from isingmlc.statistics.sources.checkpoints import Checkpoint
 from isingmlc.statistics.sources.queries import (
     COLUMNS_AT_ONCE,
@@ -36,8 +40,13 @@ from isingmlc.statistics.sources.queries import (
     number,
     run,
 )
-from isingmlc.statistics.sources.table_checks import TableColumns, check_columns, usable_rows
-from isingmlc.statistics.sums import FeatureSums, choose_shift, find_labelsets
+from isingmlc.statistics.sources.table_checks import (
+    TableColumns,
+    check_columns,
+    check_context,
+    usable_rows,
+)
+from isingmlc.statistics.sums import FeatureSums, choose_shift, find_cells, name_cells
 
 # Labels that one whole number holds: seven bytes, so that none reaches the sign.
 _LABELS_PER_WORD = 56
@@ -61,7 +70,7 @@ class TableSource:
     columns: TableColumns
 
     def count_labelsets(self, limit: float) -> LabelsetStatistics:
-        """Count the labelsets.
+        """Count the labelsets, or the cells where there are covariates.
 
         Parameters
         ----------
@@ -71,27 +80,24 @@ class TableSource:
         Returns
         -------
         LabelsetStatistics
-            The statistics of the labels alone.
+            The statistics of labels and covariates alone.
         """
         metrics = {"n": self.rows.count()}
-        weights, n_labels = self.columns.freq_weights, len(self.columns.labels)
+        weights = self.columns.freq_weights
+        sizes = len(self.columns.labels), len(self.columns.covariates), limit
         if weights is not None:
             metrics["weight"] = number(self.rows[weights]).sum()
         query = self.rows.group_by(**self._keys()).aggregate(**metrics)
-        # A labelset is here as an answer, as bits and as a pattern.
-        most = limit // (2 * n_labels + 64)
+        most = most_cells(*sizes)
         answer = run(query if most == np.inf else query.limit(int(most) + 1))
-        if answer.num_rows > most:
-            raise exc.DataError(
-                f"labels must not have more than {most:.0f} labelsets, or they do not fit into "
-                f"max_memory={limit:g}; they have more. Raise max_memory, or model fewer labels."
-            )
-        patterns, order = self._sort(answer)
+        check_cells(answer.num_rows, *sizes)
+        patterns, context, order = self._sort(answer)
         n_rows = answer["n"].to_numpy()[order]
         counts = n_rows if weights is None else answer["weight"].to_numpy()[order]
         return LabelsetStatistics(
             patterns,
             counts.astype(np.float64),
+            context,
             FeatureSums.of_nothing(len(patterns)),
             self.columns.labels,
             (),
@@ -138,13 +144,13 @@ class TableSource:
         """
         metrics = {"n": self.rows.count(), **self._sums(features, shift)}
         answer = run(self.rows.group_by(**self._keys()).aggregate(**metrics))
-        patterns, order = self._sort(answer)
+        patterns, context, order = self._sort(answer)
         n_rows = int(answer["n"].to_numpy().sum())
-        if n_rows != labelsets.n_rows or not np.array_equal(patterns, labelsets.patterns):
+        if n_rows != labelsets.n_rows or not _same_cells(patterns, context, labelsets):
             raise exc.EngineError(
                 f"the table changed while it was read: it had {labelsets.n_rows} rows and "
-                f"{len(labelsets.counts)} labelsets, now it has {n_rows} and {len(patterns)}. Read "
-                "a copy or a snapshot of it."
+                f"{name_cells(len(labelsets.counts), context)}, now it has {n_rows} and "
+                f"{len(patterns)}. Read a copy or a snapshot of it."
             )
         sums, squares = (matrix(answer, prefix, len(features))[order] for prefix in ("s", "q"))
         self._check_finite(features, squares)
@@ -170,7 +176,11 @@ class TableSource:
         return shift, sums, squares
 
     def _keys(self) -> dict[str, Any]:
-        """Pack the labels into whole numbers, the first of them into the highest bits."""
+        """Pack the labels into whole numbers, the first of them into the highest bits.
+
+        Covariates stand beside them, numbers as float64 and text as it is: an engine groups by
+        both about as fast as by packed codes.
+        """
         labels, keys = self.columns.labels, {}
         for at, part in enumerate(chunks(len(labels), width=_LABELS_PER_WORD)):
             bits = (
@@ -178,18 +188,31 @@ class TableSource:
                 for place, name in enumerate(labels[part])
             )
             keys[f"key{at}"] = reduce(operator.add, bits)
+        for at, name in enumerate(self.columns.covariates):
+            column = self.rows[name]
+            keys[f"c{at}"] = column if column.type().is_string() else number(column)
         return keys
 
-    def _sort(self, answer: Any) -> tuple[BoolArray, IntArray]:
-        """Unpack the patterns of an answer, and find the order that sorts it like them."""
+    def _sort(self, answer: Any) -> tuple[BoolArray, Context, IntArray]:
+        """Unpack the cells of an answer in their order, and find the order that sorts it so."""
         n_labels = len(self.columns.labels)
         n_words = -(-n_labels // _LABELS_PER_WORD)
         words = np.column_stack([answer[f"key{at}"].to_numpy() for at in range(n_words)])
         # The highest byte of each word is not used.
         used = words.astype(">i8").view(np.uint8).reshape(len(words), n_words, 8)[:, :, 1:]
         packed = used.reshape(len(words), 7 * n_words)[:, : -(-n_labels // 8)]
-        patterns, codes = find_labelsets(packed, n_labels)
-        return patterns, np.argsort(codes)
+        patterns, context, codes = find_cells(packed, n_labels, self._read_context(answer))
+        return patterns, context, np.argsort(codes)
+
+    def _read_context(self, answer: Any) -> Context:
+        """Read the covariates of an answer; the levels of a category are those that it holds."""
+        names = self.columns.covariates
+        if not names:
+            return Context.empty(answer.num_rows)
+        columns = [answer[f"c{at}"].to_pandas() for at in range(len(names))]
+        context = read_context(columns, names)
+        check_context(context, answer["n"].to_numpy())
+        return context
 
     def _sums(self, features: Sequence[str], shift: FloatArray) -> dict[str, Any]:
         weights = self.columns.freq_weights
@@ -221,6 +244,7 @@ def read_table(
     table: Any,
     labels: str | Sequence[str],
     features: str | Sequence[str] | None,
+    covariates: str | Sequence[str] | None,
     freq_weights: str | None,
     missing: str,
     checkpoint: str | os.PathLike[str] | None,
@@ -236,14 +260,15 @@ def read_table(
         The rows that they are made from.
     """
     limit = check_memory(max_memory)
-    columns = check_columns(table, labels, features, freq_weights, missing)
+    columns = check_columns(table, labels, features, covariates, freq_weights, missing)
     source = TableSource(usable_rows(table, columns), columns)
     labelsets = source.count_labelsets(limit)
-    n_labelsets, n_features = len(labelsets.counts), len(columns.features)
-    size = 16 * n_labelsets * n_features
+    n_cells, n_features = len(labelsets.counts), len(columns.features)
+    size = 16 * n_cells * n_features
     if size <= limit:
-        return _sum_features(source, labelsets, Checkpoint(checkpoint, asdict(columns))), source
-    width = block_width(n_labelsets, n_features, size, limit)
+        keeper = Checkpoint(checkpoint, asdict(columns), Record({}))
+        return _sum_features(source, labelsets, keeper), source
+    width = block_width(name_cells(n_cells, labelsets.context), n_features, size, limit)
     blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
     return replace(labelsets, source=blocks, feature_names=columns.features), source
 
@@ -266,9 +291,10 @@ def _sum_features(
     done = 0
     resumed = keeper.resume()
     if resumed is not None:
-        before = _check_same_table(resumed[0], labelsets)
+        before = _check_same_table(resumed[0], labelsets, features)
         done = len(before.feature_names)
-        shift[:done], sums[:, :done], squares[:, :done] = before.shift, before.sums, before.squares
+        shift[:done] = before.shift
+        sums[:, :done], squares[:, :done] = dense(before.sums), dense(before.squares)
     parts = list(chunks(len(features), width=COLUMNS_AT_ONCE, start=done))
     try:
         for part in tqdm(parts, "queries", disable=None):
@@ -287,17 +313,28 @@ def _sum_features(
 
 
 def _check_same_table(
-    before: LabelsetStatistics, labelsets: LabelsetStatistics
+    before: LabelsetStatistics, labelsets: LabelsetStatistics, features: tuple[str, ...]
 ) -> LabelsetStatistics:
-    same_patterns = np.array_equal(before.patterns, labelsets.patterns)
+    if before.feature_names != features[: len(before.feature_names)]:
+        raise exc.DataError(
+            f"table must be the one that the checkpoint was made from, but the checkpoint begins "
+            f"with {exc.shorten(before.feature_names)} where the features are "
+            f"{exc.shorten(features)}. Remove the file to begin anew."
+        )
+    same_cells = _same_cells(before.patterns, before.context, labelsets)
     # Engines add up weights in an order that is not always the same.
-    if not same_patterns or not np.allclose(before.counts, labelsets.counts, rtol=1e-9):
+    if not same_cells or not np.allclose(before.counts, labelsets.counts, rtol=1e-9):
         raise exc.DataError(
             "table must be the one that the checkpoint was made from, but the checkpoint counts "
-            f"{before.n_rows} rows and {len(before.counts)} labelsets where the table has "
-            f"{labelsets.n_rows} and {len(labelsets.counts)}. Remove the file to begin anew."
+            f"{before.n_rows} rows and {name_cells(len(before.counts), before.context)} where the "
+            f"table has {labelsets.n_rows} and {len(labelsets.counts)}. Remove the "
+            "file to begin anew."
         )
     return before
+
+
+def _same_cells(patterns: BoolArray, context: Context, labelsets: LabelsetStatistics) -> bool:
+    return np.array_equal(patterns, labelsets.patterns) and context.equals(labelsets.context)
 
 
 @dataclass(frozen=True)

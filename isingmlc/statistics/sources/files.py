@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import RandomState, check_count, make_generator
+from isingmlc.base.arguments import RandomState, as_path, check_count, make_generator
 from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
 from isingmlc.statistics.sources.engines import TableSource, read_table
 from isingmlc.statistics.sources.queries import import_ibis, run, start_duckdb
@@ -32,6 +32,7 @@ def scan(
     *,
     labels: str | Sequence[str],
     features: Sequence[str] | None = None,
+    covariates: str | Sequence[str] | None = None,
     freq_weights: str | None = None,
     missing: str = "raise",
     sample: None = None,
@@ -47,6 +48,7 @@ def scan(
     *,
     labels: str | Sequence[str],
     features: Sequence[str] | None = None,
+    covariates: str | Sequence[str] | None = None,
     freq_weights: str | None = None,
     missing: str = "raise",
     sample: int,
@@ -61,6 +63,7 @@ def scan(
     *,
     labels: str | Sequence[str],
     features: Sequence[str] | None = None,
+    covariates: str | Sequence[str] | None = None,
     freq_weights: str | None = None,
     missing: str = "raise",
     sample: int | None = None,
@@ -79,6 +82,9 @@ def scan(
         The columns with the labels, boolean or 0/1 of any numeric type.
     features : list of str, optional
         The columns with the features; all others if omitted.
+    covariates : list of str, optional
+        The columns with the covariates, which every label model has besides the other labels:
+        numbers, booleans, or text, whose values are the levels of a category.
     freq_weights : str, optional
         The column that says how many observations each row stands for.
     missing : {"raise", "drop"}
@@ -94,6 +100,7 @@ def scan(
     max_memory : float or None
         Bytes that sums and squares may take. If there are so many labelsets that they would take
         more, the files are read in blocks of features when a test needs them; a warning says so.
+        With covariates there are cells instead: combinations of a labelset and their values.
 
     Returns
     -------
@@ -107,7 +114,8 @@ def scan(
     FileError
         When there is no such file, or one cannot be read; the message names it where DuckDB does.
     DataError
-        When columns are absent, not numeric, or labels are not 0/1: before features are read.
+        When columns are absent or of a type that they cannot have, when labels are not 0/1, or
+        covariates lack values: before features are read.
     EngineError
         When Ibis and DuckDB are not installed.
 
@@ -125,7 +133,7 @@ def scan(
 
     Examples
     --------
-    >>> import isingmlc as im, tempfile
+    >>> import isingmlc as im, numpy as np, tempfile
     >>> data = im.datasets.load_example()
     >>> labels = list(data.labels)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -137,6 +145,18 @@ def scan(
     ('age', 'bmi')
     >>> len(rows)
     500
+
+    With covariates rows are grouped by their values too, and text is a category:
+
+    >>> people = data.labels.join(data.features[["bmi"]])
+    >>> people["sex"] = np.where(data.features["female"], "f", "m")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     people.to_parquet(f"{folder}/people.parquet")
+    ...     stats = im.scan(f"{folder}/people.parquet", labels=labels, covariates=["sex"])
+    >>> stats
+    LabelsetStatistics(1500 rows, 6 labels, 1 features, 1 covariate, 97 cells)
+    >>> im.IsingModel.from_statistics(stats).fit().params.index[-1]
+    'sex[T.m]'
     """
     n_sample = None if sample is None else check_count("sample", sample, 1)
     generator = make_generator(random_state)
@@ -145,7 +165,7 @@ def scan(
     try:
         table = _open_files(duckdb, paths)
         stats, source = read_table(
-            table, labels, features, freq_weights, missing, checkpoint, max_memory
+            table, labels, features, covariates, freq_weights, missing, checkpoint, max_memory
         )
         if n_sample is None:
             return stats
@@ -159,18 +179,24 @@ def scan(
 
 def _find_files(files: PathLike | Iterable[PathLike]) -> list[str]:
     """Expand patterns and folders."""
-    given = [files] if isinstance(files, str | os.PathLike) else list(files)
+    given: list[Any] = [files]
+    if isinstance(files, Iterable) and not isinstance(files, str | os.PathLike):
+        given = list(files)
     if not given:
         raise exc.FileError("files must name at least one file, but names none.")
     paths: list[str] = []
     for item in given:
-        name = os.fspath(item)
-        if "://" in name or Path(name).is_file():
-            found = [name]
-        elif Path(name).is_dir():
-            found = sorted(str(path) for path in Path(name).rglob("*.parquet"))
-        else:
-            found = sorted(glob(name, recursive=True))  # noqa: PTH207  (absolute patterns)
+        is_address = isinstance(item, str) and "://" in item
+        name = item if is_address else str(as_path("files", item))
+        try:
+            if is_address or Path(name).is_file():
+                found = [name]
+            elif Path(name).is_dir():
+                found = sorted(str(path) for path in Path(name).rglob("*.parquet"))
+            else:
+                found = sorted(glob(name, recursive=True))  # noqa: PTH207  (absolute patterns)
+        except OSError as error:
+            raise exc.FileError(f"{name!r} cannot be read: {error.strerror}.") from error
         if not found:
             what = "that matches" if has_magic(name) else "or Parquet file in"
             raise exc.FileError(f"there is no file {what} {name!r}. Check the path.")

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import chunks
+from isingmlc.base.arrays import IntArray, chunks
+from isingmlc.input.context import Context
 from isingmlc.input.rows import LARGEST
+from isingmlc.statistics.sources.cells import check_clashes, covariate_names
 from isingmlc.statistics.sources.queries import (
     COLUMNS_AT_ONCE,
     count,
@@ -34,7 +38,7 @@ class TableColumns:
 
     Attributes
     ----------
-    labels, features : tuple of str
+    labels, features, covariates : tuple of str
         The columns.
     freq_weights : str or None
         The column that says how many observations each row stands for.
@@ -44,6 +48,7 @@ class TableColumns:
 
     labels: tuple[str, ...]
     features: tuple[str, ...]
+    covariates: tuple[str, ...]
     freq_weights: str | None
     missing: str
 
@@ -51,13 +56,14 @@ class TableColumns:
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
         weights = () if self.freq_weights is None else (self.freq_weights,)
-        return (*self.labels, *self.features, *weights)
+        return (*self.labels, *self.features, *self.covariates, *weights)
 
 
 def check_columns(
     table: Any,
     labels: str | Sequence[str],
     features: str | Sequence[str] | None,
+    covariates: str | Sequence[str] | None,
     freq_weights: str | None,
     missing: str,
 ) -> TableColumns:
@@ -68,7 +74,7 @@ def check_columns(
     Raises
     ------
     DataError
-        When a column is absent, named twice, or not numeric.
+        When a column is absent, named twice, or of a type that it cannot have.
     """
     ibis = import_ibis()
     check_option("missing", missing, ("raise", "drop"))
@@ -79,8 +85,10 @@ def check_columns(
             ".table(name); for rows in memory use LabelsetStatistics.from_arrays."
         )
     labels = (labels,) if isinstance(labels, str) else tuple(labels)
+    context = covariate_names(covariates)
     if features is None:
-        features = [name for name in table.columns if name not in {*labels, freq_weights}]
+        others = {*labels, *context, freq_weights}
+        features = [name for name in table.columns if name not in others]
     features = (features,) if isinstance(features, str) else tuple(features)
     if not labels:
         raise exc.DataError("labels must name at least one column of the table, but names none.")
@@ -89,7 +97,8 @@ def check_columns(
         "features": features,
         "freq_weights": () if freq_weights is None else (freq_weights,),
     }
-    _check_names(table, named)
+    check_clashes(context, labels, features)
+    _check_names(table, named | {"covariates": context})
     schema = table.schema()
     for argument, names in named.items():
         odd = {name: schema[name] for name in names if not _is_number(schema[name])}
@@ -98,11 +107,16 @@ def check_columns(
                 exc.NOT_NUMERIC.format(
                     argument=argument,
                     columns=exc.shorten(odd),
-                    kind=", ".join(sorted({str(kind) for kind in odd.values()})),
+                    kind=_list_types(odd),
                     hint=_HINTS[argument],
                 )
             )
-    return TableColumns(labels, features, freq_weights, missing)
+    odd = {name: schema[name] for name in context if not _is_covariate(schema[name])}
+    if odd:
+        raise exc.DataError(
+            exc.NOT_A_COVARIATE.format(columns=exc.shorten(odd), kind=_list_types(odd))
+        )
+    return TableColumns(labels, features, context, freq_weights, missing)
 
 
 def _check_names(table: Any, named: dict[str, tuple[str, ...]]) -> None:
@@ -130,6 +144,48 @@ def _check_names(table: Any, named: dict[str, tuple[str, ...]]) -> None:
 
 def _is_number(kind: Any) -> bool:
     return bool(kind.is_numeric() or kind.is_boolean())
+
+
+def _is_covariate(kind: Any) -> bool:
+    return bool(_is_number(kind) or kind.is_string())
+
+
+def _list_types(columns: dict[str, Any]) -> str:
+    return ", ".join(sorted({str(kind) for kind in columns.values()}))
+
+
+def check_context(context: Context, n_rows: IntArray) -> None:
+    """Check the covariates of cells.
+
+    Parameters
+    ----------
+    context : Context
+        The covariates, one line per cell.
+    n_rows : ndarray of int
+        The rows of each cell.
+
+    Raises
+    ------
+    DataError
+        When values are missing or too large; the message counts the rows.
+    """
+    gaps = context.list_missing(n_rows)
+    if gaps:
+        absent = np.isnan(context.numbers).any(axis=1)
+        raise exc.DataError(
+            exc.MISSING.format(argument="covariates", n_rows=n_rows[absent].sum(), columns=gaps)
+        )
+    large = np.abs(context.numbers) > LARGEST
+    if large.any():
+        names = [context.names[at] for at in np.flatnonzero(large.any(axis=0)).tolist()]
+        raise exc.DataError(
+            exc.INFINITE.format(
+                argument="covariates",
+                n_rows=n_rows[large.any(axis=1)].sum(),
+                columns=exc.shorten(names),
+                largest=LARGEST,
+            )
+        )
 
 
 def usable_rows(table: Any, columns: TableColumns) -> Any:
@@ -167,6 +223,9 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
     if not n_complete:
         raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     message = exc.ROWS_DROPPED.format(n_dropped=n_rows - n_complete, n_rows=n_rows)
+    lacking = ", ".join(f"{name!r} ({gaps[name]})" for name in columns.covariates if name in gaps)
+    if lacking:
+        message += exc.COVARIATES_LACK.format(columns=lacking)
     exc.warn(message, exc.DataWarning)
     return complete
 

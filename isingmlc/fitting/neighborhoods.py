@@ -1,0 +1,154 @@
+"""Which other labels the model of each label has: all of them, a few, or those of a given graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_count
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.statistics.labelsets import LabelsetStatistics
+
+_WANTED = (
+    "neighbors must be 'ebic', how many labels each label is given, or a graph of the labels (a "
+    "symmetric table, a networkx graph or what fit_regularized gives)"
+)
+
+
+def find_neighbors(stats: LabelsetStatistics, neighbors: Any) -> BoolArray:
+    """Find the neighbours of all labels; `IsingModel.fit` explains the argument.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The labels.
+    neighbors : int or graph
+        How many each label has, or which.
+
+    Returns
+    -------
+    ndarray of bool, shape (K, K)
+        Entry (k, l) tells whether the model of label k has label l.
+
+    Examples
+    --------
+    The third label goes with neither of the others:
+
+    >>> import isingmlc as im
+    >>> labels = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 0, 1]]
+    >>> stats = im.LabelsetStatistics.from_arrays(labels)
+    >>> find_neighbors(stats, 1)[0]
+    array([False,  True, False])
+    """
+    check_neighbors(neighbors)
+    if isinstance(neighbors, int | np.integer):
+        return _most_associated(stats, int(neighbors))
+    return _from_graph(neighbors, stats.label_names)
+
+
+def check_neighbors(neighbors: Any) -> None:
+    """Check what can be checked of neighbours before the labels are known.
+
+    Parameters
+    ----------
+    neighbors : "ebic", int, graph or None
+        As `IsingModel.fit` takes it; a graph is not looked at.
+
+    Raises
+    ------
+    DataError
+        When it is none of these.
+
+    Examples
+    --------
+    >>> check_neighbors("ebic")
+    """
+    if isinstance(neighbors, int | np.integer) and not isinstance(neighbors, bool):
+        check_count("neighbors", neighbors, 0)
+    elif isinstance(neighbors, str | bool | float | np.generic) and neighbors != "ebic":
+        raise exc.DataError(f"{_WANTED}, but is {neighbors!r}.")
+
+
+def association(patterns: BoolArray, counts: FloatArray) -> FloatArray:
+    """Give the correlations of all pairs of labels.
+
+    Parameters
+    ----------
+    patterns : ndarray of bool, shape (L, K)
+        The labelsets.
+    counts : ndarray, shape (L,)
+        Their counts.
+
+    Returns
+    -------
+    ndarray, shape (K, K)
+        Phi coefficients; zero for labels that are the same in all rows.
+    """
+    share = counts / counts.sum()
+    mean = share @ patterns
+    centred = patterns - mean
+    covariance = (centred * share[:, None]).T @ centred
+    size = np.sqrt(covariance.diagonal())
+    size[(mean == 0) | (mean == 1)] = np.inf
+    return np.asarray(covariance / (size[:, None] * size))
+
+
+def _most_associated(stats: LabelsetStatistics, count: int) -> BoolArray:
+    """Take for each label those with the largest correlations, the first of equal ones."""
+    strength = np.abs(association(stats.patterns, stats.counts))
+    # What differs by rounding is equal, so that the choice does not depend on the processor.
+    strength = np.round(strength, 9)
+    np.fill_diagonal(strength, -1.0)
+    chosen = np.zeros(strength.shape, dtype=np.bool_)
+    first: IntArray = np.argsort(-strength, axis=1, kind="stable")[:, :count]
+    np.put_along_axis(chosen, first, True, axis=1)
+    chosen &= strength > 0
+    return chosen
+
+
+def _from_graph(graph: Any, names: tuple[str, ...]) -> BoolArray:
+    """Read a graph of the labels."""
+    given = getattr(graph, "interactions", graph)
+    if isinstance(given, nx.Graph):
+        unknown = [node for node in given if node not in names]
+        if unknown:
+            raise exc.DataError(
+                f"{_WANTED}, but the graph has nodes that are no labels: {exc.shorten(unknown)}."
+            )
+        given = nx.to_pandas_adjacency(given, weight=None)
+    if isinstance(given, pd.DataFrame):
+        unknown = [name for name in (*given.index, *given.columns) if name not in names]
+        if unknown:
+            raise exc.DataError(
+                f"{_WANTED}, but the table names what is no label: {exc.shorten(unknown)}."
+            )
+        if not (given.index.is_unique and given.columns.is_unique):
+            raise exc.DataError(f"{_WANTED}, but the table names a label twice.")
+        given = given.reindex(index=names, columns=names, fill_value=0)
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise exc.DataError(f"{_WANTED}, but is {type(graph).__name__}.") from None
+    if weights.shape != (len(names), len(names)):
+        raise exc.DataError(
+            f"{_WANTED}, with one line and column per label ({len(names)}), but its shape is "
+            f"{weights.shape}."
+        )
+    linked = (weights != 0) & ~np.eye(len(names), dtype=np.bool_)
+    if np.isnan(weights[linked]).any():
+        first, second = np.argwhere(linked & np.isnan(weights))[0]
+        raise exc.DataError(
+            f"{_WANTED}, but does not say whether {names[first]!r} and {names[second]!r} are "
+            "linked: the value is missing. Write 0 for pairs without a link."
+        )
+    if (linked != linked.T).any():
+        first, second = np.argwhere(linked != linked.T)[0]
+        raise exc.DataError(
+            f"{_WANTED}, but {names[first]!r} and {names[second]!r} are linked in one direction "
+            "only. Link both, or neither."
+        )
+    return np.asarray(linked)

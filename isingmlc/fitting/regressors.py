@@ -1,0 +1,211 @@
+r"""What label models are made of: a constant, all labels, and the columns of the context.
+
+Columns of the context that are not 0/1 are centred and brought to unit size, so that neither their
+origin nor their unit matters to rank, separation or rounding. Coefficients on this scale are
+brought to the user's by a linear map: with :math:`\tilde c = (c - m) / s` the coefficient of c is
+:math:`\tilde\gamma / s`, and the constant loses :math:`\tilde\gamma m / s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.statistics.labelsets import LabelsetStatistics
+
+
+@dataclass(frozen=True, eq=False)
+class Regressors:
+    """The columns of all label models on the cells, the constant first and the context last.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (L, m)
+        The columns.
+    label_of : ndarray of int, shape (m,)
+        The label that a column is, or is a product with; −1 for the constant and the context.
+    centre, scale : ndarray, shape (m,)
+        What was subtracted from a column, and what it was divided by afterwards.
+
+    Examples
+    --------
+    >>> patterns = np.array([[0, 1], [1, 1]], dtype=bool)
+    >>> age = np.array([[40.0], [60.0]])
+    >>> Regressors.of(patterns, np.ones(2), age).matrix
+    array([[ 1.,  0.,  1., -1.],
+           [ 1.,  1.,  1.,  1.]])
+    """
+
+    matrix: FloatArray
+    label_of: IntArray
+    centre: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        patterns: BoolArray,
+        counts: FloatArray,
+        columns: FloatArray | None = None,
+        *,
+        intercept: bool = True,
+        labels: IntArray | None = None,
+    ) -> Regressors:
+        """Lay out the columns.
+
+        Parameters
+        ----------
+        patterns : ndarray of bool, shape (L, K)
+            The labels.
+        counts : ndarray, shape (L,)
+            The counts of the cells.
+        columns : ndarray, shape (L, q), optional
+            What the models have besides.
+        intercept : bool
+            Whether the models have a constant, so that columns may be centred.
+        labels : ndarray of int, shape (q,), optional
+            The label that each of `columns` is a product with, −1 for none; none if omitted.
+
+        Returns
+        -------
+        Regressors
+            The columns.
+        """
+        n_cells, n_labels = patterns.shape
+        columns = np.empty((n_cells, 0)) if columns is None else columns
+        labels = np.full(columns.shape[1], -1) if labels is None else labels
+        centre, scale = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
+        wide = ~((columns == 0) | (columns == 1)).all(axis=0)
+        if wide.any():
+            share = counts / counts.sum()
+            if intercept:
+                centre[wide] = share @ columns[:, wide]
+            moved = columns[:, wide] - centre[wide]
+            # Squares of what is very small would be zero.
+            largest = np.abs(moved).max(axis=0)
+            largest[largest == 0] = 1.0
+            spread = largest * np.sqrt(share @ (moved / largest) ** 2)
+            scale[wide] = np.where(spread > 0, spread, 1.0)
+        return cls(
+            np.column_stack([np.ones(n_cells), patterns, (columns - centre) / scale]),
+            np.concatenate([[-1], np.arange(n_labels), labels]),
+            np.concatenate([np.zeros(1 + n_labels), centre]),
+            np.concatenate([np.ones(1 + n_labels), scale]),
+        )
+
+    @classmethod
+    def of_statistics(cls, stats: LabelsetStatistics, intercept: bool) -> Regressors:
+        """Lay out the columns of statistics; `of` explains the rest."""
+        return cls.of(stats.patterns, stats.counts, stats.context.columns, intercept=intercept)
+
+    def at(self, labels: BoolArray, columns: FloatArray) -> FloatArray:
+        """Give the columns of other rows, on the same scale.
+
+        Parameters
+        ----------
+        labels : ndarray of bool, shape (rows, K)
+            The labels.
+        columns : ndarray, shape (rows, q)
+            What the models have besides.
+
+        Returns
+        -------
+        ndarray, shape (rows, m)
+            The columns.
+        """
+        whole = np.column_stack([np.ones(len(labels)), labels, columns])
+        return (whole - self.centre) / self.scale
+
+    def in_units(self, values: FloatArray) -> FloatArray:
+        """Bring coefficients, or directions of them, to the units of the user's columns.
+
+        Parameters
+        ----------
+        values : ndarray, shape (m,) or (m, d)
+            Coefficients of the columns.
+
+        Returns
+        -------
+        ndarray, the same shape
+            Coefficients of the columns as they were.
+        """
+        if self.in_their_units:
+            return values
+        restored = (values.T / self.scale).T
+        restored[0] -= self.centre @ restored
+        return restored
+
+    def changed_by(self, directions: FloatArray, rounding: float) -> BoolArray:
+        """Mark the coefficients of the user's columns that directions change.
+
+        Parameters
+        ----------
+        directions : ndarray, shape (m,) or (m, d)
+            Directions of the coefficients of the columns, of about unit size.
+        rounding : float
+            Entries below this are rounding, whatever the units of the user's columns.
+
+        Returns
+        -------
+        ndarray of bool, the same shape
+            The marks.
+        """
+        changed = np.abs(directions) > rounding
+        if not self.in_their_units:
+            carried = (directions.T * (self.centre / self.scale)).T
+            size = 1.0 + np.abs(carried).sum(axis=0)
+            changed[0] = np.abs(directions[0] - carried.sum(axis=0)) > rounding * size
+        return np.asarray(changed)
+
+    @cached_property
+    def in_their_units(self) -> bool:
+        """Whether no column was moved or scaled."""
+        return not self.centre.any() and bool((self.scale == 1).all())
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def free(self) -> BoolArray:
+        """Columns whose coefficients a ridge penalty leaves free: the constant and the context."""
+        return self.label_of < 0
+
+    @cached_property
+    def binary(self) -> BoolArray:
+        """Columns of zeros and ones."""
+        return np.asarray(((self.matrix == 0) | (self.matrix == 1)).all(axis=0))
+
+    @cached_property
+    def pairs(self) -> PairSums:
+        """Cross-products of the columns under many weights."""
+        return PairSums(self.matrix, self.binary)
+
+    @cached_property
+    def radius_squared(self) -> float:
+        """The largest sum of squares in a row."""
+        return float(np.einsum("ij,ij->i", self.matrix, self.matrix).max())
+
+    def used_by(self, neighbors: BoolArray, intercept: bool) -> BoolArray:
+        """Mark the columns that the model of each label has.
+
+        Parameters
+        ----------
+        neighbors : ndarray of bool, shape (K, K)
+            Entry (k, l) tells whether the model of label k has label l.
+        intercept : bool
+            Whether the models have a constant.
+
+        Returns
+        -------
+        ndarray of bool, shape (K, m)
+            The marks.
+        """
+        used = np.where(self.free, True, neighbors[:, np.maximum(self.label_of, 0)])
+        used[:, 0] = intercept
+        return np.asarray(used)

@@ -1,0 +1,174 @@
+"""Score tests of products given their feature: whether it changes how labels go together.
+
+The products of a feature with other labels are tested in a model that has the feature. That model
+need not be fitted for every feature: one Newton step from the model without it comes near where its
+effect is weak, and can be taken from the statistics of cells. Where the score of the feature itself
+is large the step falls short, and the model is fitted to the rows; so it is where that is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_jobs, check_names, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.testable import (
+    Reason,
+    find_constant,
+    judge_edges,
+    judge_fits,
+    judge_products,
+    judge_tests,
+)
+from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.product_scores import given_scores
+from isingmlc.inference.refits import refit_products
+from isingmlc.inference.score import (
+    COLLINEAR,
+    NullModel,
+    joint_scores,
+    null_models,
+    own_spread,
+    scaled_forms,
+)
+from isingmlc.inference.score_tests import for_products, single_tests
+from isingmlc.statistics.labelsets import feature_blocks
+
+REFIT = ("auto", True, False)
+# A feature whose own statistic exceeds this has too strong an effect for one Newton step.
+LARGE = 4.0
+# Rows times edges up to which all models are fitted: a second or two.
+CHEAP = 2e7
+_NOTE = "products are tested given their feature: {n_refits} of {n_edges} edges refitted, {rest}"
+
+
+def moderation_test(
+    fit: NetworkFit,
+    features: Sequence[str] | str | None,
+    products: str,
+    *,
+    min_count: int = 2,
+    n_jobs: int = 1,
+    refit: bool | str = "auto",
+) -> EdgeArrays:
+    """Test products given their feature; `IsingResults.score_test` explains the arguments."""
+    check_option("refit", refit, REFIT)
+    n_jobs = check_jobs(n_jobs)
+    if not fit.stats.feature_names:
+        raise exc.ModelError(exc.NO_FEATURES)
+    if refit is True and fit.is_penalised:
+        raise exc.ModelError(
+            "refit=True is for models fitted with method='mle', but this one was fitted with "
+            f"method={fit.settings.method!r}. Leave refit out, or fit anew."
+        )
+    if features is not None:
+        fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
+    labels = judge_fits(fit, min_count)
+    nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
+    reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
+    single = single_tests(fit, nulls, reason)
+    large = np.zeros(reason.shape, dtype=np.bool_)
+    has_rows = fit.rows is not None and not fit.is_penalised
+    if refit is True or (refit == "auto" and has_rows):
+        # A feature that is explained by others changes nothing, and nor does a refit.
+        tested = single.reason == Reason.OK
+        all_of_them = refit is True or tested.sum() * fit.stats.n_rows <= CHEAP
+        large = tested & ((single.statistic > LARGE) | all_of_them)
+    elif refit == "auto" and not fit.is_penalised and (single.statistic > LARGE).any():
+        exc.warn(
+            f"{int((single.statistic > LARGE).sum())} edges have a strong effect of the feature "
+            "itself, for which products are best tested in refitted models. That needs rows, and "
+            "the model has none: the tests are one Newton step, and may be off there.",
+            exc.DataWarning,
+        )
+    n_tested = int((single.reason == Reason.OK).sum())
+    note = _NOTE.format(
+        n_refits=int(large.sum()),
+        n_edges=n_tested,
+        rest="one Newton step for the others" if large.sum() < n_tested else "none approximated",
+    )
+    single = replace(single, products=products, note="; ".join(filter(None, [single.note, note])))
+    if products == "given":
+        return _each(fit, nulls, single, large, n_jobs)
+    return _together(fit, nulls, reason, single, large, n_jobs)
+
+
+def _each(
+    fit: NetworkFit, nulls: list[NullModel], single: EdgeArrays, large: BoolArray, n_jobs: int
+) -> EdgeArrays:
+    """Test each product by itself."""
+    stats = for_products(fit)
+    spread = own_spread(stats, fit.settings.intercept)
+    n_features, n_labels = single.statistic.shape
+    statistic = np.full((n_labels, n_labels, n_features), np.nan)
+    for part, other, labels, scores in given_scores(stats, nulls, spread):
+        statistic[other, labels, part] = scores.statistic()
+    statistic = np.ascontiguousarray(statistic.transpose(2, 1, 0))
+    separated = np.zeros(statistic.shape, dtype=np.bool_)
+    for lines, node, others, found in refit_products(fit, large, n_jobs):
+        variance = np.diagonal(found.variance, axis1=1, axis2=2)
+        tested = (variance > COLLINEAR * found.scale) & ~found.separated[:, None]
+        values = np.full(variance.shape, np.nan)
+        np.divide(found.score**2, variance, out=values, where=tested)
+        statistic[lines, node.label] = np.nan
+        statistic[lines[:, None], node.label, others] = values
+        separated[lines, node.label] = found.separated[:, None]
+    constant = (single.reason == Reason.CONSTANT_FEATURE).any(axis=1)
+    statistic[constant] = np.nan
+    of_features = np.broadcast_to(single.reason[:, :, None], statistic.shape)
+    reasons = judge_tests(
+        judge_products(of_features, ~np.isnan(statistic)), np.zeros_like(separated), separated
+    )
+    return replace(single, product_statistic=statistic, product_reason=reasons, null=None)
+
+
+def _together(
+    fit: NetworkFit,
+    nulls: list[NullModel],
+    reason: StrArray,
+    single: EdgeArrays,
+    large: BoolArray,
+    n_jobs: int,
+) -> EdgeArrays:
+    """Test all products of a feature together."""
+    stats = for_products(fit)
+    spread = own_spread(stats, fit.settings.intercept)
+    statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
+    # Many small matrices: more threads only get in each other's way.
+    with thread_pools().limit(limits=1, user_api="blas"):
+        for part, block in feature_blocks(stats):
+            for null in nulls:
+                at = part, null.label
+                statistic[at], rank[at] = joint_scores(block, null, spread[part], given=True)
+    separated = np.zeros(reason.shape, dtype=np.bool_)
+    for lines, node, _, found in refit_products(fit, large, n_jobs):
+        values, ranks = _forms(found.score, found.scale, found.variance, found.separated)
+        statistic[lines, node.label], rank[lines, node.label] = values, ranks
+        separated[lines, node.label] = found.separated
+    tested = (reason == Reason.OK) & (rank > 0) & ~separated
+    collinear = (reason == Reason.OK) & ~(rank > 0) & ~separated
+    return replace(
+        single,
+        statistic=np.where(tested, statistic, np.nan),
+        df=np.where(tested, rank, np.nan),
+        reason=judge_tests(reason, collinear, separated),
+        sign=np.zeros(reason.shape),
+        null=None,
+    )
+
+
+def _forms(
+    score: FloatArray, scale: FloatArray, variance: FloatArray, failed: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluate quadratic forms of the models that did not fail."""
+    statistic, rank = np.full((2, len(score)), np.nan)
+    if score.shape[1] and not failed.all():
+        kept = ~failed
+        statistic[kept], rank[kept] = scaled_forms(score[kept], scale[kept], variance[kept])
+    return statistic, rank

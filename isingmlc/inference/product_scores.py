@@ -1,0 +1,370 @@
+r"""Scores of the products of features with labels, alone and given the feature.
+
+A feature times label s has sums :math:`y_{gs} S_g` and squares :math:`y_{gs} Q_g` in cells, so its
+score needs no other data than that of the feature; see :mod:`isingmlc.inference.score`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
+from isingmlc.fitting.information import KEPT_BYTES
+from isingmlc.inference.score import (
+    COLLINEAR,
+    OWN_SPREAD,
+    PART_BYTES,
+    NullModel,
+    Scores,
+    explained,
+    plain_scores,
+)
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
+
+# Beyond this inflation of variances products of the inverse information lose more digits than those
+# of its factor, to which COLLINEAR is not safe.
+INVERTED = 1e4
+# What else costs time beside multiplying, in multiplications: a number that is written and read
+# again, and a call.
+_LINE = 30
+_CALL = 100_000
+# What products need of null models, beside the weights.
+_KINDS = ("effective", "noise", "scale")
+
+
+def product_scores(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
+) -> Iterator[tuple[slice, int, IntArray, Scores]]:
+    """Scores of the products of all features with each label.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    nulls : sequence of NullModel
+        The fits of the labels.
+    spread : ndarray, shape (p,)
+        How much the features vary in all rows.
+
+    Yields
+    ------
+    slice
+        Which features.
+    int
+        The label that they are multiplied with.
+    ndarray of int
+        The labels whose models have something to test.
+    Scores
+        Arrays of these labels × features.
+    """
+    n_regressors = nulls[0].factors.design.shape[1] if nulls else 0
+    for some in chunks(len(nulls), 16 * n_regressors**2, limit=KEPT_BYTES):
+        products = _Products(stats, nulls[some])
+        for part, block in feature_blocks(stats):
+            for other in range(stats.patterns.shape[1]):
+                labels, scores = products.scores(other, block.sums, block.squares, spread[part])
+                yield part, other, labels, scores
+
+
+class _Products:
+    r"""Scores of products of columns with labels, for the models of some labels.
+
+    Within the labelsets that carry a label few others occur, and a product is zero elsewhere. What
+    regressors explain of it is therefore a form of its sums crossed with these few regressors, B
+    under the weights and C under the noise: :math:`2B'A^{-1}C - B'A^{-1}MA^{-1}B`, with M the
+    information with the noise in place of the weights. Without a penalty it is
+    :math:`B'A^{-1}B`.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    nulls : sequence of NullModel
+        The fits of the labels.
+    """
+
+    def __init__(self, stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> None:
+        self._nulls, self._patterns = nulls, stats.patterns
+        self._labels = np.array([null.label for null in nulls])
+        weights = np.array([null.weight for null in nulls])
+        kinds = [np.array([getattr(null, name) for null in nulls]) for name in _KINDS]
+        # Labelsets first: of these some are picked, again and again.
+        self._values = np.ascontiguousarray(
+            np.stack([weights, weights * stats.counts, *kinds]).transpose(2, 0, 1)
+        )
+        self._positive = weights > 0
+        self._penalised = nulls[0].penalised
+        # A inverse would lose digits where variances are inflated; there F stands for it.
+        self._regular = np.array([null.factor.inflation <= INVERTED for null in nulls])
+        self._design = nulls[0].factors.design
+        n_regressors = self._design.shape[1]
+        self._has = np.zeros((len(nulls), n_regressors), dtype=np.bool_)
+        self._inverse = np.zeros((len(nulls), n_regressors, n_regressors))
+        self._between = np.zeros_like(self._inverse) if self._penalised else None
+        for at in np.flatnonzero(self._regular).tolist():
+            self._invert(at, nulls[at])
+
+    def _invert(self, at: int, null: NullModel) -> None:
+        """Write down the inverse information of a label, and what stands between two B."""
+        factor = null.factor
+        self._has[at, factor.basis] = True
+        place = at, factor.basis[:, None], factor.basis
+        inverse = factor.matrix @ factor.matrix.T
+        self._inverse[place] = inverse
+        if self._between is not None:
+            noisy = (null.noise * null.counts)[None]
+            (middle,) = null.factors.cross_products([null.label], noisy)
+            self._between[place] = inverse @ middle @ inverse
+
+    def scores(
+        self, other: int, sums: Any, squares: Any, spread: FloatArray
+    ) -> tuple[IntArray, Scores]:
+        """Give the labels whose models have something to test, and the scores of the products."""
+        # Labelsets without the label have products of zero.
+        rows = np.flatnonzero(self._patterns[:, other])
+        usable = self._positive[:, rows].any(axis=1) & (self._labels != other)
+        in_play = np.flatnonzero(usable)
+        sums, squares = sums[rows], squares[rows]
+        weights, counted, effective, noise, scales = (
+            kind.T for kind in self._values[rows][:, :, in_play].transpose(1, 0, 2)
+        )
+        variance = np.asarray(noise @ squares)
+        scale = np.asarray(scales @ squares) if self._penalised else variance
+        scale = np.maximum(scale, OWN_SPREAD * counted.sum(axis=1)[:, None] * spread)
+        regular = self._regular[in_play]
+        if regular.any():
+            chosen = slice(None) if regular.all() else np.flatnonzero(regular)
+            carried = in_play[chosen], rows, weights[chosen], noise[chosen]
+            variance[chosen] -= self._explained(other, *carried, sums)
+        for order in np.flatnonzero(~regular).tolist():
+            null = self._nulls[in_play[order]]
+            for part in chunks(sums.shape[1], 8 * len(rows), limit=PART_BYTES):
+                variance[order, part] -= explained(null, sums[:, part], rows)
+        return self._labels[in_play], Scores(np.asarray(effective @ sums), variance, scale)
+
+    def _explained(
+        self,
+        other: int,
+        models: IntArray,
+        rows: IntArray,
+        weights: FloatArray,
+        noise: FloatArray,
+        sums: Any,
+    ) -> FloatArray:
+        """Give what some models explain of the products with a label: models × columns."""
+        regressors = self._design[rows]
+        met = np.flatnonzero(regressors.any(axis=0))
+        others = met[(met != 0) & (met != 1 + other)]
+        # The label is itself a constant here: the two regressors are one.
+        columns = np.concatenate([[0], others, [1 + other]])
+        regressors = regressors[:, columns[:-1]]
+        carried = regressors != 0
+        has = self._has[models[:, None], columns]
+        has[:, 0] |= has[:, -1]
+        used = ((weights > 0) @ carried) & has[:, :-1]
+        inverse = _fold(self._inverse, models, columns)
+        if self._between is not None:
+            between = _fold(self._between, models, columns)
+            return _crossed_forms(regressors, used, weights, noise, inverse, between, sums)
+        roots = _roots(inverse, used)
+        # Of three factors, roots, regressors and sums, the two are multiplied first that leave
+        # less to do. Crossed sums are written and read once more, and take calls for each label.
+        n_used = used.sum(axis=1)
+        crossing = used.sum(axis=0) @ carried.sum(axis=0) + _LINE * n_used.sum()
+        calls = 3 * _CALL * len(models) / sums.shape[1]
+        if n_used.sum() * len(rows) <= (n_used**2).sum() + crossing + calls:
+            return _squares_of_rooted(roots, regressors, used, weights, sums)
+        return _squares_of_crossed(roots, regressors, used, weights, sums)
+
+
+def _squares_of_rooted(
+    roots: FloatArray, regressors: FloatArray, used: BoolArray, weights: FloatArray, sums: Any
+) -> FloatArray:
+    """Multiply roots by regressors, then by sums; give squares: labels × columns."""
+    rooted = roots @ (regressors.T * weights[:, None, :])
+    n_labels, n_carried, n_rows = rooted.shape
+    unused = used.size - int(used.sum())
+    whole = unused * n_rows * sums.shape[1] <= _CALL * n_labels
+    stacked = rooted.reshape(-1, n_rows) if whole else rooted[used]
+    stops = np.cumsum(used.sum(axis=1)).tolist()
+    squares = np.empty((n_labels, sums.shape[1]))
+    for part in chunks(sums.shape[1], 8 * len(stacked), limit=PART_BYTES):
+        leaning = stacked @ dense(sums[:, part])
+        if whole:
+            leaning = leaning.reshape(n_labels, n_carried, -1)
+            squares[:, part] = np.einsum("kij,kij->kj", leaning, leaning)
+            continue
+        for line, start, stop in zip(squares, [0, *stops], stops, strict=False):
+            own = leaning[start:stop]
+            np.einsum("ij,ij->j", own, own, out=line[part])
+    return squares
+
+
+def _squares_of_crossed(
+    roots: FloatArray, regressors: FloatArray, used: BoolArray, weights: FloatArray, sums: Any
+) -> FloatArray:
+    """Multiply regressors by sums, then roots by both; give squares: labels × columns."""
+    crossed = _Crossed(regressors, used)
+    squares = np.empty((len(used), sums.shape[1]))
+    for part in chunks(sums.shape[1], 8 * len(crossed), limit=PART_BYTES):
+        lines = crossed.sums(weights, dense(sums[:, part]))
+        for root, (at, slots), square in zip(roots, crossed.places, squares, strict=True):
+            leaning = root[at[:, None], at] @ lines[slots]
+            np.einsum("ij,ij->j", leaning, leaning, out=square[part])
+    return squares
+
+
+def _crossed_forms(
+    regressors: FloatArray,
+    used: BoolArray,
+    weights: FloatArray,
+    noise: FloatArray,
+    inverse: FloatArray,
+    between: FloatArray,
+    sums: Any,
+) -> FloatArray:
+    """Give 2B'A⁻¹C - B'A⁻¹MA⁻¹B: labels × columns."""
+    crossed = _Crossed(regressors, used)
+    forms = np.empty((len(used), sums.shape[1]))
+    for part in chunks(sums.shape[1], 16 * len(crossed), limit=PART_BYTES):
+        some = dense(sums[:, part])
+        lines, noisy = crossed.sums(weights, some), crossed.sums(noise, some)
+        for order, (at, slots) in enumerate(crossed.places):
+            picked, own = (order, at[:, None], at), lines[slots]
+            other = 2 * (inverse[picked] @ noisy[slots]) - between[picked] @ own
+            np.einsum("ij,ij->j", own, other, out=forms[order, part])
+    return forms
+
+
+def _fold(forms: FloatArray, labels: IntArray, columns: IntArray) -> FloatArray:
+    """Pick forms of some labels in some columns, of which the last is added to the first."""
+    picked = forms[labels[:, None, None], columns[:, None], columns]
+    picked[:, 0] += picked[:, -1]
+    picked[:, :, 0] += picked[:, :, -1]
+    return picked[:, :-1, :-1]
+
+
+def _roots(inverse: FloatArray, used: BoolArray) -> FloatArray:
+    """Give R with R'R the inverse in the regressors that are used, labels × c × c."""
+    inverse *= used[:, :, None] & used[:, None, :]
+    diagonal = np.arange(used.shape[1])
+    inverse[:, diagonal, diagonal] += ~used
+    roots = np.asarray(np.linalg.cholesky(inverse).transpose(0, 2, 1))
+    roots[~used] = 0.0
+    return roots
+
+
+class _Crossed:
+    """Where labels find the sums of the regressors that they use.
+
+    Parameters
+    ----------
+    regressors : ndarray, shape (L, c)
+        The regressors.
+    used : ndarray of bool, shape (labels, c)
+        Which labels use them.
+
+    Attributes
+    ----------
+    places : list of tuple of ndarray
+        For each label, the regressors that it uses and the lines of their sums.
+    """
+
+    def __init__(self, regressors: FloatArray, used: BoolArray) -> None:
+        self._columns = regressors.T
+        self._binary = ((regressors == 0) | (regressors == 1)).all(axis=0).tolist()
+        self._carriers = [np.flatnonzero(column) for column in self._columns]
+        self._users = [np.flatnonzero(column) for column in used.T]
+        slots = (np.cumsum(used.T) - 1).reshape(used.T.shape).T
+        places = (np.flatnonzero(line) for line in used)
+        self.places = [(at, slot[at]) for at, slot in zip(places, slots, strict=True)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._users))
+
+    def sums(self, weights: FloatArray, sums: FloatArray) -> FloatArray:
+        """Sum columns times regressors times weights (labels × L): a line per label using one."""
+        crossed = np.empty((len(self), sums.shape[1]))
+        by_row = np.ascontiguousarray(weights.T)
+        start = 0
+        kinds = zip(self._carriers, self._users, self._columns, self._binary, strict=True)
+        for at, users, column, is_binary in kinds:
+            stop = start + len(users)
+            if stop > start:
+                picked = by_row[at][:, users]
+                if not is_binary:
+                    picked *= column[at, None]
+                np.matmul(picked.T, sums[at], out=crossed[start:stop])
+            start = stop
+        return crossed
+
+
+def given_scores(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
+) -> Iterator[tuple[slice, int, IntArray, Scores]]:
+    r"""Scores of the products of all features with each label, given the feature itself.
+
+    With :math:`s_x, V_{xx}` and :math:`s_p, V_{pp}` those of the feature and the product and
+    :math:`V_{px}` their covariance, the score is :math:`s_p - s_x V_{px} / V_{xx}` and its variance
+    :math:`V_{pp} - V_{px}^2 / V_{xx}`: one Newton step towards the model that has the feature.
+
+    Parameters
+    ----------
+    stats, nulls, spread
+        As `product_scores` takes them.
+
+    Yields
+    ------
+    slice, int, ndarray of int, Scores
+        As `product_scores` yields them.
+    """
+    if not nulls:
+        return
+    order_of = {null.label: order for order, null in enumerate(nulls)}
+    carried = sparse.csr_array(stats.patterns.T.astype(np.float64))
+    for part, block in feature_blocks(stats):
+        plain = plain_scores(nulls, block.sums, block.squares, spread[part])
+        # Entry (k, l, j): covariance of x_j and x_j y_l in the model of label k.
+        crossed = np.array(
+            [carried @ _crossed_by_cell(null, block.sums, block.squares) for null in nulls]
+        )
+        for inner, other, labels, scores in product_scores(block, nulls, spread[part]):
+            at = np.array([order_of[label] for label in labels.tolist()], dtype=np.intp)
+            own, covariance = plain.variance[at][:, inner], crossed[at, other][:, inner]
+            slope = np.zeros_like(own)
+            is_left = own > COLLINEAR * plain.scale[at][:, inner]
+            np.divide(covariance, own, out=slope, where=is_left)
+            yield (
+                slice(part.start + inner.start, part.start + inner.stop),
+                other,
+                labels,
+                Scores(
+                    scores.score - slope * plain.score[at][:, inner],
+                    scores.variance - slope * covariance,
+                    scores.scale,
+                ),
+            )
+
+
+def _crossed_by_cell(null: NullModel, sums: Any, squares: Any) -> FloatArray:
+    """Give what each cell adds to the covariance of a feature with its products: L × p.
+
+    With c what the regressors explain of a feature this is w (Q − c S). Under a penalty the noise
+    takes the place of w, and what the regressors explain of a product does not vanish with it.
+    """
+    rows = null.rows
+    own, second = dense(sums[rows]), dense(squares[rows])
+    explained = null.fit_to(null.lean(sums))
+    noise = null.noise[rows, None]
+    cells = noise * (second - explained * own)
+    if null.penalised:
+        rest = noise * (null.counts[rows, None] * explained - own)
+        leaning = null.root() @ (rest / null.weight[rows, None])
+        cells += null.weight[rows, None] * own * null.fit_to(leaning)
+    whole = np.zeros((len(null.weight), own.shape[1]))
+    whole[rows] = cells
+    return whole

@@ -1,0 +1,124 @@
+"""Cells of rows that are not in memory: which columns make them, and how many are held here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from isingmlc import exceptions as exc
+
+
+def covariate_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Read the names of the columns that are covariates.
+
+    Parameters
+    ----------
+    given : str, sequence of str or None
+        What the user passed.
+
+    Returns
+    -------
+    tuple of str
+        The names; empty if there are no covariates.
+
+    Raises
+    ------
+    DataError
+        When they are no names.
+
+    Examples
+    --------
+    >>> covariate_names("age")
+    ('age',)
+    """
+    if given is None or isinstance(given, str):
+        return () if given is None else (given,)
+    names: tuple[Any, ...] = tuple(given) if np.iterable(given) else (given,)
+    odd = [type(name).__name__ for name in names if not isinstance(name, str)]
+    if odd:
+        raise exc.DataError(
+            f"covariates must name columns, e.g. ['age', 'sex'], but holds {odd[0]}."
+        )
+    return names
+
+
+def check_clashes(
+    covariates: Sequence[str], labels: Sequence[str], features: Sequence[str]
+) -> None:
+    """Refuse columns that are covariates and something else.
+
+    Parameters
+    ----------
+    covariates, labels, features : sequence of str
+        The columns.
+
+    Raises
+    ------
+    DataError
+        When a covariate is a label or a feature too.
+    """
+    for others, message in (
+        (set(labels), exc.COVARIATE_IS_LABEL),
+        (set(features), exc.COVARIATE_AND_FEATURE),
+    ):
+        shared = [name for name in dict.fromkeys(covariates) if name in others]
+        if shared:
+            verb = "is" if len(shared) == 1 else "are"
+            raise exc.DataError(message.format(names=f"{exc.shorten(shared)} {verb}"))
+
+
+def most_cells(n_labels: int, n_covariates: int, limit: float) -> float:
+    """Say how many labelsets, or cells where there are covariates, fit into memory.
+
+    Parameters
+    ----------
+    n_labels, n_covariates : int
+        How many labels and covariates there are.
+    limit : float
+        Bytes that may be used.
+
+    Returns
+    -------
+    float
+        Their number.
+
+    Examples
+    --------
+    >>> most_cells(10, 2, 1e9)
+    6097560.0
+    """
+    # A cell is here as an answer, as bits and as a pattern; a covariate, which may be text, as what
+    # came, as a number and as its place among all numbers.
+    return limit // (2 * n_labels + 64 + 40 * n_covariates)
+
+
+def check_cells(n_cells: int, n_labels: int, n_covariates: int, limit: float) -> None:
+    """Refuse more labelsets or cells than fit into memory.
+
+    Parameters
+    ----------
+    n_cells : int
+        How many there are.
+    n_labels, n_covariates, limit
+        As for `most_cells`.
+
+    Raises
+    ------
+    DataError
+        When there are too many.
+    """
+    most = most_cells(n_labels, n_covariates, limit)
+    if n_cells <= most:
+        return
+    if n_covariates:
+        raise exc.DataError(
+            f"labels and covariates must not have more than {most:.0f} cells (combinations of "
+            f"values), or they do not fit into max_memory={limit:g}; they have more. Raise "
+            "max_memory, round covariates or put them into classes, or model fewer labels."
+        )
+    raise exc.DataError(
+        f"labels must not have more than {most:.0f} labelsets, or they do not fit into "
+        f"max_memory={limit:g}; they have more. Raise max_memory, or model fewer labels."
+    )
