@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from isingmlc.ranking.methods import rank_features
     from isingmlc.results.edge_tests import EdgeTest, EdgeTests
     from isingmlc.results.ising import IsingResults
+    from isingmlc.results.network_at import NetworkAt
     from isingmlc.results.ranking import (
         FeatureRanking,
         FeatureScores,
@@ -35,6 +36,7 @@ __all__ = [
     "IsingResults",
     "IsingSummary",
     "LabelsetStatistics",
+    "NetworkAt",
     "RankingAgreement",
     "RankingRoc",
     "Reason",
@@ -64,6 +66,7 @@ _MODULES = {
     "IsingResults": "results.ising",
     "IsingSummary": "base.printing",
     "LabelsetStatistics": "statistics.labelsets",
+    "NetworkAt": "results.network_at",
     "RankingAgreement": "results.ranking",
     "RankingRoc": "results.ranking",
     "Reason": "fitting.testable",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -39,16 +41,23 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_to_select : int, float, "auto" or None
         How many of the best features are kept: a number, a share in (0, 1], or 10 (fewer if there
         are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
+        Covariates are not counted.
     alpha : float, optional
         Keep features whose adjusted p-value is at most this. For methods with p-values.
     adjust : str or None
         How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
         `alpha` the false-discovery rate.
+    covariates : list of str or int, optional
+        Names or positions of columns of X that the others are ranked given, such as age and sex.
+        They are always kept. See Notes.
     null : {"mle", "ridge", "firth"}
         How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1`` are
         fitted.
     penalty : float, optional
         The penalty of ``null="ridge"``; 1 if omitted.
+    neighbors : "ebic", int, or graph, optional
+        Which other labels those label models have, as `isingmlc.IsingModel.fit` takes it; all if
+        omitted. `n_neighbors` is something else.
     intercept : bool
         Whether each label has a threshold of its own.
     min_count : int, optional
@@ -56,6 +65,9 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     lam_ratio : float, optional
         The penalty of ``l1`` and ``score+l1``, as a share of the smallest one at which all
         coefficients vanish.
+    penalize_covariates : bool, optional
+        Whether ``l1`` and ``score+l1`` penalise covariates like other columns; they are free if
+        omitted.
     keep, keep_pvalue : int or float, float, optional
         What ``score+l1`` keeps: a number or share of the features, or those with an adjusted
         p-value up to a level.
@@ -80,13 +92,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     scores_ : ndarray, shape (p,)
-        Importances of the features.
+        Importances of the features; NaN for covariates.
     pvalues_ : ndarray, shape (p,), or None
-        p-values of the features, if the method has any; computed when asked for.
+        p-values of the features, if the method has any; computed when asked for. NaN for
+        covariates.
     ranking_ : ndarray of int, shape (p,)
-        Places in the ranking, 1 for the best.
+        Places in the ranking, 1 for the best; 0 for covariates, which are not ranked.
     support_ : ndarray of bool, shape (p,)
-        Marks of the features that are kept.
+        Marks of the features that are kept, and of covariates.
     feature_ranking_ : FeatureRanking
         The ranking itself, with its tables and pictures.
     n_features_in_, feature_names_in_
@@ -97,6 +110,12 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Options from `min_count` on are those of `isingmlc.rank_features`. None is the default of the
     method; any other value is an error if the method has no such option. Only a `random_state`
     may be set for any method, as scikit-learn's own tools do.
+
+    With `covariates` every label model has these columns, and the others are ranked given them. Of
+    n columns that are kept, so many besides the covariates are `n_features_to_select`; `transform`
+    leaves all in the order of X. They must hold numbers, which is all that `transform` can hand on:
+    encode categories first, e.g. with scikit-learn's ``OneHotEncoder(drop="first")``. Names are for
+    frames, positions count from 0. Filters without label models cannot be given covariates.
 
     ``y`` has one column per label, with two values in each (the larger counts as 1); one column is
     one label. Constant columns are allowed and add nothing.
@@ -113,6 +132,9 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     >>> selector = IsingSelector(alpha=0.05).set_output(transform="pandas")
     >>> selector.fit_transform(data.features, data.labels).columns.tolist()[:3]
     ['age', 'female', 'bmi']
+    >>> selector = IsingSelector(n_features_to_select=2, covariates=["age", "female"])
+    >>> list(selector.fit(data.features, data.labels).get_feature_names_out())
+    ['age', 'female', 'bmi', 'hay_fever']
     """
 
     scores_: FloatArray
@@ -127,11 +149,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         n_features_to_select: int | float | str | None = "auto",
         alpha: float | None = None,
         adjust: str | None = "fdr_bh",
+        covariates: Any = None,
         null: str = "mle",
         penalty: float | None = None,
+        neighbors: Any = None,
         intercept: bool = True,
         min_count: int | None = None,
         lam_ratio: float | None = None,
+        penalize_covariates: bool | None = None,
         keep: int | float | None = None,
         keep_pvalue: float | None = None,
         combine: str | None = None,
@@ -147,11 +172,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
         self.adjust = adjust
+        self.covariates = covariates
         self.null = null
         self.penalty = penalty
+        self.neighbors = neighbors
         self.intercept = intercept
         self.min_count = min_count
         self.lam_ratio = lam_ratio
+        self.penalize_covariates = penalize_covariates
         self.keep = keep
         self.keep_pvalue = keep_pvalue
         self.combine = combine
@@ -198,6 +226,8 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         label_names = _names_of(y)
         if sparse.issparse(y):
             y = y.toarray()
+        if self.covariates is not None and isinstance(X, pd.DataFrame):
+            _check_numeric(X, self.covariates)
         X, y = validate_data(
             self,
             X,
@@ -211,31 +241,41 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_option("adjust", self.adjust, (None, *METHODS))
         if self.alpha is not None:
             check_number("alpha", self.alpha, above=0, below=1)
-        size = self._size(X.shape[1])
+        names = getattr(self, "feature_names_in_", None)
+        conditioned = _find_covariates(self.covariates, X.shape[1], names)
+        # As scikit-learn counts, from 0.
+        names = np.array([f"x{j}" for j in range(X.shape[1])]) if names is None else names
+        ranked = np.flatnonzero(~conditioned)
+        size = self._size(len(ranked))
         coded = _code(y)
+        has_covariates = conditioned.any()
         ranking = rank_features(
             coded,
-            X,
+            X[:, ranked] if has_covariates else X,
             method=self.method,
+            covariates=X[:, conditioned] if has_covariates else None,
             null=self.null,
             penalty=self.penalty,
+            neighbors=self.neighbors,
             intercept=self.intercept,
             freq_weights=sample_weight,
-            # As scikit-learn counts, from 0.
             label_names=label_names or [f"y{k}" for k in range(coded.shape[1])],
-            feature_names=getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]),
+            feature_names=list(names[ranked]),
+            covariate_names=list(names[conditioned]),
             **self._options(),
         )
         self.feature_ranking_ = ranking
-        self.scores_ = ranking.importance.to_numpy()
-        order = best_first(self.scores_)
-        self.ranking_ = np.empty(len(order), dtype=np.intp)
+        self.scores_ = np.full(X.shape[1], np.nan)
+        self.scores_[ranked] = ranking.importance.to_numpy()
+        order = ranked[best_first(self.scores_[ranked])]
+        # Covariates come before all places.
+        self.ranking_ = np.zeros(X.shape[1], dtype=np.intp)
         self.ranking_[order] = np.arange(1, len(order) + 1)
         self.support_ = self.ranking_ <= size
         if self.alpha is not None:
             adjusted = ranking.adjusted_pvalues(self.adjust, self.alpha)
-            self.support_ &= (adjusted <= self.alpha).to_numpy()
-            if not self.support_.any():
+            self.support_[ranked] &= (adjusted <= self.alpha).to_numpy()
+            if not self.support_[ranked].any():
                 exc.warn(
                     f"no feature has an adjusted p-value up to alpha={self.alpha:g} (the smallest "
                     f"is {adjusted.min():.3g}), so none is kept. Raise alpha, or leave it out and "
@@ -246,10 +286,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def pvalues_(self) -> FloatArray | None:
-        """p-values of the features, if the method has any."""
+        """p-values of the features, if the method has any; NaN for covariates."""
         check_is_fitted(self)
-        pvalue = self.feature_ranking_.pvalues
-        return None if pvalue is None else pvalue.to_numpy()
+        known = self.feature_ranking_.pvalues
+        if known is None:
+            return None
+        pvalues = np.full(len(self.ranking_), np.nan)
+        pvalues[self.ranking_ > 0] = known.to_numpy()
+        return pvalues
 
     def _size(self, available: int) -> int:
         """Give the most features that may be kept."""
@@ -288,6 +332,78 @@ def _names_of(y: Any) -> list[object] | None:
     if hasattr(y, "columns"):
         return list(y.columns)
     return None if getattr(y, "name", None) is None else [y.name]
+
+
+def _list_covariates(given: Any) -> list[Any]:
+    """Give names and positions as a list; one of them may stand alone."""
+    if isinstance(given, str | int | np.integer):
+        return [given]
+    try:
+        return list(given)
+    except TypeError:
+        raise exc.DataError(
+            "covariates must be a list of names or positions of columns of X, but is "
+            f"{given!r}. Put the columns themselves into X, and name them here."
+        ) from None
+
+
+def _check_numeric(frame: pd.DataFrame, given: Any) -> None:
+    """Say which covariates are no numbers, in words that help more than scikit-learn's."""
+    wanted = _list_covariates(given)
+    chosen = [name for at, name in enumerate(frame.columns) if name in wanted or at in wanted]
+    texts = [
+        name for name in chosen if not all(map(pd.api.types.is_numeric_dtype, frame[[name]].dtypes))
+    ]
+    if texts:
+        raise exc.DataError(
+            f"covariates must be columns of numbers, which transform can hand on, but "
+            f"{exc.shorten(texts)} {'is' if len(texts) == 1 else 'are'} of type "
+            f"{exc.shorten(dict.fromkeys(str(frame[name].dtype) for name in texts))}. Encode them "
+            "first, e.g. with sklearn.preprocessing.OneHotEncoder(drop='first')."
+        )
+
+
+def _find_covariates(given: Any, n_columns: int, names: Any) -> BoolArray:
+    """Mark the columns that names and positions stand for."""
+    marks = np.zeros(n_columns, dtype=np.bool_)
+    if given is None:
+        return marks
+    wanted = _list_covariates(given)
+    place = {} if names is None else {name: at for at, name in enumerate(names)}
+    found = [_find_column(column, n_columns, place) for column in wanted]
+    unknown = [column for column, at in zip(wanted, found, strict=True) if at is None]
+    if unknown:
+        known = f"positions from 0 to {n_columns - 1}"
+        raise exc.DataError(
+            f"covariates must be names or positions of columns of X, but {_say(unknown)} "
+            f"{'is' if len(unknown) == 1 else 'are'} not: X has {known}"
+            + (f" and the names {exc.shorten(place, 20)}." if place else ", and no names.")
+        )
+    twice = [column for at, column in enumerate(wanted) if found[at] in found[:at]]
+    if twice:
+        raise exc.DataError(
+            f"covariates must name each column once, but {_say(twice)} "
+            f"{'comes' if len(twice) == 1 else 'come'} again."
+        )
+    if len(found) == n_columns:
+        raise exc.DataError(
+            f"covariates are all {n_columns} columns of X: none is left to be ranked."
+        )
+    marks[[at for at in found if at is not None]] = True
+    return marks
+
+
+def _say(columns: Sequence[Any]) -> str:
+    """List names and positions so that they can be told apart."""
+    return ", ".join(map(repr, columns[:5])) + (", …" if len(columns) > 5 else "")
+
+
+def _find_column(column: Any, n_columns: int, place: Mapping[str, int]) -> int | None:
+    """Give the position of a column, None if there is no such column."""
+    if isinstance(column, str):
+        return place.get(column)
+    is_position = isinstance(column, int | np.integer) and not isinstance(column, bool | np.bool_)
+    return int(column) if is_position and 0 <= column < n_columns else None
 
 
 def _code(y: npt.NDArray[Any]) -> BoolArray:

@@ -12,7 +12,15 @@ import pandas as pd
 
 from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import BoolArray
-from isingmlc.base.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
+from isingmlc.base.printing import (
+    COLUMN,
+    IsingSummary,
+    Table,
+    list_covariates,
+    list_rows,
+    shorten_name,
+    two_columns,
+)
 from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.testable import Reason
 
@@ -40,13 +48,20 @@ _FEW_ROWS = 0.5
 def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
     """Summarise a fit; `IsingResults.summary` explains the arguments."""
     frame = results.to_frame(alpha)
+    columns = results.model.statistics.context.column_names
     if len(results.label_names) <= MAX_BLOCKS:
-        width = max(len(shorten_name(name)) for name in ("const", *results.label_names))
-        tables = [_block(label, frame.loc[label], width) for label in results.label_names]
+        width = max(len(shorten_name(name)) for name in ("const", *results.label_names, *columns))
+        # A single label without threshold has no coefficient at all.
+        of_label = frame.index.get_level_values(0)
+        tables = [
+            _block(label, frame[of_label == label].droplevel(0), width)
+            for label in results.label_names
+        ]
     else:
-        tables = [_strongest(frame)]
-    head = _head(results, tables[0].width)
-    return IsingSummary([head, *tables], attention(results))
+        tables = _strongest(frame, columns)
+    width = tables[0].width
+    covariates = list_covariates(results.adjusted_for, width)
+    return IsingSummary([_head(results, width), *covariates, *tables], attention(results))
 
 
 def summarize_edges(
@@ -82,7 +97,8 @@ def summarize_edges(
         notes.append(f"{edges_were} not tested: {reason}.")
     if edges.note:
         notes.append(f"{edges.note[0].upper()}{edges.note[1:]}.")
-    return IsingSummary([head, table], notes)
+    covariates = list_covariates(edges.adjusted_for, head.width)
+    return IsingSummary([head, *covariates, table], notes)
 
 
 def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
@@ -105,7 +121,8 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
                 f"{len(names)} {what}{'s' if len(names) > 1 else ''} not used ({reason}): "
                 f"{_list(names, what)}."
             )
-    return IsingSummary([head, table], [*notes, *ranking.scores.notes])
+    covariates = list_covariates(ranking.adjusted_for, head.width)
+    return IsingSummary([head, *covariates, table], [*notes, *ranking.scores.notes])
 
 
 def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
@@ -141,8 +158,9 @@ def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
     ]
     width = max([table.width for table in tables], default=0)
     head = two_columns("Sparse Ising Network", left, right, width)
+    covariates = list_covariates(results.adjusted_for, head.width)
     tables = [_widen(table, head.width) for table in tables]
-    return IsingSummary([head, *tables], _about_network(results, diagnostics))
+    return IsingSummary([head, *covariates, *tables], _about_network(results, diagnostics))
 
 
 def _widen(table: Table, width: int) -> Table:
@@ -187,7 +205,8 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
         forms = {"size": "{:d}", **dict.fromkeys(measures, "{:.4f}")}
         tables.append(list_rows(best, ["method"], forms, "The best size of each ranking"))
     head = two_columns("Feature Selection", left, right, tables[0].width)
-    return IsingSummary([head, *tables], list(selection.ranking.scores.notes))
+    covariates = list_covariates(selection.ranking.adjusted_for, head.width)
+    return IsingSummary([head, *covariates, *tables], list(selection.ranking.scores.notes))
 
 
 def _list_features(frame: pd.DataFrame, top: int, what: str) -> Table:
@@ -206,12 +225,13 @@ def _about_convergence(diagnostics: pd.DataFrame) -> list[str]:
 
 
 def _head(results: IsingResults, width: int) -> Table:
-    settings = results.settings
+    settings, n_cells = results.settings, len(results.model.statistics.counts)
     method = f"ridge, penalty={settings.penalty:g}" if results.method == "ridge" else results.method
     left = [
         ("Labels:", f"{len(results.label_names)}"),
         ("Features:", f"{len(results.feature_names)}"),
-        ("Labelsets:", f"{len(results.model.statistics.counts)}"),
+        # With covariates rows are told apart by these too.
+        ("Cells:" if results.adjusted_for else "Labelsets:", f"{n_cells}"),
         ("Method:", method),
         ("Intercept:", "yes" if settings.intercept else "no"),
     ]
@@ -252,16 +272,25 @@ def _block(label: str, frame: pd.DataFrame, width: int) -> Table:
     return _coefficients(label, list(frame.index), frame, width)
 
 
-def _strongest(frame: pd.DataFrame) -> Table:
+def _strongest(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[Table]:
     """Tabulate the pairs with the largest z-values; all are in ``to_frame()``."""
-    pairs = frame[frame.index.get_level_values("term") != "const"]
-    order = pairs["z"].abs().sort_values(ascending=False, kind="stable", na_position="last")
-    chosen = pairs.loc[order.index[:N_STRONGEST]]
-    names = [f"{label} ~ {term}" for label, term in chosen.index]
-    corner = "label ~ other"
-    width = max(len(shorten_name(name)) for name in [corner, *names])
-    title = f"The {len(chosen)} strongest of {len(pairs)} label-label coefficients"
-    return _coefficients(corner, names, chosen, width, title)
+    terms = frame.index.get_level_values("term")
+    of_covariates = terms.isin(columns)
+    kinds = {"other": frame[~of_covariates & (terms != "const")]}
+    if columns:
+        kinds["covariate"] = frame[of_covariates]
+    parts = []
+    for kind, pairs in kinds.items():
+        order = pairs["z"].abs().sort_values(ascending=False, kind="stable", na_position="last")
+        chosen = pairs.loc[order.index[:N_STRONGEST]]
+        names = [f"{label} ~ {term}" for label, term in chosen.index]
+        what = "label" if kind == "other" else kind
+        title = f"The {len(chosen)} strongest of {len(pairs)} label-{what} coefficients"
+        parts.append((f"label ~ {kind}", names, chosen, title))
+    width = max(len(shorten_name(name)) for corner, names, *_ in parts for name in [corner, *names])
+    return [
+        _coefficients(corner, names, chosen, width, title) for corner, names, chosen, title in parts
+    ]
 
 
 def attention(results: IsingResults) -> list[str]:
@@ -282,7 +311,8 @@ def attention(results: IsingResults) -> list[str]:
     varies = (diagnostics["reason"] != Reason.CONSTANT_LABEL).to_numpy()
     notes += _about_pairs(results, varies)
     if results.method == "mle":
-        notes += _about_lost_rows(diagnostics, results.nobs)
+        notes += _about_lost_rows(diagnostics, results.nobs, _others(results))
+    notes += _about_covariates(results)
     for label, others in diagnostics["aliased_with"].items():
         if others:
             notes.append(f"{label} is a linear function of {others}.")
@@ -293,6 +323,14 @@ def attention(results: IsingResults) -> list[str]:
             "kind: large-sample p-values are not to be trusted there."
         )
     notes += _about_convergence(diagnostics)
+    kind = results.settings.neighbors
+    if kind != "all":
+        words = {"ebic": "by EBIC", "given": "by a given graph"}.get(kind, "by association")
+        notes.append(
+            f"Each label has {diagnostics['neighbors'].mean():.3g} of the "
+            f"{len(diagnostics) - 1} other labels on average in its model, chosen {words}; "
+            "standard errors take the choice as given."
+        )
     if results.method == "ridge":
         notes.append("Standard errors come from the penalised information and are approximate.")
     data = results.model.data
@@ -319,8 +357,27 @@ def _about_certain_labels(results: IsingResults) -> list[str]:
     rest = names[[at for at, rule in rules.items() if not rule]]
     if len(rest):
         verb = _be(rest)
-        notes.append(f"{_list(rest)} {verb} determined by the other labels: {_untestable(rest)}.")
+        notes.append(f"{_list(rest)} {verb} determined by {_others(results)}: {_untestable(rest)}.")
     return notes
+
+
+def _others(results: IsingResults) -> str:
+    """Say what the model of a label has."""
+    return "the other labels and covariates" if results.adjusted_for else "the other labels"
+
+
+def _about_covariates(results: IsingResults) -> list[str]:
+    """Name the columns of covariates that no model has a coefficient of their own for."""
+    params = results.params.loc[list(results.model.statistics.context.column_names)]
+    fitted = results.diagnostics.index[results.diagnostics["reason"] == Reason.OK]
+    aliased = params.index[params[fitted].isna().all(axis=1)] if len(fitted) else []
+    if not len(aliased):
+        return []
+    what = "a linear function" if len(aliased) == 1 else "linear functions"
+    return [
+        f"{_list(aliased, 'covariate')} {_be(aliased)} {what} of other covariates or of labels: "
+        "models are the same without."
+    ]
 
 
 def _rule(patterns: BoolArray, label: int, names: npt.NDArray[np.object_]) -> str:
@@ -340,22 +397,24 @@ def _rule(patterns: BoolArray, label: int, names: npt.NDArray[np.object_]) -> st
 
 
 def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
-    """Say which labels never meet, and whether every row has one."""
+    """Say which labels of one model never meet, and whether every row has a label."""
     patterns = results.model.statistics.patterns
     names = np.array(results.label_names, dtype=object)
     together = patterns.T.astype(np.float64) @ patterns
-    never = np.triu(together == 0, 1) & np.outer(varies, varies)
+    has = np.array([fit.neighbors for fit in results.fits])
+    modelled = np.triu(has | has.T) & np.outer(varies, varies)
+    never = modelled & (together == 0)
     pairs = [f"{names[a]} and {names[b]}" for a, b in zip(*np.nonzero(never), strict=True)]
     effect = ": the interaction runs to −inf" if results.method == "mle" else ""
     notes = []
     if 0 < len(pairs) <= _MAX_LISTED:
         notes += [f"{pair} never occur together{effect}." for pair in pairs]
     elif pairs:
-        total = int(varies.sum() * (varies.sum() - 1) / 2)
+        what = "labels" if results.settings.neighbors == "all" else "neighbours"
         effect = effect.replace("the interaction runs", "their interactions run")
         shown = "; ".join(pairs[:_MAX_LISTED])
         notes.append(
-            f"{len(pairs)} of {total} pairs of labels never occur together{effect} "
+            f"{len(pairs)} of {modelled.sum()} pairs of {what} never occur together{effect} "
             f"(first: {shown})."
         )
     if patterns.any(axis=1).all():
@@ -363,14 +422,14 @@ def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
     return notes
 
 
-def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float) -> list[str]:
+def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float, others: str) -> list[str]:
     """Recommend a penalty if separation leaves little to test."""
     tested = diagnostics[diagnostics["reason"] != Reason.CONSTANT_LABEL]
     partly = tested.index[tested["separated"] & ~tested["determined"]]
     notes = []
     if len(partly):
         notes.append(
-            f"{_list(partly)} {_be(partly)} certain in part of the rows given the other labels: "
+            f"{_list(partly)} {_be(partly)} certain in part of the rows given {others}: "
             "coefficients along those directions are infinite, and only the other rows carry "
             "information (see diagnostics)."
         )

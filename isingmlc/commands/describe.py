@@ -25,7 +25,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "even the labels are.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, several=True)
+    add_input_arguments(parser, several=True, covariates=False)
     add_output_arguments(parser, tables=("datasets", "labels"))
     parser.set_defaults(run=run)
 
@@ -35,7 +35,7 @@ def run(options: Namespace) -> None:
     from isingmlc.datasets import describe
 
     check_output(options)
-    description = describe({file: read_file(file, options) for file in options.data})
+    description = describe({file: read_file(file, options).data for file in options.data})
     tables = {"datasets": description.table, "labels": description.labels}
     if options.table is None:
         text = f"{description}\n\n{description.labels.to_string(float_format='%.3f')}"

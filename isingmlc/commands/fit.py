@@ -25,6 +25,8 @@ EXAMPLES = """\
 examples:
   isingmlc fit data.csv --labels 'y_*'
   isingmlc fit data.csv --labels a,b,c --method ridge --penalty 2 --alpha 0.1
+  isingmlc fit data.csv --labels 'y_*' --neighbors ebic
+  isingmlc fit data.csv --labels 'y_*' --covariates age,sex
   isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
   isingmlc fit scene-train.arff --xml scene.xml --method l1 --gamma 0.5 --rule or
   isingmlc fit data.csv --labels 'y_*' --out network.tex
@@ -35,6 +37,7 @@ TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
 # Options that only some methods have.
 _OWNERS = {
     "penalty": ("ridge",),
+    "neighbors": NULLS,
     "alpha": NULLS,
     "save": NULLS,
     "no_intercept": NULLS,
@@ -51,8 +54,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "fit",
         help="fit the network of the labels",
         description="Fit the Ising network of the labels, one logistic regression per label. "
-        "Other columns take no part in it: they are read only if --features names them, so that "
-        "--save keeps what tests of them need.",
+        "Other columns take no part in it, unless --covariates names them; those that --features "
+        "names are read so that --save keeps what tests of them need.",
         epilog=EXAMPLES,
     )
     add_input_arguments(parser, labels_alone=True)
@@ -110,16 +113,22 @@ def run(options: Namespace) -> None:
         )
         coefficients, summary = results.to_frame(), results.summary()
     else:
-        results = model.fit(method=options.method, penalty=options.penalty)
+        results = model.fit(
+            method=options.method, penalty=options.penalty, neighbors=options.neighbors
+        )
         alpha = 0.05 if options.alpha is None else options.alpha
         coefficients, summary = results.to_frame(alpha), results.summary(alpha)
         if options.save is not None:
             results.save(options.save)
             say_written(options, options.save)
+    thresholds = results.thresholds.rename_axis("label").to_frame()
+    if results.adjusted_for:
+        # They are those where all covariates are zero: not to be taken for others.
+        thresholds["adjusted_for"] = ", ".join(results.adjusted_for)
     tables = {
         "coefficients": coefficients,
         "interactions": results.interactions.rename_axis(index="label"),
-        "thresholds": results.thresholds.rename_axis("label").to_frame(),
+        "thresholds": thresholds,
         "diagnostics": results.diagnostics.rename_axis("label"),
     }
     if options.table is None:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
+from isingmlc.commands.categories import (
+    Levels,
+    code_categories,
+    count_missing,
+    describe_categories,
+    find_categories,
+)
 from isingmlc.commands.values import name_list, separator
 
 if TYPE_CHECKING:
@@ -18,8 +26,44 @@ if TYPE_CHECKING:
     from isingmlc.model import IsingModel
 
 
+@dataclass(frozen=True)
+class Input:
+    """What a command reads from a file.
+
+    Attributes
+    ----------
+    data : Dataset
+        Labels and features, without missing values; categories among them are 0/1 columns.
+    covariates : DataFrame or None
+        The covariates of the same rows, if any are named.
+    levels : mapping of str to tuple of str
+        The categories among the features, with their levels.
+    terms : mapping of str to tuple of str
+        Which columns of the features belong together: those of a category.
+    """
+
+    data: Dataset
+    covariates: pd.DataFrame | None = None
+    levels: Levels = field(default_factory=dict)
+    terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def features(self) -> Any:
+        """The features; None if there are none."""
+        return self.data.features if self.data.feature_names else None
+
+    @property
+    def conditioned(self) -> dict[str, Any]:
+        """The covariates as an argument by keyword; nothing if there are none."""
+        return {} if self.covariates is None else {"covariates": self.covariates}
+
+
 def add_input_arguments(
-    parser: ArgumentParser, *, several: bool = False, labels_alone: bool = False
+    parser: ArgumentParser,
+    *,
+    several: bool = False,
+    labels_alone: bool = False,
+    covariates: bool = True,
 ) -> None:
     """Add the arguments that `read_file` understands.
 
@@ -31,6 +75,8 @@ def add_input_arguments(
         Whether the command takes more than one file.
     labels_alone : bool
         Whether no column is a feature unless ``--features`` names it.
+    covariates : bool
+        Whether the command takes covariates.
     """
     group = parser.add_argument_group("input")
     group.add_argument(
@@ -61,6 +107,17 @@ def add_input_arguments(
         help="the feature columns, in the same way (default: "
         f"{'none, other columns are not looked at' if labels_alone else 'all other columns'})",
     )
+    if covariates:
+        group.add_argument(
+            "--covariates",
+            type=name_list,
+            action="extend",
+            metavar="NAMES",
+            help="columns that everything is adjusted for, in the same way, e.g. age,sex; they are "
+            "no features, and text is taken as categories",
+        )
+    else:
+        parser.set_defaults(covariates=None)
     group.add_argument(
         "--drop",
         type=name_list,
@@ -80,7 +137,7 @@ def add_input_arguments(
     group.add_argument("--encoding", help="encoding of a text file (default: utf-8)")
 
 
-def read_file(file: str, options: Namespace) -> Dataset:
+def read_file(file: str, options: Namespace, like: Input | None = None) -> Input:
     """Read one file as the arguments say.
 
     Parameters
@@ -89,11 +146,13 @@ def read_file(file: str, options: Namespace) -> Dataset:
         Its path, or ``-`` for CSV on standard input.
     options : Namespace
         Parsed arguments.
+    like : Input, optional
+        What was read before from a file of the same columns: categories have its levels.
 
     Returns
     -------
-    Dataset
-        Labels and features, without missing values.
+    Input
+        Labels, features and covariates.
 
     Raises
     ------
@@ -102,23 +161,36 @@ def read_file(file: str, options: Namespace) -> Dataset:
     DataError
         When nothing says which columns are labels.
     """
-    if Path(file).suffix.lower() == ".arff":
-        return _read_arff(file, options)
-    return _read_table(file, options)
+    is_arff = Path(file).suffix.lower() == ".arff"
+    return _read_arff(file, options) if is_arff else _read_table(file, options, like)
 
 
 def make_model(options: Namespace) -> IsingModel:
     """Make the model of the data that the arguments name; without features if they have none."""
+    from isingmlc.input.rows import prepare
     from isingmlc.model import IsingModel
 
-    data = read_file(options.data, options)
-    labels = data if data.feature_names else data.labels
-    return IsingModel(labels, intercept=not options.no_intercept)
+    given = read_file(options.data, options)
+    rows = prepare(
+        given.data.labels,
+        given.features,
+        covariates=given.covariates,
+        feature_names=given.data.feature_names or None,
+        terms=given.terms,
+    )
+    return IsingModel._from_rows(rows, intercept=not options.no_intercept)
 
 
-def _read_table(file: str, options: Namespace) -> Dataset:
+def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
+    from isingmlc.datasets import Dataset
+    from isingmlc.datasets._files import file_error
     from isingmlc.datasets.label_list import read_label_list
-    from isingmlc.datasets.tables import choose_roles, make_dataset, read_frame
+    from isingmlc.datasets.tables import (
+        choose_columns,
+        choose_roles,
+        read_frame,
+        separator_hint,
+    )
 
     labels = list(read_label_list(options.xml)) if options.xml else options.labels
     if not labels:
@@ -134,26 +206,117 @@ def _read_table(file: str, options: Namespace) -> Dataset:
     label_columns, feature_columns = choose_roles(
         path, frame, labels, options.features, options.drop
     )
-    _refuse_text(path, frame[feature_columns])
-    return make_dataset(path, frame, label_columns, feature_columns, options.missing)
-
-
-def _refuse_text(path: Path, features: pd.DataFrame) -> None:
-    """Refuse columns without numbers, and say what helps on the command line."""
-    from isingmlc.input.tables import is_numeric
-
-    kinds = {name: str(column.dtype) for name, column in features.items() if not is_numeric(column)}
-    if kinds:
-        message = exc.NOT_NUMERIC.format(
-            argument="features",
-            columns=exc.shorten(kinds),
-            kind=", ".join(sorted(set(kinds.values()))),
-            hint="Leave them out with --drop NAMES; code categories as 0/1 columns first.",
+    try:
+        dropped = choose_columns("drop", list(frame.columns), options.drop) if options.drop else []
+        known = [name for name in frame.columns if name not in dropped]
+        columns = _choose_covariates(known, label_columns, options)
+        # A pattern may take in covariates, a name is meant.
+        both = [name for name in options.features or () if name in columns]
+        if both:
+            verb = "is" if len(both) == 1 else "are"
+            raise exc.DataError(
+                f"{exc.shorten(both)} {verb} named by --features and by --covariates: nothing of a "
+                "feature is left to test once it is given. Name it once."
+            )
+        features = frame[[name for name in feature_columns if name not in columns]]
+        found = find_categories("features", features)
+        _announce(options, found, find_categories("covariates", frame[columns]))
+        levels = found if like is None else _same_categories(found, like.levels)
+        if options.missing == "raise":
+            count_missing(features, levels)
+        coded, terms = code_categories(features, levels)
+        _warn_of_constants(levels)
+        names = tuple(map(str, coded.columns))
+        data = Dataset(
+            frame[label_columns],
+            coded,
+            names,
+            name=path.name.partition(".")[0],
+            DESCR=f"Read from {path.name}.",
         )
-        raise exc.FileError(f"{path}: {message}")
+        covariates = frame[columns] if columns else None
+        return _complete(Input(data, covariates, levels, terms), options)
+    except exc.DataError as error:
+        raise file_error(path, f"{error}{separator_hint(list(frame.columns))}") from error
 
 
-def _read_arff(file: str, options: Namespace) -> Dataset:
+def _choose_covariates(columns: list[str], labels: list[str], options: Namespace) -> list[str]:
+    """Choose the columns that are covariates, none of which may be a label."""
+    from isingmlc.datasets.tables import choose_columns
+
+    if options.covariates is None:
+        return []
+    chosen = choose_columns("covariates", columns, options.covariates)
+    shared = [name for name in chosen if name in labels]
+    if shared:
+        verb = "is" if len(shared) == 1 else "are"
+        raise exc.DataError(exc.COVARIATE_IS_LABEL.format(names=f"{exc.shorten(shared)} {verb}"))
+    return chosen
+
+
+def _announce(options: Namespace, features: Levels, covariates: Levels) -> None:
+    """Say on standard error which columns are taken as categories, the reference level first."""
+    for argument, levels in (("features", features), ("covariates", covariates)):
+        if levels:
+            print(
+                f"isingmlc {options.command}: text {argument} are coded as categories: "
+                f"{describe_categories(levels)}",
+                file=sys.stderr,
+            )
+
+
+def _warn_of_constants(levels: Levels) -> None:
+    """Say which categories have one level, and so make no column."""
+    constant = [name for name, each in levels.items() if len(each) < 2]
+    if constant:
+        exc.warn(
+            f"feature(s) {exc.shorten(constant)} hold the same text in every row and were left "
+            "out.",
+            exc.DataWarning,
+        )
+
+
+def _same_categories(found: Levels, wanted: Levels) -> Levels:
+    """Give the categories of another file, which must be those of this one."""
+    differ = sorted(set(found) ^ set(wanted))
+    if differ:
+        raise exc.DataError(
+            f"feature(s) {exc.shorten(differ)} hold numbers in one file and text in the other. "
+            "Give them the same type in both."
+        )
+    return wanted
+
+
+def _complete(given: Input, options: Namespace) -> Input:
+    """Keep the rows without missing values, as ``--missing`` says."""
+    import numpy as np
+    import pandas as pd
+
+    from isingmlc.input.rows import prepare
+
+    data, covariates = given.data, given.covariates
+    labels = data.labels.reset_index(drop=True)
+    checked = prepare(
+        labels,
+        given.features,
+        covariates=covariates,
+        missing=options.missing,
+        feature_names=data.feature_names or None,
+    )
+    assert checked.index is not None
+    rows = checked.index.to_numpy()
+    features = data.features
+    if isinstance(features, pd.DataFrame):
+        features = features.iloc[rows].reset_index(drop=True)
+    elif len(rows) < features.shape[0]:
+        features = features[rows]
+    if covariates is not None:
+        covariates = covariates.iloc[rows].reset_index(drop=True)
+    kept = pd.DataFrame(checked.labels.astype(np.int64), columns=list(checked.label_names))
+    return replace(given, data=replace(data, labels=kept, features=features), covariates=covariates)
+
+
+def _read_arff(file: str, options: Namespace) -> Input:
     from isingmlc.datasets import read_mulan
 
     if options.sep is not None:
@@ -162,44 +325,75 @@ def _read_arff(file: str, options: Namespace) -> Dataset:
         file, options.xml, labels=options.labels, encoding=options.encoding or "utf-8"
     )
     try:
-        return _choose(data, options)
+        return _complete(_choose(data, options), options)
     except exc.DataError as error:
         raise exc.FileError(f"{file}: {error}") from error
 
 
-def _choose(data: Dataset, options: Namespace) -> Dataset:
-    """Keep the features that were asked for, and the rows without missing values."""
-    import pandas as pd
-
+def _choose(data: Dataset, options: Namespace) -> Input:
+    """Keep the features that were asked for, and take out the covariates."""
     from isingmlc.datasets.tables import choose_columns
-    from isingmlc.input.rows import prepare
 
     names = list(data.feature_names)
     unwanted = set(choose_columns("drop", names, options.drop) if options.drop else [])
     asked = names
     if options.features is not None:
         asked = choose_columns("features", names, options.features) if options.features else []
+    covariates = None
+    if options.covariates is not None:
+        covariates, used = _arff_covariates(data, unwanted, options)
+        unwanted |= used
     kept = [name for name in asked if name not in unwanted]
+    return Input(
+        replace(data, features=_columns_of(data, kept), feature_names=tuple(kept)), covariates
+    )
+
+
+def _columns_of(data: Dataset, names: list[str]) -> Any:
+    """Give some of the features, sparse ones too."""
+    import pandas as pd
+
     if isinstance(data.features, pd.DataFrame):
-        features = data.features[kept]
-    else:
-        place = {name: at for at, name in enumerate(names)}
-        features = data.features[:, [place[name] for name in kept]]
-    checked = prepare(
-        data.labels,
-        features if kept else None,
-        missing=options.missing,
-        feature_names=kept or None,
-    )
-    assert checked.index is not None
-    rows = checked.index.to_numpy()
-    return replace(
-        data,
-        labels=data.labels.iloc[rows].reset_index(drop=True),
-        features=(
-            features.iloc[rows].reset_index(drop=True)
-            if isinstance(features, pd.DataFrame)
-            else features[rows]
-        ),
-        feature_names=tuple(kept),
-    )
+        return data.features[names]
+    place = {name: at for at, name in enumerate(data.feature_names)}
+    return data.features[:, [place[name] for name in names]]
+
+
+def _arff_covariates(
+    data: Dataset, unwanted: set[str], options: Namespace
+) -> tuple[pd.DataFrame, set[str]]:
+    """Take covariates from an ARFF file, where a category came as one 0/1 column per level.
+
+    Returns
+    -------
+    covariates : DataFrame
+        Numbers, and categories put together again.
+    used : set of str
+        The columns that they were made of.
+    """
+    import pandas as pd
+
+    categories: dict[str, list[str]] = {}
+    plain = []
+    for name in data.feature_names:
+        stem, equals, _ = name.partition("=")
+        if equals and stem not in data.feature_names:
+            categories.setdefault(stem, []).append(name)
+        elif name not in unwanted:
+            plain.append(name)
+    labels = list(data.labels.columns)
+    chosen = _choose_covariates([*plain, *categories, *labels], labels, options)
+    made, used = {}, set()
+    for name in chosen:
+        columns = categories.get(name, [name])
+        values = _columns_of(data, columns)
+        values = values.to_numpy() if isinstance(values, pd.DataFrame) else values.toarray()
+        used |= {*columns}
+        if name not in categories:
+            made[name] = pd.Series(values[:, 0])
+            continue
+        codes = values.argmax(axis=1)
+        codes[pd.isna(values).any(axis=1)] = -1
+        levels = [column.partition("=")[2] for column in columns]
+        made[name] = pd.Series(pd.Categorical.from_codes(codes, levels))
+    return pd.DataFrame(made), used

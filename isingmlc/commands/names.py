@@ -16,6 +16,7 @@ RANKINGS = (
     "lp-ig",
     "oner",
 )
+PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("chi2", "saddlepoint", "permutation")
 NULLS = ("mle", "ridge", "firth")
 ADJUSTMENTS = (

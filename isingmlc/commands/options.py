@@ -9,7 +9,7 @@ from pathlib import Path
 from isingmlc import exceptions as exc
 from isingmlc.commands.names import ADJUSTMENTS, NULLS, RANKINGS
 from isingmlc.commands.outputs import SHOWN
-from isingmlc.commands.values import count, jobs, level, penalty, writable
+from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
 
 def add_null(group: _ActionsContainer) -> None:
@@ -32,8 +32,20 @@ def add_penalty(group: _ActionsContainer, flag: str) -> None:
         metavar="X",
         help=f"the ridge penalty of {flag} ridge (default: 1)",
     )
+    add_neighbors(group)
     group.add_argument(
         "--no-intercept", action="store_true", help="label models without an intercept"
+    )
+
+
+def add_neighbors(group: _ActionsContainer) -> None:
+    """Add the option that says which other labels label models have."""
+    group.add_argument(
+        "--neighbors",
+        type=neighbors,
+        metavar="ebic|M",
+        help="which other labels the model of each label has: those that a sparse network chosen "
+        "by EBIC links with it, or the M most associated ones (default: all)",
     )
 
 
@@ -56,7 +68,9 @@ def refuse_foreign(options: Namespace, chooser: str, owners: Mapping[str, tuple[
     """
     chosen = getattr(options, chooser)
     for name, choices in owners.items():
-        is_given = getattr(options, name) not in (None, False)
+        value = getattr(options, name)
+        # A 0 is given, too.
+        is_given = value is not None and value is not False
         if is_given and chosen not in choices:
             raise exc.DataError(
                 f"--{name.replace('_', '-')} is for --{chooser} {' or '.join(choices)}, but "

@@ -20,6 +20,7 @@ from isingmlc.commands.values import setting
 EXAMPLES = """\
 examples:
   isingmlc rank data.csv --labels 'y_*' --method score --top 20
+  isingmlc rank data.csv --labels 'y_*' --covariates age,sex
   isingmlc rank data.parquet --labels a,b,c --null ridge --penalty 2
   isingmlc rank scene-train.arff --xml scene.xml --method score+l1 --option keep=0.1
   isingmlc rank data.csv --labels 'y_*' --method br-ig --out ranking.csv
@@ -34,8 +35,8 @@ methods (isingmlc.rank_features explains them and their options):
   lp-chi2, lp-ig     the same for the labelset as one class
   oner               accuracy of rules on one feature
 
---null, --penalty and --no-intercept are for methods with label models: score, products,
-products-joint and score+l1.
+--null, --penalty, --neighbors and --no-intercept are for methods with label models: score,
+products, products-joint and score+l1. --covariates is for these and for l1.
 """
 
 
@@ -75,10 +76,11 @@ def run(options: Namespace) -> None:
     from isingmlc.ranking.methods import Ranker, check_request
 
     settings = dict(options.option)
-    null = {"null": options.null, "penalty": options.penalty}
+    null = {name: getattr(options, name) for name in ("null", "penalty", "neighbors")}
     # What is wrong with the options is said before the data are read.
     check_output(options, summary=not options.contributions)
-    check_request(options.method, **null, options=settings)
+    has_covariates = options.covariates is not None
+    check_request(options.method, settings, **null, has_covariates=has_covariates)
     check_penalty(options)
     ranking = Ranker(make_model(options)).rank(options.method, **null, **settings)
     table = ranking.to_frame()

@@ -22,6 +22,7 @@ EXAMPLES = """\
 examples:
   isingmlc report data.csv --labels 'y_*'
   isingmlc report data.csv --labels 'y_*' --title 'Survey 2024' --out survey.html --open
+  isingmlc report data.csv --labels 'y_*' --covariates age,sex --out adjusted.html
   isingmlc report scene-train.arff --xml scene.xml --null ridge --top 500
   isingmlc report data.parquet --labels a,b,c --method score+l1 --alpha 0.01
 """
@@ -72,7 +73,9 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 def run(options: Namespace) -> None:
     """Fit, test, and write the report."""
     check_penalty(options)
-    results = make_model(options).fit(method=options.null, penalty=options.penalty)
+    results = make_model(options).fit(
+        method=options.null, penalty=options.penalty, neighbors=options.neighbors
+    )
     ranking = None
     if results.feature_names:
         ranking = results.rank_features(options.method)

@@ -12,6 +12,7 @@ from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
     add_jobs,
+    add_neighbors,
     add_seed,
     add_top,
     adjustment,
@@ -35,6 +36,7 @@ examples:
   isingmlc select data.csv --labels 'y_*' --method score,products,br-ig --metric jaccard
   isingmlc select data.csv --labels 'y_*' --method score:null=ridge:penalty=2 --max-features 50
   isingmlc select data.csv --labels 'y_*' --alpha 0.05 --out selected.csv
+  isingmlc select data.csv --labels 'y_*' --covariates age,sex --alpha 0.05
   isingmlc select train.csv --labels 'y_*' --test test.csv --table predictions --format csv
 """
 TABLES = ("selected", "path", "measures", "predictions")
@@ -59,6 +61,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help=f"how features are ranked: auto, or methods to try, separated by commas: "
         f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: score)",
     )
+    add_neighbors(group)
     add_alpha(
         group,
         "choose features whose adjusted p-values are at most this level, the false-discovery rate "
@@ -127,10 +130,11 @@ def run(options: Namespace) -> None:
     methods: list[Any] = []
     for entry in options.method or ["score"]:
         methods += AUTO if entry == "auto" else [entry]
-    data = read_file(options.data, options)
+    given = read_file(options.data, options)
     selection = select_features(
-        data if data.feature_names else data.labels,
+        given.data if given.data.feature_names else given.data.labels,
         method=methods,
+        neighbors=options.neighbors,
         alpha=options.alpha,
         adjust=adjustment(options),
         max_features=options.max_features,
@@ -139,16 +143,19 @@ def run(options: Namespace) -> None:
         metric=options.metric,
         random_state=options.seed,
         n_jobs=options.jobs,
+        **given.conditioned,
     )
     selected = selection.ranking.to_frame().loc[list(selection.selected)]
     tables = {"selected": selected, "path": selection.path}
     summary = selection.summary(options.top or SHOWN)
     if options.test is not None:
-        other = read_file(options.test, options)
-        _check_columns(options, data, other)
-        measures = selection.evaluate(other)
+        there = read_file(options.test, options, given)
+        other = there.data
+        _check_columns(options, given.data, other)
+        measures = selection.evaluate(other, **there.conditioned)
         tables["measures"] = measures.rename_axis("measure").to_frame("value")
-        tables["predictions"] = selection.predict(other.features).rename_axis("row")
+        predicted = selection.predict(other.features, **there.conditioned)
+        tables["predictions"] = predicted.rename_axis("row")
         listed = ", ".join(f"{name} {value:.4f}" for name, value in measures.items())
         measured = f"On {options.test} ({len(other.labels)} rows): {listed}"
         # Below the text, and among the notes of the LaTeX.

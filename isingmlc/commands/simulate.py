@@ -38,6 +38,7 @@ data:
   or-example           a label that is 1 where another label or the feature is
   xor-example          a feature that tells whether two labels differ
   timing-data          features and labels that have nothing to do with each other
+  network-data         many labels from a sparse network, moved by one feature in five
   example              the bundled survey
   network              labels from a fit that isingmlc fit --save kept, or from parameters in CSV
                        files as isingmlc fit --table interactions and --table thresholds write them
@@ -51,6 +52,7 @@ MAKERS: dict[str, tuple[str, dict[str, int]]] = {
     "or-example": ("make_or_example", {}),
     "xor-example": ("make_xor_example", {}),
     "timing-data": ("make_timing_data", {}),
+    "network-data": ("make_network_data", {}),
     "example": ("load_example", {}),
 }
 # Options of the command, and the arguments of the functions that they stand for.
@@ -60,6 +62,7 @@ _ARGUMENTS = {
     "n_labels": "n_labels",
     "effect": "a",
     "noise": "noise",
+    "dependence": "dependence",
     "seed": "random_state",
 }
 # How many rows are drawn from a network if --n-samples is omitted.
@@ -80,12 +83,19 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--n-samples", "-n", type=count, metavar="N", help=f"how many rows (network: {DRAWN})"
     )
     parser.add_argument("--n-features", type=count, metavar="N", help="how many features")
-    parser.add_argument("--n-labels", type=count, metavar="N", help="how many labels (timing-data)")
+    parser.add_argument(
+        "--n-labels", type=count, metavar="N", help="how many labels (timing-data, network-data)"
+    )
     parser.add_argument(
         "--effect", type=float, metavar="A", help="strength of the feature (score-example)"
     )
     parser.add_argument(
         "--noise", choices=("shared", "independent"), help="how noise is drawn (artdata4)"
+    )
+    parser.add_argument(
+        "--dependence",
+        choices=("weak", "strong"),
+        help="how strongly labels interact (network-data)",
     )
     add_seed(parser, "the random numbers")
     parser.add_argument("--fit", metavar="FILE", help="a fit to draw from (network)")

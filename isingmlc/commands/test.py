@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import PVALUES
+from isingmlc.commands.names import PRODUCTS, PVALUES
 from isingmlc.commands.options import (
     add_adjust,
     add_jobs,
@@ -33,6 +33,8 @@ examples:
   isingmlc test data.csv --labels 'y_*' --method lr --adjust bonferroni --top 50
   isingmlc test data.csv --labels 'y_*' --products joint --out edges.parquet
   isingmlc test data.csv --labels 'y_*' --pvalue saddlepoint --format csv
+  isingmlc test data.csv --labels 'y_*' --neighbors 10
+  isingmlc test data.csv --labels 'y_*' --covariates age,sex --by term
 """
 # Options that only some tests have, and the arguments that they stand for.
 _REFITS = ("wald", "lr")
@@ -64,9 +66,16 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     group.add_argument(
         "--products",
-        choices=("individual", "joint"),
-        help="test products of features with other labels too: each by itself (score only) or all "
-        "together with the feature",
+        choices=PRODUCTS,
+        help="test products of features with other labels too: each by itself, all together with "
+        "the feature, or, which tells whether the feature moves the ties of the label, each or all "
+        "given the feature",
+    )
+    group.add_argument(
+        "--by",
+        choices=("feature", "term"),
+        default="feature",
+        help="test single columns, or all columns of a category together (default: feature)",
     )
     add_null(group)
     group.add_argument(
@@ -104,9 +113,11 @@ def run(options: Namespace) -> None:
     check_output(options)
     given = {argument: getattr(options, flag) for flag, argument in _ARGUMENTS.items()}
     settings = {argument: value for argument, value in given.items() if value is not None}
-    results = make_model(options).fit(method=options.null, penalty=options.penalty)
+    results = make_model(options).fit(
+        method=options.null, penalty=options.penalty, neighbors=options.neighbors
+    )
     test = getattr(results, f"{options.method}_test")
-    edges = test(products=options.products, min_count=options.min_count, **settings)
+    edges = test(products=options.products, by=options.by, min_count=options.min_count, **settings)
     adjust = adjustment(options)
     table = edges.to_frame(adjust, options.within)
     table = table.sort_values("log10p", kind="stable", na_position="last", ignore_index=True)

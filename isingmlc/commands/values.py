@@ -35,6 +35,19 @@ def penalty(text: str) -> float:
     return _number(text, float, lambda number: 0 < number < math.inf, "a finite number above 0")
 
 
+def neighbors(text: str) -> int | str:
+    """Read which other labels label models have: those of a sparse network, or how many.
+
+    Examples
+    --------
+    >>> neighbors("ebic"), neighbors("10")
+    ('ebic', 10)
+    """
+    if text == "ebic":
+        return text
+    return _number(text, int, lambda number: number >= 0, "ebic or a whole number of at least 0")
+
+
 def _number(text: str, kind: type[Number], accept: Callable[[Number], bool], wanted: str) -> Number:
     try:
         number = kind(text)

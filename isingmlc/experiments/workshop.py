@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 import isingmlc as im
-from isingmlc.datasets._files import as_path, file_error
+from isingmlc.base.arguments import as_path
+from isingmlc.datasets._files import file_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

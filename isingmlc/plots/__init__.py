@@ -7,7 +7,7 @@ readers, names are shown as they stand, and the same input gives the same pictur
 
 from isingmlc.plots.diagnostics import plot_diagnostics
 from isingmlc.plots.heatmap import plot_heatmap
-from isingmlc.plots.label_network import plot_label_network
+from isingmlc.plots.label_network import plot_label_network, plot_networks_at
 from isingmlc.plots.network import plot_network, plot_networks
 from isingmlc.plots.qq import plot_qq
 from isingmlc.plots.ranking import plot_pairs, plot_ranking
@@ -20,6 +20,7 @@ __all__ = [
     "plot_label_network",
     "plot_network",
     "plot_networks",
+    "plot_networks_at",
     "plot_pairs",
     "plot_qq",
     "plot_ranking",

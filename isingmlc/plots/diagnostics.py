@@ -52,7 +52,8 @@ def plot_diagnostics(results: IsingResults, *, ax: Axes | None = None) -> Axes:
     table = results.diagnostics
     n = len(table)
     ax = make_axes(ax, 7.6, 2.0 + (0.26 if n <= 20 else 0.18) * n)
-    set_title(ax, f"What the {n} labels can be tested with ({results.nobs:g} rows)")
+    title = f"What the {n} labels can be tested with ({results.nobs:g} rows)"
+    set_title(ax, title, results.adjusted_for)
     entries = _draw_rows(ax, table, results.nobs)
     names = wrap_names(list(table.index), _NAME_LENGTH, 1)
     rare = table["rare"].to_numpy()

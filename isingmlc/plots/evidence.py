@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray
 
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
+    from isingmlc.results.ising import IsingResults
 
 MARKS = {1.0: "▲", -1.0: "▼", 0.0: ""}
 
@@ -51,6 +53,39 @@ def find_significant(edges: EdgeTests, alpha: float, adjust: str | None) -> Bool
         frame = frame[frame["with"] == ""]
     adjusted = frame["pvalue_adj"].to_numpy().reshape(edges.arrays.statistic.shape)
     return np.asarray(adjusted <= alpha)
+
+
+def check_edges(edges: EdgeTests, results: IsingResults) -> EdgeTests:
+    """See that tests are of the labels of a fit, given its covariates.
+
+    Parameters
+    ----------
+    edges : EdgeTests
+        The tests.
+    results : IsingResults
+        The fit.
+
+    Returns
+    -------
+    EdgeTests
+        The tests.
+
+    Raises
+    ------
+    DataError
+        When they are not.
+    """
+    for what, wanted, found in (
+        ("of the labels", results.label_names, edges.label_names),
+        ("given the covariates", results.adjusted_for, edges.adjusted_for),
+    ):
+        if found != wanted:
+            raise exc.DataError(
+                f"edges must be tests {what} of the fit, {exc.shorten(wanted) or 'none'}, but "
+                f"those of edges are {exc.shorten(found) or 'none'}. Take them from the same "
+                "results, e.g. with results.score_test()."
+            )
+    return edges
 
 
 def describe_level(relation: str, alpha: float, adjust: str | None) -> str:

@@ -82,7 +82,9 @@ def plot_heatmap(
     ax = make_axes(ax, width, 1.2 + 0.08 * longest + 0.19 * max(n_rows, 7))
     chosen = "first" if order == "given" else "most important"
     of = f" {chosen} of {len(edges.feature_names)}" if top < len(edges.feature_names) else ""
-    set_title(ax, f"{TEST_NAMES[edges.test]} tests of the {top}{of} features")
+    what = "products of the" if edges.products == "given-joint" else "the"
+    title = f"{TEST_NAMES[edges.test]} tests of {what} {top}{of} features"
+    set_title(ax, title, edges.adjusted_for)
     largest = max(np.nan_to_num(depth).max(), 1.0)
     # Square roots: else one edge far beyond the others would leave them all white.
     image = ax.imshow(
@@ -100,7 +102,7 @@ def plot_heatmap(
     )
     settle(ax)
     level = describe_level("≤", alpha, adjust)
-    entries = _mark(ax, sign, np.sqrt(depth / largest) > 0.55, level)
+    entries = _mark(ax, sign, np.sqrt(depth / largest) > 0.55, level, edges.undirected)
     entries += _hatch(ax, edges.reasons.to_numpy()[at], np.isnan(depth))
     columns_fit = 2 if n_columns > 10 else 1
     add_legend(ax, entries, loc="upper center", ncols=columns_fit, **below(ax, 2))
@@ -122,13 +124,13 @@ def _order(
     return rows[cluster_order(pdist(effect))], cluster_order(pdist(effect.T))
 
 
-def _mark(ax: Axes, sign: FloatArray, dark: BoolArray, level: str) -> Entries:
+def _mark(ax: Axes, sign: FloatArray, dark: BoolArray, level: str, undirected: str) -> Entries:
     """Mark significant edges with the direction of the effect, light on dark cells."""
     width, height = size_in_points(ax)
     cell = min(width / sign.shape[1], height / sign.shape[0])
     size = np.clip(0.4 * cell, 1.5, 5.5)
     entries: Entries = []
-    for value, shape, meaning in ((1, "^", "raises"), (-1, "v", "lowers"), (0, "s", "goes with")):
+    for value, shape, meaning in ((1, "^", "raises"), (-1, "v", "lowers"), (0, "s", undirected)):
         for where, color in ((dark, PAPER), (~dark, INK)):
             rows, columns = np.nonzero((sign == value) & where)
             style: dict[str, Any] = {"linestyle": "none", "color": color, "markeredgewidth": 0.0}

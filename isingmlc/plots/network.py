@@ -16,7 +16,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.canvas import Room, find_room, legend_band, measure
-from isingmlc.plots.evidence import MARKS, describe_level, find_significant
+from isingmlc.plots.evidence import MARKS, check_edges, describe_level, find_significant
 from isingmlc.plots.layout import LAYOUTS, boxes_around, overlaps, place_labels
 from isingmlc.plots.style import (
     DASHED,
@@ -36,6 +36,7 @@ from isingmlc.plots.style import (
     check_feature,
     digits,
     make_axes,
+    make_panels,
     set_title,
     settle,
     wrap,
@@ -182,22 +183,14 @@ def plot_networks(
             "the most and the least important one."
         )
     spokes = _spokes(tests, names, options)
-    panels = _panels(axes, len(names))
+    panels = make_panels(axes, len(names), "feature")
     _draw(results, tests, spokes, options, panels, one_legend=axes is None)
     return np.array(panels, dtype=object)
 
 
 def _tests(results: IsingResults, edges: EdgeTests | None) -> EdgeTests:
     """Give the tests to draw, of the labels of the fit."""
-    if edges is None:
-        return results.score_test()
-    if edges.label_names != results.label_names:
-        raise exc.DataError(
-            f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
-            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. "
-            "with results.score_test()."
-        )
-    return edges
+    return results.score_test() if edges is None else check_edges(edges, results)
 
 
 def _extremes(edges: EdgeTests) -> list[str]:
@@ -220,28 +213,6 @@ def _spokes(edges: EdgeTests, features: Sequence[str], options: _Options) -> lis
     return found
 
 
-def _panels(axes: Sequence[Axes] | npt.NDArray[np.object_] | None, n: int) -> list[Axes]:
-    """Give one axes per feature, of a new figure if there are none."""
-    if axes is not None:
-        panels = [make_axes(ax, 0, 0) for ax in np.ravel(np.array(axes, dtype=object))]
-        if len(panels) != n:
-            raise exc.DataError(
-                f"axes must hold one Axes per feature, {n} in all, but holds {len(panels)}. "
-                f"Make them with fig, axes = matplotlib.pyplot.subplots(1, {n})."
-            )
-        return panels
-    import matplotlib.pyplot as plt
-
-    columns = min(n, 3)
-    rows = -(-n // columns)
-    size = (5.4 * columns, 4.6 * rows + 0.8)
-    figure = plt.figure(figsize=size, layout="constrained")
-    panels = list(np.ravel(figure.subplots(rows, columns)))
-    for ax in panels[n:]:
-        ax.remove()
-    return panels[:n]
-
-
 def _draw(
     results: IsingResults,
     edges: EdgeTests,
@@ -252,11 +223,12 @@ def _draw(
 ) -> None:
     """Draw all networks with one layout and one scale, and one legend or the same under each."""
     ties = choose_ties(results.interactions.to_numpy(), options.threshold)
-    entries = [*_legend(spokes, options), *ties.legend()]
+    entries = [*_legend(spokes, options, edges.undirected), *ties.legend()]
     for ax, one in zip(axes, spokes, strict=True):
         ax.set_axis_off()
         kind = f"{TEST_NAMES[edges.test]} statistics"
-        set_title(ax, f"{kind} of {one.feature} (importance {digits(one.importance)})")
+        title = f"{kind} of {one.feature} (importance {digits(one.importance)})"
+        set_title(ax, title, edges.adjusted_for)
     band = 0.0
     if one_legend:
         legend_band(axes[0].figure, entries, "outside lower center")
@@ -374,12 +346,13 @@ def _write_numbers(ax: Axes, spokes: Spokes, numbers: list[str], places: FloatAr
             )
 
 
-def _legend(spokes: list[Spokes], options: _Options) -> Entries:
+def _legend(spokes: list[Spokes], options: _Options, undirected: str) -> Entries:
     """Say what edges of features mean, of what occurs only."""
     table = pd.concat([one.table for one in spokes])
     tested = table[table["statistic"].notna()]
     drawn = tested[tested["significant"]] if options.hides else tested
-    directions = {1.0: "▲ raises the label", -1.0: "▼ lowers the label", 0.0: "goes with the label"}
+    verbs = {1.0: "▲ raises", -1.0: "▼ lowers", 0.0: undirected}
+    directions = {sign: f"{verb} the label" for sign, verb in verbs.items()}
     entries: Entries = [
         (Line2D([], [], color=_COLORS[sign], linewidth=3), text)
         for sign, text in directions.items()

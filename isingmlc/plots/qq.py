@@ -68,7 +68,8 @@ def plot_qq(edges: EdgeTests, *, ax: Axes | None = None) -> Axes:
     )
     label_axes(ax, "expected −log10 p", "observed −log10 p")
     ax.set(xlim=(0, expected[0] * 1.03), ylim=(0, None))
-    set_title(ax, f"{TEST_NAMES[edges.test]} tests: p-values of {n} edges")
+    title = f"{TEST_NAMES[edges.test]} tests: p-values of {n} edges"
+    set_title(ax, title, edges.adjusted_for)
     entries = [(points, "edges"), (line, "nothing acts"), (band, "95% of what chance gives")]
     add_legend(ax, entries, loc="upper left")
     return ax

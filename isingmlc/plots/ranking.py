@@ -88,7 +88,7 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
         start += part.widths
     total = len(ranking.importance)
     of = f"most important of {total} features" if len(features) < total else "features"
-    set_title(ax, f"The {len(features)} {of} ({ranking.method})")
+    set_title(ax, f"The {len(features)} {of} ({ranking.method})", ranking.adjusted_for)
     _finish(ax, wrap_names(features, _NAME_LENGTH, 1), importance.to_numpy(), "importance")
     if len(parts) > 1:
         entries: Entries = [(Patch(**part.look, linewidth=0.7), part.name) for part in parts]
@@ -125,7 +125,7 @@ def plot_pairs(
     values = shown.to_numpy()
     ax.barh(np.arange(len(shown)), values, height=0.66, color=RAISES)
     of = f"{len(shown)} of {len(pairs)}" if len(shown) < len(pairs) else f"{len(pairs)}"
-    set_title(ax, f"Products of {name} with pairs of labels ({of})")
+    set_title(ax, f"Products of {name} with pairs of labels ({of})", ranking.adjusted_for)
     labels = pairs.index.unique(0).union(pairs.index.unique(1), sort=False)
     short = dict(zip(labels, wrap_names(labels, 20, 1), strict=True))
     names = [f"{short[first]} × {short[second]}" for first, second in shown.index]

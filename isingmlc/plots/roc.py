@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
+from isingmlc.base.printing import say_given
 from isingmlc.plots.style import (
     LINES,
     UNTESTED,
@@ -47,7 +48,8 @@ def plot_roc(roc: RankingRoc, *, name: str | None = None, ax: Axes | None = None
         np.append(0.0, roc.fpr), np.append(0.0, roc.tpr), color=color, linestyle=style, gid="roc"
     )
     line.set(linewidth=1.8, clip_on=False, zorder=2 + len(drawn))
-    line.set_label(f"{roc.method if name is None else name}: AUC {roc.auc:.3f}")
+    given = f", {say_given(roc.adjusted_for, 40)}" if roc.adjusted_for else ""
+    line.set_label(f"{roc.method + given if name is None else name}: AUC {roc.auc:.3f}")
     entries: Entries = [(one, str(one.get_label())) for one in (*drawn, line)]
     add_legend(ax, entries, loc="lower right")
     return ax

@@ -42,9 +42,17 @@ def plot_result(selection: SelectionResult, ax: Axes | None) -> Axes:
     if len(path["method"].unique()) > 1:
         name = f"score ({selection.metric})"
         path = path.rename(columns={"score": name})
-        winner = selection.method
-        return plot_selection(path, size, measures=[name], by="method", winner=winner, ax=ax)
-    return plot_selection(path.drop(columns="score"), size, ax=ax)
+        return plot_selection(
+            path,
+            size,
+            measures=[name],
+            by="method",
+            winner=selection.method,
+            adjusted_for=selection.ranking.adjusted_for,
+            ax=ax,
+        )
+    adjusted_for = selection.ranking.adjusted_for
+    return plot_selection(path.drop(columns="score"), size, adjusted_for=adjusted_for, ax=ax)
 
 
 def plot_selection(
@@ -54,6 +62,7 @@ def plot_selection(
     measures: Sequence[str] | None = None,
     by: str | None = None,
     winner: object = None,
+    adjusted_for: Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how measures on the validation set change with the number of features.
@@ -70,6 +79,8 @@ def plot_selection(
         A column such as the ranking method: each of its values gets a curve of the first measure.
     winner : object, optional
         The value of `by` that was chosen; all curves are marked if omitted.
+    adjusted_for : sequence of str
+        The covariates that features are chosen given, for the title.
     ax : Axes, optional
         Where to draw; a new figure if omitted.
 
@@ -135,6 +146,6 @@ def plot_selection(
         entries.append((line, wrap(str(name), 22, 2)))
     label_axes(ax, "number of features", shown[0] if len(shown) == 1 else "measure")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    set_title(ax, f"Validation by number of features ({chosen} chosen)")
+    set_title(ax, f"Validation by number of features ({chosen} chosen)", adjusted_for)
     add_legend(ax, entries, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax

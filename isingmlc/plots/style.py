@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -17,7 +19,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
 from isingmlc import exceptions as exc
-from isingmlc.base.printing import shorten_name
+from isingmlc.base.printing import say_given, shorten_name
 
 Dashes: TypeAlias = tuple[float, tuple[float, ...]]
 Entries: TypeAlias = list[tuple[Artist, str]]
@@ -52,6 +54,8 @@ TEXT_SIZE = 9.0
 SMALL_SIZE = 8.0
 TINY_SIZE = 4.5
 
+# The share of the width that the line about covariates may take.
+_GIVEN_SHARE = 0.7
 _PIECES = re.compile(r"[^\s_\-/.:]*[\s_\-/.:]*")
 
 
@@ -86,6 +90,45 @@ def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
             "fig, ax = matplotlib.pyplot.subplots()."
         )
     return ax
+
+
+def make_panels(
+    axes: Sequence[Axes] | npt.NDArray[np.object_] | None, n: int, of: str
+) -> list[Axes]:
+    """Give axes side by side, in a new figure if there are none.
+
+    Parameters
+    ----------
+    axes : sequence of Axes or None
+        What the user passed.
+    n : int
+        How many are wanted.
+    of : str
+        What there is one of in each, for the message.
+
+    Returns
+    -------
+    list of Axes
+        Where to draw.
+    """
+    if axes is not None:
+        panels = [make_axes(ax, 0, 0) for ax in np.ravel(np.array(axes, dtype=object))]
+        if len(panels) != n:
+            raise exc.DataError(
+                f"axes must hold one Axes per {of}, {n} in all, but holds {len(panels)}. "
+                f"Make them with fig, axes = matplotlib.pyplot.subplots(1, {n})."
+            )
+        return panels
+    import matplotlib.pyplot as plt
+
+    columns = min(n, 3)
+    rows = -(-n // columns)
+    size = (5.4 * columns, 4.6 * rows + 0.8)
+    figure = plt.figure(figsize=size, layout="constrained")
+    panels = list(np.ravel(figure.subplots(rows, columns)))
+    for ax in panels[n:]:
+        ax.remove()
+    return panels[:n]
 
 
 def settle(ax: Axes) -> None:
@@ -132,12 +175,29 @@ def blank(ax: Axes) -> dict[str, Any]:
     return {"boxstyle": "round,pad=0.12", "facecolor": paper, "edgecolor": "none", "alpha": 0.85}
 
 
-def set_title(ax: Axes, text: str) -> None:
-    """Title axes, names as they stand, in several lines if one is too short."""
+def set_title(ax: Axes, text: str, adjusted_for: Sequence[str] = ()) -> None:
+    """Title axes, names as they stand, in several lines if one is too short.
+
+    Parameters
+    ----------
+    ax : Axes
+        The axes.
+    text : str
+        What they show.
+    adjusted_for : sequence of str
+        The covariates that it is given, which have a line of their own.
+    """
     settle(ax)
     # A letter is about 0.55 of its size wide.
-    room = size_in_points(ax)[0] / (0.55 * TITLE_SIZE)
-    ax.set_title(wrap(text, max(int(room), 20), 3), fontsize=TITLE_SIZE, parse_math=False)
+    room = max(int(size_in_points(ax)[0] / (0.55 * TITLE_SIZE)), 20)
+    lines = [wrap(text, room, 3)]
+    if adjusted_for:
+        # Two lines, broken between names; what stands beside the axes may still take room.
+        narrow = max(int(_GIVEN_SHARE * room), 24)
+        lines += textwrap.wrap(
+            say_given(adjusted_for, 2 * narrow - 12), narrow, break_on_hyphens=False
+        )
+    ax.set_title("\n".join(lines), fontsize=TITLE_SIZE, parse_math=False)
 
 
 def add_legend(ax: Axes | Figure | SubFigure, entries: Entries, **place: Any) -> Legend | None:

@@ -75,7 +75,14 @@ class Ties:
             entries.append((blank, f"interactions not drawn: {left_out}"))
         return entries
 
-    def draw(self, ax: Axes, nodes: FloatArray, *, curved: bool) -> None:
+    @property
+    def largest(self) -> float:
+        """The largest finite interaction in absolute value."""
+        return float(np.abs(self.weight[~self.endless]).max(initial=_ZERO))
+
+    def draw(
+        self, ax: Axes, nodes: FloatArray, *, curved: bool, largest: float | None = None
+    ) -> None:
         """Draw the lines, weak ones below and paler.
 
         Parameters
@@ -86,9 +93,11 @@ class Ties:
             Where the labels stand.
         curved : bool
             Whether lines go round the centre, or straight.
+        largest : float, optional
+            The interaction that has the widest line; the largest of these if omitted.
         """
         size = np.abs(self.weight)
-        largest = size[~self.endless].max(initial=_ZERO)
+        largest = self.largest if largest is None else largest
         shares = np.where(self.endless, 0.2, np.minimum(size / largest, 1.0))
         # Among many lines the weak ones must not hide the strong ones.
         pale = min(0.25, 20 / max(len(size), 1))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option, check_size
 from isingmlc.base.arrays import FloatArray, IntArray
+from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as NULLS
 from isingmlc.fitting.testable import Reason, split_reasons
+from isingmlc.inference.moderation import CHEAP
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
 from isingmlc.results.ranking import FeatureRanking, FeatureScores, best_first
@@ -43,11 +46,14 @@ class RankingMethod:
         The options that the method takes, and their defaults.
     needs_fit : bool
         Whether the method looks at the fitted label models.
+    takes_covariates : bool
+        Whether the method has models that covariates can be in.
     """
 
     rank: Callable[..., FeatureRanking]
     defaults: Mapping[str, object]
     needs_fit: bool
+    takes_covariates: bool = True
 
     def run(self, source: IsingResults | IsingModel, options: Mapping[str, Any]) -> FeatureRanking:
         """Rank features, and warn if nothing sets one above another.
@@ -64,13 +70,35 @@ class RankingMethod:
         FeatureRanking
             The ranking.
         """
-        ranking = self.rank(source, **options)
+        model = source if isinstance(source, IsingModel) else source.model
+        given = model.statistics.context.described
+        ranking = replace(self.rank(source, **options), adjusted_for=given)
         if not ranking.scores.importance.any():
             determined = (ranking.scores.label_reason == Reason.DETERMINED_LABEL).any()
             hint = "; null='ridge' tests labels that others determine" if determined else ""
             message = exc.NOTHING_RANKED.format(method=ranking.method, hint=hint)
             exc.warn(message, exc.DataWarning)
         return ranking
+
+    def check_covariates(self, name: str) -> None:
+        """Say that the method cannot be given covariates, if that is so.
+
+        Parameters
+        ----------
+        name : str
+            Name of the method.
+
+        Raises
+        ------
+        DataError
+            When it has no models that covariates could be in.
+        """
+        if not self.takes_covariates:
+            able = [other for other, how in RANKING_METHODS.items() if how.takes_covariates]
+            raise exc.DataError(
+                f"method {name!r} looks at features and labels alone and cannot be given "
+                f"covariates. Leave them out, or use one of {exc.shorten(able)}."
+            )
 
     @classmethod
     def of(cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True) -> RankingMethod:
@@ -93,8 +121,8 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
 
     Examples
     --------
-    >>> keyword_defaults(rank_by_l1)
-    {'lam_ratio': 0.0001, 'min_count': 2, 'n_jobs': 1}
+    >>> keyword_defaults(rank_by_score)
+    {'min_count': 2}
     """
     parameters = inspect.signature(function).parameters.values()
     return {
@@ -123,15 +151,23 @@ def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRan
     # An edge whose feature is collinear may still have products that can be tested.
     untested = np.isnan(statistic) & np.isnan(of_products).all(axis=2)
     contributions = np.nan_to_num(statistic) + products.sum(axis=2)
-    first, second = np.triu_indices(len(edges.label_names), 1)
     return _from_edges(
         "products",
         results,
         edges,
         np.where(untested, np.nan, contributions),
-        pairs=products[:, first, second] + products[:, second, first],
+        pairs=partial(_moved_pairs, results, min_count),
         min_count=min_count,
     )
+
+
+def _moved_pairs(results: IsingResults, min_count: int) -> FloatArray:
+    """Give how much each feature moves each pair of labels, given itself: features × pairs."""
+    n_edges = len(results.feature_names) * len(results.label_names)
+    is_cheap = n_edges * results.model.statistics.n_rows <= CHEAP
+    refit = "auto" if is_cheap and results.model.data is not None else False
+    edges = results.score_test(products="given", min_count=min_count, refit=refit)
+    return edges.pair_statistics()
 
 
 def rank_by_joint_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
@@ -147,7 +183,7 @@ def _from_edges(
     edges: EdgeTests,
     contributions: FloatArray,
     *,
-    pairs: FloatArray | None = None,
+    pairs: Callable[[], FloatArray] | None = None,
     tests: EdgeTests | None = None,
     **settings: object,
 ) -> FeatureRanking:
@@ -155,6 +191,9 @@ def _from_edges(
     null: dict[str, object] = {"null": results.method}
     if results.method == "ridge":
         null["penalty"] = results.settings.penalty
+    kind = results.settings.neighbors
+    if kind != "all":
+        null["neighbors"] = int(kind) if kind.isdecimal() else kind
     feature_reason, label_reason = split_reasons(edges.arrays.reason, ~np.isnan(contributions))
     return FeatureRanking(
         method,
@@ -177,10 +216,16 @@ def _from_edges(
 
 
 def rank_by_l1(
-    model: IsingModel, *, lam_ratio: float = 1e-4, min_count: int = 2, n_jobs: int = 1
+    model: IsingModel,
+    *,
+    lam_ratio: float = 1e-4,
+    penalize_covariates: bool = False,
+    min_count: int = 2,
+    n_jobs: int = 1,
 ) -> FeatureRanking:
     """Sum the absolute coefficients of l1-penalised label models with all features."""
-    fits = _fit_l1(model, "l1", lam_ratio, None, min_count, n_jobs)
+    options = {"penalize_covariates": penalize_covariates, "min_count": min_count, "n_jobs": n_jobs}
+    fits = _fit_l1(model, "l1", None, lam_ratio, options)
     contributions = np.abs(fits.coefficients)
     scores = FeatureScores(
         np.nansum(contributions, axis=1),
@@ -189,7 +234,7 @@ def rank_by_l1(
         fits.label_reason,
         notes=fits.notes,
     )
-    settings = {"lam_ratio": lam_ratio, "min_count": min_count}
+    settings = {"lam_ratio": lam_ratio, **_penalised(model, options), "min_count": min_count}
     return FeatureRanking("l1", model.feature_names, model.label_names, scores, settings, fits)
 
 
@@ -199,6 +244,7 @@ def rank_by_score_and_l1(
     keep: int | float = 0.2,
     keep_pvalue: float | None = None,
     lam_ratio: float = 1e-4,
+    penalize_covariates: bool = False,
     min_count: int = 2,
     n_jobs: int = 1,
 ) -> FeatureRanking:
@@ -216,8 +262,9 @@ def rank_by_score_and_l1(
     reason = screening.scores.feature_reason.copy()
     reason[usable] = Reason.SCREENED_OUT
     label_reason, fits = screening.scores.label_reason, None
+    options = {"penalize_covariates": penalize_covariates, "min_count": min_count, "n_jobs": n_jobs}
     if len(kept):
-        fits = _fit_l1(results.model, "score+l1", lam_ratio, kept, min_count, n_jobs)
+        fits = _fit_l1(results.model, "score+l1", kept, lam_ratio, options)
         contributions[kept] = np.abs(fits.coefficients)
         importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
         label_reason = fits.label_reason
@@ -240,7 +287,12 @@ def rank_by_score_and_l1(
             label_reason,
             notes=(*screening.scores.notes, *(fits.notes if fits else ()), note),
         ),
-        {**screening.settings, **settings, "lam_ratio": lam_ratio},
+        {
+            **screening.settings,
+            **settings,
+            "lam_ratio": lam_ratio,
+            **_penalised(results.model, options),
+        },
         fits,
     )
 
@@ -248,10 +300,9 @@ def rank_by_score_and_l1(
 def _fit_l1(
     model: IsingModel,
     method: str,
-    lam_ratio: float,
     kept: IntArray | None,
-    min_count: int,
-    n_jobs: int,
+    lam_ratio: float,
+    options: Mapping[str, Any],
 ) -> L1Fits:
     """Fit the penalised regressions of a model, with all features or those that are kept."""
     from isingmlc.ranking.l1 import fit_l1
@@ -260,7 +311,13 @@ def _fit_l1(
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what=f"method={method!r}"))
     rows = model._rows(f"method={method!r}")
     rows = rows if kept is None else rows.take_features(kept)
-    return fit_l1(rows, lam_ratio, min_count=min_count, n_jobs=n_jobs)
+    return fit_l1(rows, lam_ratio, **options)
+
+
+def _penalised(model: IsingModel, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the setting that says how covariates are treated, if there are any."""
+    name = "penalize_covariates"
+    return {name: options[name]} if model.covariate_names else {}
 
 
 def _kept(
@@ -304,6 +361,8 @@ def by_filter(
     defaults = keyword_defaults(score)
 
     def rank(model: IsingModel, **options: Any) -> FeatureRanking:
+        if model.covariate_names:
+            RANKING_METHODS[name].check_covariates(name)
         settings = {**defaults, **options}
         scores = score(model._rows(f"method={name!r}"), *criterion, **settings)
         for how_not_what in ("n_jobs", "random_state"):
@@ -311,7 +370,7 @@ def by_filter(
         labels = model.label_names if per_label else ("labelset",)
         return FeatureRanking(name, model.feature_names, labels, scores, settings)
 
-    return RankingMethod(rank, defaults, needs_fit=False)
+    return RankingMethod(rank, defaults, needs_fit=False, takes_covariates=False)
 
 
 RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
@@ -360,9 +419,9 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
     unknown = [name for name in options if name not in found.defaults]
     if unknown:
         hint = (
-            " The null model is that of the fit: model.fit(method='ridge', penalty=…), or "
-            "isingmlc.rank_features(labels, features, null='ridge')."
-            if {"null", "penalty"} & set(unknown)
+            " The null model is that of the fit: model.fit(method='ridge', penalty=…, "
+            "neighbors=…), or isingmlc.rank_features(labels, features, null='ridge')."
+            if {"null", "penalty", "neighbors"} & set(unknown)
             else ""
         )
         raise exc.DataError(
@@ -373,14 +432,22 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
 
 
 def check_request(
-    method: str, null: str, penalty: float | None, options: Mapping[str, object]
+    method: str,
+    options: Mapping[str, object],
+    *,
+    null: str = "mle",
+    penalty: float | None = None,
+    neighbors: Any = None,
+    has_covariates: bool = False,
 ) -> RankingMethod:
     """Find a method and see that it has the options and the null model.
 
     Parameters
     ----------
-    method, null, penalty, options
+    method, options, null, penalty, neighbors
         As `rank_features` takes them.
+    has_covariates : bool
+        Whether features are to be ranked given covariates.
 
     Returns
     -------
@@ -394,12 +461,15 @@ def check_request(
     """
     found = find_method(method, options)
     check_option("null", null, NULLS)
-    if not found.needs_fit and (null != "mle" or penalty is not None):
+    check_neighbors(neighbors)
+    if not found.needs_fit and not (null == "mle" and penalty is None and neighbors is None):
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
-            f"null and penalty are for methods with label models ({exc.shorten(users)}), but "
-            f"method is {method!r}. Leave them out."
+            "null, penalty and neighbors are for methods with label models "
+            f"({exc.shorten(users)}), but method is {method!r}. Leave them out."
         )
+    if has_covariates:
+        found.check_covariates(method)
     return found
 
 
@@ -421,16 +491,22 @@ class Ranker:
 
     def __init__(self, model: IsingModel) -> None:
         self.model = model
-        self._fits: dict[tuple[str, float | None], IsingResults] = {}
+        self._fits: dict[tuple[str, float | None, int | str | None], IsingResults] = {}
 
     def rank(
-        self, method: str, *, null: str = "mle", penalty: float | None = None, **options: Any
+        self,
+        method: str,
+        *,
+        null: str = "mle",
+        penalty: float | None = None,
+        neighbors: Any = None,
+        **options: Any,
     ) -> FeatureRanking:
         """Rank the features by one method.
 
         Parameters
         ----------
-        method, null, penalty, **options
+        method, null, penalty, neighbors, **options
             As `rank_features` takes them.
 
         Returns
@@ -438,12 +514,21 @@ class Ranker:
         FeatureRanking
             The ranking.
         """
-        found = check_request(method, null, penalty, options)
+        label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
+        found = check_request(method, options, **label_models)
         if not found.needs_fit:
             return found.run(self.model, options)
-        if (null, penalty) not in self._fits:
-            self._fits[null, penalty] = self.model.fit(method=null, penalty=penalty)
-        return found.run(self._fits[null, penalty], options)
+        return found.run(self._fit(**label_models), options)
+
+    def _fit(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
+        """Fit the label models, or give them if they are fitted already."""
+        if neighbors is not None and not isinstance(neighbors, int | str):
+            # A graph may be another one next time though it is the same object.
+            return self.model.fit(null, penalty=penalty, neighbors=neighbors)
+        if (null, penalty, neighbors) not in self._fits:
+            fit = self.model.fit(null, penalty=penalty, neighbors=neighbors)
+            self._fits[null, penalty, neighbors] = fit
+        return self._fits[null, penalty, neighbors]
 
 
 def rank_features(
@@ -451,21 +536,28 @@ def rank_features(
     features: Any = None,
     method: str = "score",
     *,
+    covariates: Any = None,
     null: str = "mle",
     penalty: float | None = None,
+    neighbors: Any = None,
     intercept: bool = True,
     freq_weights: Any = None,
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
+    covariate_names: Sequence[object] | None = None,
     **options: Any,
 ) -> FeatureRanking:
     r"""Rank features by how much they matter to the labels.
 
     Parameters
     ----------
-    labels, features, intercept, freq_weights, missing, label_names, feature_names
+    labels, features, intercept, freq_weights, missing, label_names, feature_names, covariate_names
         As `IsingModel` takes them.
+    covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
+        What features are ranked given, such as age and sex, as `IsingModel` takes it. Every label
+        model has them; they are not ranked. The filters from ``br-chi2`` on have no models, and
+        cannot be given covariates.
     method : str
         How importance is measured.
 
@@ -487,6 +579,9 @@ def rank_features(
         are fitted. Where labels nearly determine each other, ``"ridge"`` keeps them testable.
     penalty : float, optional
         The penalty of ``null="ridge"``; 1 if omitted.
+    neighbors : "ebic", int, or graph, optional
+        Which other labels the same label models have, as `IsingModel.fit` takes it: those of a
+        sparse network, so many that are most associated, or those of a graph; all if omitted.
     **options
         Options of the method:
 
@@ -495,6 +590,8 @@ def rank_features(
           is rarer than this are left out.
         - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
           coefficients vanish; 0.0001.
+        - ``penalize_covariates`` (l1, score+l1): whether covariates are penalised like labels and
+          features, or free like the thresholds, the default.
         - ``keep`` (score+l1): number or share of the features that is kept, 0.2; or
           ``keep_pvalue``: keep those whose p-value, adjusted for the false-discovery rate, is at
           most this.
@@ -515,7 +612,7 @@ def rank_features(
     Raises
     ------
     DataError
-        When there is no such method or option.
+        When there is no such method or option, or the method cannot be given covariates.
 
     See Also
     --------
@@ -534,16 +631,29 @@ def rank_features(
     ('age', 'bmi', 'female')
     >>> im.rank_features(data.labels, data.features, method="score", null="ridge").top(3)
     ('age', 'bmi', 'female')
+    >>> im.rank_features(data.labels, data.features, method="score", neighbors=2).settings
+    {'null': 'mle', 'neighbors': 2, 'min_count': 2}
+
+    What features say given age and sex:
+
+    >>> known = data.features[["age", "female"]]
+    >>> others = data.features.drop(columns=["age", "female"])
+    >>> im.rank_features(data.labels, others, covariates=known)
+    FeatureRanking(score, 28 features given age, female: 'bmi', ...)
     """
     # A method or option that does not exist is said before the data are looked at.
-    check_request(method, null, penalty, options)
+    has_covariates = covariates is not None
+    label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
+    check_request(method, options, **label_models, has_covariates=has_covariates)
     model = IsingModel(
         labels,
         features,
+        covariates=covariates,
         intercept=intercept,
         freq_weights=freq_weights,
         missing=missing,
         label_names=label_names,
         feature_names=feature_names,
+        covariate_names=covariate_names,
     )
-    return Ranker(model).rank(method, null=null, penalty=penalty, **options)
+    return Ranker(model).rank(method, **label_models, **options)

@@ -17,9 +17,11 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
+from isingmlc.plots.evidence import check_edges
 from isingmlc.plots.style import digits
 from isingmlc.results.ranking import best_first
 from isingmlc.summaries import TEST_NAMES, attention
@@ -84,7 +86,7 @@ class StrongPairs:
     first, second : ndarray of int, shape (features, pairs)
         Positions of the labels.
     statistic : ndarray, shape (features, pairs)
-        What a pair adds to the importance with products; 0 where nothing could be tested.
+        How much the feature moves a pair, given itself; 0 where nothing could be tested.
     """
 
     first: npt.NDArray[np.intp]
@@ -159,14 +161,20 @@ class ReportData:
         return self.options.title or default
 
     @property
+    def given(self) -> str:
+        """What everything is conditioned on, in a few words; empty without covariates."""
+        return say_given(self.results.adjusted_for)
+
+    @property
     def subtitle(self) -> str:
         """What was done to what, in a line."""
         labels = f"{len(self.results.label_names):,} labels"
         rows = f"{self.results.nobs:,.12g} observations"
+        given = f", {self.given}" if self.given else ""
         if self.features is None:
-            return f"Ising network of {labels} on {rows}"
+            return f"Ising network of {labels} on {rows}{given}"
         test = TEST_NAMES[self.features.tests.test]
-        return f"{test} tests of {self.features.total:,} features and {labels} on {rows}"
+        return f"{test} tests of {self.features.total:,} features and {labels} on {rows}{given}"
 
     @cached_property
     def cards(self) -> list[tuple[str, str]]:
@@ -175,7 +183,10 @@ class ReportData:
         cards = [
             (f"{results.nobs:,.12g}", "observations"),
             (f"{len(results.label_names):,}", "labels"),
-            (f"{len(results.model.statistics.counts):,}", "labelsets"),
+            (
+                f"{len(results.model.statistics.counts):,}",
+                "cells of labels and covariates" if results.adjusted_for else "labelsets",
+            ),
         ]
         if part is None:
             return cards
@@ -197,8 +208,8 @@ class ReportData:
         sentences = []
         if part.has_pvalues:
             sentences.append(
-                f"{part.counts['features']:,} of {part.total:,} features go with some label "
-                f"({self.options.significance})."
+                f"{part.counts['features']:,} of {part.total:,} features go with some label"
+                f"{f', {self.given}' if self.given else ''} ({self.options.significance})."
             )
         sentences.append(
             f"{part.counts['edges']:,} of {part.counts['tested']:,} tested edges between a feature "
@@ -243,6 +254,7 @@ class ReportData:
             "Fit": {
                 **{name.replace("_", " "): str(value) for name, value in settings.items()},
                 "rows": "statistics only" if data is None else f"{data.n_rows:,}",
+                "adjusted for": ", ".join(self.results.adjusted_for) or "nothing",
             }
         }
         part = self.features
@@ -272,16 +284,18 @@ def gather(
         edges = results.score_test()
     if edges is None:
         return ReportData(results, options, None)
-    if edges.label_names != results.label_names:
-        raise exc.DataError(
-            f"edges must be tests of the labels of the fit, {exc.shorten(results.label_names)}, "
-            f"but are of {exc.shorten(edges.label_names)}. Take them from the same results, e.g. "
-            "with results.score_test()."
-        )
+    check_edges(edges, results)
     if ranking is not None and set(ranking.feature_names) != set(edges.feature_names):
         raise exc.DataError(
             f"ranking must be of the features that are tested, {exc.shorten(edges.feature_names)}, "
             f"but is of {exc.shorten(ranking.feature_names)}. Take it from the same results, e.g. "
+            "with results.rank_features()."
+        )
+    if ranking is not None and ranking.adjusted_for != results.adjusted_for:
+        raise exc.DataError(
+            "ranking must be given the covariates of the fit, "
+            f"{exc.shorten(results.adjusted_for) or 'none'}, but is given "
+            f"{exc.shorten(ranking.adjusted_for) or 'none'}. Take it from the same results, e.g. "
             "with results.rank_features()."
         )
     return ReportData(results, options, _gather_features(results, options, edges, ranking))
@@ -397,28 +411,22 @@ def _strong_pairs(
             )
         all_features = edges.feature_names == results.feature_names
         asked = None if all_features else edges.feature_names
-        values = _pairs_of(results.score_test(asked, products="individual"))
+        refit = "auto" if results.model.data is not None else False
+        values = results.score_test(asked, products="given", refit=refit).pair_statistics()
     best = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = np.triu_indices(n_labels, 1)
     return StrongPairs(first[best], second[best], np.take_along_axis(values, best, axis=1)), ""
 
 
 def _known_pairs(edges: EdgeTests, ranking: FeatureRanking | None) -> FloatArray | None:
-    """Give what pairs of labels add to features, if products were tested already."""
-    if edges.products == "individual":
-        return _pairs_of(edges)
-    if ranking is None or ranking.scores.pairs is None or ranking.label_names != edges.label_names:
+    """Give how much features move pairs of labels, if that was tested already."""
+    if edges.products == "given":
+        return edges.pair_statistics()
+    if ranking is None or ranking.label_names != edges.label_names:
         return None
+    pairs = ranking.scores.pair_statistics
     place = {name: at for at, name in enumerate(ranking.feature_names)}
-    return ranking.scores.pairs[[place[name] for name in edges.feature_names]]
-
-
-def _pairs_of(edges: EdgeTests) -> FloatArray:
-    """Add the two products of each pair of labels, features × pairs."""
-    assert edges.arrays.product_statistic is not None
-    products = np.nan_to_num(edges.arrays.product_statistic)
-    first, second = np.triu_indices(products.shape[1], 1)
-    return np.asarray(products[:, first, second] + products[:, second, first])
+    return None if pairs is None else pairs[[place[name] for name in edges.feature_names]]
 
 
 def _strongest_edge(part: FeaturePart) -> str:
@@ -427,7 +435,8 @@ def _strongest_edge(part: FeaturePart) -> str:
     if np.isnan(depth).all():
         return ""
     row, column = np.unravel_index(np.nanargmin(depth), depth.shape)
-    verb = {1.0: "raises", -1.0: "lowers", 0.0: "goes with"}[float(part.edges["sign"][row, column])]
+    verbs = {1.0: "raises", -1.0: "lowers", 0.0: part.tests.undirected}
+    verb = verbs[float(part.edges["sign"][row, column])]
     return (
         f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.label_names[column]} "
         f"(statistic {digits(part.edges['statistic'][row, column])}, "

@@ -103,6 +103,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "colors": _COLORS,
         "reasons": [(reason.value, reason.meaning) for reason in Reason],
         "diagnostics": _table(data),
+        "adjustedFor": ", ".join(data.results.adjusted_for),
     }
     if part is not None:
         names = part.table["feature"].tolist()
@@ -111,6 +112,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
             "shortFeatures": wrap_names(names, _NAME_LENGTH, 1),
             "largest": max(float(np.nan_to_num(part.edges["statistic"]).max()), 1e-300),
             "deepest": _deepest(part),
+            "undirected": part.tests.undirected,
         }
     return facts
 

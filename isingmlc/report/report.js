@@ -25,7 +25,7 @@
   const interaction = columnsOf("interactions");
   const nLabels = label("name").length;
   const nFeatures = feature ? feature("feature").length : 0;
-  const { alpha, reasons, colors, rowsTotal } = facts;
+  const { alpha, reasons, colors, rowsTotal, undirected } = facts;
   const meanings = new Map(reasons);
 
   // Numbers as text
@@ -53,7 +53,7 @@
     const sign = edge("sign")[at];
     const [code, words] = reasons[edge("reason")[at]];
     const significant = edge("pvalue_adj")[at] <= alpha;
-    const verb = sign > 0 ? "▲ raises" : sign < 0 ? "▼ lowers" : "goes with";
+    const verb = sign > 0 ? "▲ raises" : sign < 0 ? "▼ lowers" : undirected;
     const log10p = edge("log10p")[at];
     return {
       tested,
@@ -242,7 +242,7 @@
     const parts = [
       ["raises", named((one) => one.significant && one.sign > 0)],
       ["lowers", named((one) => one.significant && one.sign < 0)],
-      ["goes with", named((one) => one.significant && one.sign === 0)],
+      [undirected, named((one) => one.significant && one.sign === 0)],
     ].filter(([, names]) => names.length);
     const untested = edges.filter((one) => !one.tested).length;
     const said = [
@@ -478,9 +478,15 @@
     diagnostics: () => facts.diagnostics,
   };
 
+  // Every table says what it is adjusted for, wherever it goes.
+  const adjusted = ([head, ...rows]) => facts.adjustedFor
+    ? [[...head, "adjusted_for"], ...rows.map((row) => [...row, facts.adjustedFor])]
+    : [head, ...rows];
+
   function download(name) {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([write(tables[name]())], { type: "text/csv" }));
+    const text = write(adjusted(tables[name]()));
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
     link.download = `${name}.csv`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);

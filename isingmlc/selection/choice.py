@@ -24,7 +24,7 @@ from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker, check_request
 from isingmlc.results.ranking import FeatureRanking
-from isingmlc.selection.classifiers import VaryingLabels, logistic_chain, vary
+from isingmlc.selection.classifiers import VaryingLabels, join_columns, logistic_chain, vary
 from isingmlc.selection.result import SelectionResult
 from isingmlc.selection.validation import split_rows, try_sizes
 
@@ -36,6 +36,8 @@ AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
     ("products", {}),
     ("score+l1", {}),
 )
+# Options of rankings that say what the label models are.
+_LABEL_MODELS = ("null", "penalty", "neighbors")
 # More numbers of features than this take long to try, unless rows are few.
 _MANY_SIZES = 200
 
@@ -45,7 +47,9 @@ def select_features(
     features: Any = None,
     method: str | Sequence[Any] = "score",
     *,
+    covariates: Any = None,
     ranking: FeatureRanking | None = None,
+    neighbors: Any = None,
     alpha: float | None = None,
     adjust: str | None = "fdr_bh",
     max_features: int | float = 0.2,
@@ -56,6 +60,7 @@ def select_features(
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
+    covariate_names: Sequence[object] | None = None,
     random_state: RandomState = None,
     n_jobs: int = 1,
 ) -> SelectionResult:
@@ -69,15 +74,24 @@ def select_features(
 
     Parameters
     ----------
-    labels, features, missing, label_names, feature_names
+    labels, features, missing, label_names, feature_names, covariate_names
         As `IsingModel` takes them.
+    covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
+        What features are chosen given, such as age and sex, as `IsingModel` takes it. The label
+        models of rankings have them, and so has the classifier, whatever is chosen; they are
+        neither ranked nor counted.
     method : str, pair, list or "auto"
         The ranking; see `rank_features`. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
         lets the validation set choose among them too. ``"auto"`` tries ``score``, ``score`` with a
         ridge null, ``products`` and ``score+l1``.
     ranking : FeatureRanking, optional
-        A ranking to use instead of making one. It should not know the validation rows.
+        A ranking to use instead of making one. It should not know the validation rows, and must be
+        given the same covariates.
+    neighbors : "ebic", int, or graph, optional
+        Which other labels the label models of rankings have, as `IsingModel.fit` takes it; all if
+        omitted. A pair in `method` may say otherwise for its ranking, and has to, with None, for
+        one without label models.
     alpha : float, optional
         Choose features whose adjusted p-value is at most this.
     adjust : str
@@ -131,19 +145,40 @@ def select_features(
     True
     >>> sel.path.columns.tolist()
     ['method', 'size', 'score', 'subset', 'hamming', 'jaccard']
+
+    What to measure besides age and sex, which are known anyway:
+
+    >>> known = data.features[["age", "female"]]
+    >>> others = data.features.drop(columns=["age", "female"])
+    >>> sel = im.select_features(data.labels, others, covariates=known, alpha=0.05)
+    >>> sel.selected[:2]
+    ('bmi', 'hay_fever')
+    >>> sel.predict(others.head(2), known.head(2)).shape
+    (2, 6)
     """
     check_option("metric", metric, tuple(METRICS))
     check_option("adjust", adjust, (None, *ADJUSTMENTS))
     n_jobs = check_jobs(n_jobs)
     share = check_number("validation", validation, above=0, below=1)
-    asked = {} if ranking is not None else _read_methods(method, alpha)
+    if ranking is not None and neighbors is not None:
+        raise exc.DataError(
+            "neighbors are for rankings that are made here, but ranking is given. Leave one out."
+        )
+    has_covariates = covariates is not None
+    asked = (
+        {}
+        if ranking is not None
+        else _read_methods(method, alpha, neighbors, has_covariates=has_covariates)
+    )
     estimator = VaryingLabels(_check_classifier(classifier))
     data = prepare(
         labels,
         features,
+        covariates=covariates,
         missing=missing,
         label_names=label_names,
         feature_names=feature_names,
+        covariate_names=covariate_names,
     )
     if data.features is None:
         raise exc.ModelError(exc.NO_FEATURES)
@@ -158,7 +193,7 @@ def select_features(
         if grid is None and len(sizes) > _MANY_SIZES:
             exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
         rankings = given or _rank(training, asked)
-        path = try_sizes(training, held_out, rankings, sizes, estimator, n_jobs)
+        path = try_sizes(training, held_out, data.context, rankings, sizes, estimator, n_jobs)
         path.insert(2, "score", path[metric])
         # Rows are in the order of methods and sizes, but among equal scores the smaller size wins.
         best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable").iloc[0]
@@ -175,10 +210,11 @@ def select_features(
         n_train, n_validation = data.n_rows, 0
     place = {feature: at for at, feature in enumerate(data.feature_names)}
     chosen = data.take_features(np.array([place[feature] for feature in selected]))
+    columns = join_columns(data.context.columns, chosen.features)
     return SelectionResult(
         selected=selected,
         method=name,
-        classifier=estimator.fit(chosen.features, chosen.labels),
+        classifier=estimator.fit(columns, chosen.labels),
         ranking=found,
         metric=metric,
         attempts=path,
@@ -186,20 +222,26 @@ def select_features(
         n_validation=n_validation,
         label_names=data.label_names,
         feature_names=data.feature_names,
+        context=data.context.without_rows(),
     )
 
 
 def _read_methods(
-    method: str | Sequence[Any], alpha: float | None
+    method: str | Sequence[Any], alpha: float | None, neighbors: Any, *, has_covariates: bool
 ) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Read which rankings are to be tried, by name, and see that each of them exists."""
     is_one = isinstance(method, str) or (len(method) == 2 and isinstance(method[1], Mapping))
     asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    everywhere = {} if neighbors is None else {"neighbors": neighbors}
+    graphs: list[Any] = []
     for entry in [method] if is_one else method:
-        for name, options in AUTO if entry == "auto" else [_read_entry(entry)]:
-            others = {"null": "mle", "penalty": None, **options}
-            check_request(name, others.pop("null"), others.pop("penalty"), others)
-            given = ", ".join(f"{option}={value}" for option, value in options.items())
+        for name, own in AUTO if entry == "auto" else [_read_entry(entry)]:
+            options = {**everywhere, **own}
+            others = dict(options)
+            label_models = {key: others.pop(key) for key in _LABEL_MODELS if key in others}
+            check_request(name, others, **label_models, has_covariates=has_covariates)
+            said = {**options, **_say_neighbors(options, graphs)}
+            given = ", ".join(f"{option}={value}" for option, value in said.items())
             title = f"{name} ({given})" if given else name
             if title in asked:
                 raise exc.DataError(
@@ -215,6 +257,17 @@ def _read_methods(
             f"{len(asked)}. Name one, or leave alpha out to let a validation set choose."
         )
     return asked
+
+
+def _say_neighbors(options: Mapping[str, Any], graphs: list[Any]) -> dict[str, str]:
+    """Give graphs among the options numbers to be called by; `graphs` holds those that have one."""
+    graph = options.get("neighbors")
+    if graph is None or isinstance(graph, int | str | np.integer):
+        return {}
+    known = [at for at, other in enumerate(graphs) if other is graph]
+    if not known:
+        graphs.append(graph)
+    return {"neighbors": f"graph {known[0] + 1 if known else len(graphs)}"}
 
 
 def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
@@ -241,6 +294,13 @@ def _check_ranking(ranking: Any, data: ModelData) -> FeatureRanking:
             "ranking must be of the features that are passed, in their order, but it has "
             f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and "
             f"there are {len(data.feature_names)} ({exc.shorten(data.feature_names)})."
+        )
+    varying = data.context.select(data.context.find_varying(anywhere=True))
+    if set(ranking.adjusted_for) != set(varying.described):
+        raise exc.DataError(
+            "ranking must be given the covariates that are passed, but is given "
+            f"{exc.shorten(ranking.adjusted_for) or 'none'}, and passed are "
+            f"{exc.shorten(varying.described) or 'none'}."
         )
     return ranking
 

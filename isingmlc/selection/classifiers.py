@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, IntArray
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 
 # Sparse columns that take up to this many bytes are made dense: chains work much faster on them.
 _DENSE_BYTES = 2**28
@@ -52,6 +52,33 @@ def logistic_chain() -> Any:
     regression = LogisticRegression(solver="liblinear", intercept_scaling=10, max_iter=1000)
     chain = ClassifierChain(regression)
     return make_pipeline(StandardScaler(with_mean=False), chain)
+
+
+def join_columns(covariates: FloatArray, features: Features) -> Features:
+    """Put the columns of covariates before those of features.
+
+    Parameters
+    ----------
+    covariates : ndarray, shape (n, c)
+        Columns that a classifier always has.
+    features : ndarray or sparse, shape (n, p)
+        The others.
+
+    Returns
+    -------
+    ndarray or csr_array, shape (n, c + p)
+        All of them; sparse if the features are.
+
+    Examples
+    --------
+    >>> join_columns(np.array([[50.0]]), np.array([[1, 2]]))
+    array([[50.,  1.,  2.]])
+    """
+    if not covariates.shape[1]:
+        return features
+    if sparse.issparse(features):
+        return sparse.hstack([sparse.csr_array(covariates), features], "csr")
+    return np.hstack([covariates, features])
 
 
 def vary(labels: Any) -> BoolArray:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from isingmlc import exceptions as exc
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
-from isingmlc.input.rows import prepare_features, prepare_labels
+from isingmlc.input.context import Context
+from isingmlc.input.rows import prepare_covariates, prepare_features, prepare_labels
 from isingmlc.input.tables import Dataset, check_same_rows, open_dataset
 from isingmlc.metrics import evaluate
 from isingmlc.results.ranking import FeatureRanking
-from isingmlc.selection.classifiers import VaryingLabels
+from isingmlc.selection.classifiers import VaryingLabels, join_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +34,8 @@ class SelectionResult:
     method : str
         The ranking that they are the first of.
     classifier : estimator
-        Fitted to all rows, on the chosen columns in the order of `selected`.
+        Fitted to all rows, on the columns of the covariates, if there are any, and after them the
+        chosen features in the order of `selected`.
     ranking : FeatureRanking
         The ranking; of the training part if a validation set chose.
     metric : str
@@ -43,6 +46,8 @@ class SelectionResult:
         Rows of the two parts; no row for validation if p-values chose.
     label_names, feature_names : tuple of str
         Names of all labels and features.
+    context : Context
+        What covariates there are and how they become columns.
 
     Examples
     --------
@@ -65,15 +70,22 @@ class SelectionResult:
     n_validation: int
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
+    context: Context
 
     def __repr__(self) -> str:
+        given = f" {say_given(self.context.described)}" if len(self.context) else ""
         return (
             f"SelectionResult({len(self.selected)} of {len(self.feature_names)} features by "
-            f"{self.method}: {exc.shorten(self.selected)})"
+            f"{self.method}{given}: {exc.shorten(self.selected)})"
         )
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """Names of the covariates, which the classifier has besides the chosen features."""
+        return self.context.names
 
     @table
     def path(self) -> pd.DataFrame:
@@ -91,7 +103,7 @@ class SelectionResult:
         chosen = path[(path["method"] == self.method) & (path["size"] == len(self.selected))]
         return float(chosen["score"].iloc[0]) if len(chosen) else float("nan")
 
-    def predict(self, features: Any) -> pd.DataFrame:
+    def predict(self, features: Any, covariates: Any = None) -> pd.DataFrame:
         """Predict the labels of other rows.
 
         Parameters
@@ -99,6 +111,9 @@ class SelectionResult:
         features : array_like, DataFrame or sparse, or Dataset
             A frame with the chosen features among its columns, or all features in the order of
             the data that the choice was made on.
+        covariates : array_like, DataFrame or sparse, optional
+            The covariates of the same rows, if the choice was made given any: a frame with them
+            among its columns, or all of them in their order.
 
         Returns
         -------
@@ -116,11 +131,20 @@ class SelectionResult:
         if isinstance(features, Dataset):
             features = features.features
         rows, index = prepare_features(features, self.feature_names, self.selected)
-        predicted = self.classifier.predict(rows)
+        if isinstance(features, pd.DataFrame) and isinstance(covariates, pd.DataFrame):
+            check_same_rows("features", features, "covariates", covariates)
+        given = prepare_covariates(covariates, self.context, rows.shape[0], beside="features")
+        columns = self.context.columns_at(given.numbers)
+        predicted = self.classifier.predict(join_columns(columns, rows))
         return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
 
     def evaluate(
-        self, labels: Any, features: Any = None, *, zero_division: float = 0.0
+        self,
+        labels: Any,
+        features: Any = None,
+        covariates: Any = None,
+        *,
+        zero_division: float = 0.0,
     ) -> pd.Series:
         """Measure the predictions on other rows.
 
@@ -128,7 +152,7 @@ class SelectionResult:
         ----------
         labels : array_like, DataFrame or sparse, or Dataset
             The true labels. A `Dataset` brings its features along.
-        features : array_like, DataFrame or sparse
+        features, covariates : array_like, DataFrame or sparse
             As `predict` takes them.
         zero_division : {0.0, 1.0}
             Jaccard score of a row with no label, truly and by prediction.
@@ -147,7 +171,7 @@ class SelectionResult:
         np.True_
         """
         labels, features, _ = open_dataset(labels, features, None)
-        predicted = self.predict(features).to_numpy()
+        predicted = self.predict(features, covariates).to_numpy()
         truth = prepare_labels(labels, self.label_names)
         # Rows of two frames belong together by their indexes.
         are_frames = isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame)

@@ -15,10 +15,11 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, make_generator
 from isingmlc.base.arrays import BoolArray, Features, IntArray
+from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.metrics import evaluate
 from isingmlc.results.ranking import FeatureRanking, best_first
-from isingmlc.selection.classifiers import VaryingLabels, vary
+from isingmlc.selection.classifiers import VaryingLabels, join_columns, vary
 
 
 def split_rows(
@@ -65,6 +66,7 @@ def split_rows(
 def try_sizes(
     training: ModelData,
     validation: ModelData,
+    context: Context,
     rankings: Mapping[str, FeatureRanking],
     sizes: IntArray,
     estimator: VaryingLabels,
@@ -76,6 +78,8 @@ def try_sizes(
     ----------
     training, validation : ModelData
         The two parts of the rows.
+    context : Context
+        The covariates of all rows, which say how those of a part become columns.
     rankings : mapping of str to FeatureRanking
         Rankings by the names that they have in the table.
     sizes : ndarray of int
@@ -92,7 +96,7 @@ def try_sizes(
     """
     measured = tqdm(
         joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-            _list_jobs((training, validation), rankings.values(), sizes, estimator)
+            _list_jobs((training, validation), context, rankings.values(), sizes, estimator)
         ),
         desc="selecting features",
         total=len(rankings) * len(sizes),
@@ -104,18 +108,22 @@ def try_sizes(
 
 def _list_jobs(
     parts: tuple[ModelData, ModelData],
+    context: Context,
     rankings: Iterable[FeatureRanking],
     sizes: IntArray,
     estimator: VaryingLabels,
 ) -> Iterator[Any]:
     """Give what there is to compute, ranking by ranking."""
     truth = [part.labels for part in parts]
+    always = [context.columns_at(part.context.numbers) for part in parts]
     for ranking in rankings:
         # In the order of the ranking, the best features of any number are neighbours.
         best = best_first(ranking.scores.importance)[: sizes[-1]]
         ordered: list[Features] = [part.take_features(best).features for part in parts]
         for size in sizes:
-            columns = [part[:, :size] for part in ordered]
+            columns = [
+                join_columns(own, part[:, :size]) for own, part in zip(always, ordered, strict=True)
+            ]
             yield joblib.delayed(_measure)(estimator, *columns, *truth)
 
 
