@@ -1,6 +1,6 @@
-"""Time the K label fits against K statsmodels fits, and labelset statistics against sums.
+"""Time the K label fits against K statsmodels fits, Firth's fits, and statistics against sums.
 
-Prints one table a claim, all measured in this run, with one thread. Real data are looked for in
+Prints one table per claim, all measured in this run, with one thread. Real data are looked for in
 the folder named by ISINGMLC_DATA, or in ../shared/data beside the project.
 
     python benchmarks/fit.py
@@ -8,7 +8,7 @@ the folder named by ISINGMLC_DATA, or in ../shared/data beside the project.
 
 from __future__ import annotations
 
-from timing import find_data, seconds  # isort: skip  (first: it sets the number of threads)
+from timing import find_data, seconds, take_turns  # isort: skip  (first: it sets the number of threads)
 
 import tracemalloc
 import warnings
@@ -58,6 +58,25 @@ def compare_fits(data_dir: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def compare_methods() -> pd.DataFrame:
+    """Time Jeffreys' prior against maximum likelihood where nearly every row is a labelset."""
+    rng = np.random.default_rng(0)
+    common = rng.standard_normal((25_000, 5)) @ rng.normal(scale=0.5, size=(5, 50))
+    labels = common + rng.standard_normal(common.shape) > 1.6
+    model = im.IsingModel(labels.astype(int))
+    mle, firth = take_turns(model.fit, lambda: model.fit(method="firth"), repeats=3)
+    row = {
+        "labels": labels.shape[1],
+        "labelsets": len(model.statistics.counts),
+        "mle s": mle,
+        "firth s": firth,
+        "ratio": firth / mle,
+        "mle steps": model.fit().diagnostics["iterations"].max(),
+        "firth steps": model.fit(method="firth").diagnostics["iterations"].max(),
+    }
+    return pd.DataFrame([row])
+
+
 def compare_statistics() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((200_000, 200))
@@ -88,6 +107,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for title, table in (
             ("All label fits against a loop of statsmodels GLM fits", compare_fits(data_dir)),
+            ("Jeffreys' prior against maximum likelihood, processor times", compare_methods()),
             ("Labelset statistics against two sums of the matrix", compare_statistics()),
         ):
             print(f"\n{title}\n{table.to_string(index=False, float_format='%.1f')}")

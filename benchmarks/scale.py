@@ -11,11 +11,10 @@ together, which other work on the machine disturbs less.
 
 from __future__ import annotations
 
-from timing import seconds  # isort: skip  (first: it sets the number of threads)
+from timing import peak_memory, seconds  # isort: skip  (first: it sets the number of threads)
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -58,6 +57,27 @@ def make_files(
     return paths
 
 
+def make_cohort(folder: Path, n_rows: int, rows_a_file: int = 100_000) -> list[str]:
+    """Write files with ten labels that come with age and sex, and 50 features, ten of them too."""
+    rng = np.random.default_rng(0)
+    paths = []
+    for start in range(0, n_rows, rows_a_file):
+        size = min(rows_a_file, n_rows - start)
+        age, is_male = rng.integers(20, 100, size), rng.random(size) < 0.5
+        pull = 0.04 * (age - 60) + 0.9 * rng.standard_normal(size)
+        logits = pull[:, None] + np.linspace(-3.2, -1.4, 10)
+        logits[:, ::2] += 0.3 * is_male[:, None]
+        labels = rng.random((size, 10)) < 1 / (1 + np.exp(-logits))
+        values = rng.standard_normal((size, 50)).round(3)
+        values[:, :10] += 0.01 * (age[:, None] - 60)
+        columns = {f"y{k}": labels[:, k].astype(np.int8) for k in range(10)}
+        columns |= {f"x{j}": values[:, j] for j in range(50)}
+        columns |= {"age": age.astype(np.int16), "sex": np.where(is_male, "male", "female")}
+        paths.append(str(folder / f"{start // rows_a_file}.parquet"))
+        pq.write_table(pa.table(columns), paths[-1])
+    return paths
+
+
 def cost(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
     """Give the least seconds and the least cpu seconds of several runs."""
     times = []
@@ -67,16 +87,6 @@ def cost(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
         times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
     wall, cpu = np.min(times, axis=0).tolist()
     return wall, cpu
-
-
-def peak_memory() -> float:
-    """Give the most megabytes that this process held."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # The other figure would count what the process that started this one held.
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 # Jobs, each run in a process of its own
@@ -136,6 +146,37 @@ def sum_job(paths: list[str], n_labels: int) -> dict[str, float]:
     return dict(zip(names, np.median(times, axis=0).tolist(), strict=True))
 
 
+def cohort_job(
+    paths: list[str], n_labels: int, covariates: tuple[str, ...] = ()
+) -> dict[str, float]:
+    import isingmlc as im
+
+    names = {"labels": [f"y{k}" for k in range(n_labels)], "features": [f"x{j}" for j in range(50)]}
+    kept = {}
+
+    def scan() -> None:
+        kept.clear()
+        kept["stats"] = im.scan(paths, **names, covariates=covariates)
+
+    def test() -> None:
+        kept["tests"] = im.IsingModel.from_statistics(kept["stats"]).fit().score_test().pvalues
+
+    im.IsingModel.from_statistics(im.scan(paths[:1], **names)).fit().score_test()  # for imports
+    scanned, tested = cost(scan), cost(test)
+    return {
+        "cells": len(kept["stats"].counts),
+        "scan": scanned[0],
+        "scan cpu": scanned[1],
+        "all": scanned[0] + tested[0],
+        "all cpu": scanned[1] + tested[1],
+        "found": int((kept["tests"] < 1e-6).sum(axis=None)),
+    }
+
+
+def adjusted_job(paths: list[str], n_labels: int) -> dict[str, float]:
+    return cohort_job(paths, n_labels, ("age", "sex"))
+
+
 def blocks_job(paths: list[str], n_labels: int, max_memory: float = 1e7) -> dict[str, float]:
     import isingmlc as im
 
@@ -143,7 +184,7 @@ def blocks_job(paths: list[str], n_labels: int, max_memory: float = 1e7) -> dict
     stats = im.scan(paths, labels=[f"y{k}" for k in range(n_labels)], max_memory=max_memory)
     tests = im.IsingModel.from_statistics(stats).fit(method="ridge").score_test()
     # Beside the files, for comparison.
-    tests.statistic.to_parquet(f"{paths[0]}-{max_memory}.result")
+    tests.statistics.to_parquet(f"{paths[0]}-{max_memory}.result")
     return {
         "seconds": time.perf_counter() - start,
         "labelsets": len(stats.counts),
@@ -160,6 +201,8 @@ JOBS: dict[str, Callable[[list[str], int], dict[str, float]]] = {
     "products": product_job,
     "pandas": pandas_job,
     "sum": sum_job,
+    "cohort": cohort_job,
+    "adjusted": adjusted_job,
     "blocks": blocks_job,
     "whole": whole_job,
 }
@@ -251,6 +294,27 @@ def against_labels(folder: Path, scale: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def with_covariates(folder: Path, scale: float) -> pd.DataFrame:
+    files = make_cohort(folder, int(1_000_000 * scale))
+    rows, plain = [], run("cohort", files, 10)
+    for given, found in (("nothing", plain), ("age, sex", run("adjusted", files, 10))):
+        rows.append(
+            {
+                "given": given,
+                "cells": found["cells"],
+                "scan s": found["scan"],
+                "cpu s": found["scan cpu"],
+                "with fit + tests s": found["all"],
+                "all cpu s": found["all cpu"],
+                "all s / plain scan": found["all"] / plain["scan"],
+                "in cpu s": found["all cpu"] / plain["scan cpu"],
+                "peak MB": found["peak"],
+                "p < 1e-6": found["found"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 def in_blocks(folder: Path, scale: float) -> pd.DataFrame:
     files = make_files(folder, int(50_000 * scale), 200, 20, n_labelsets=10**6)
     blocks, whole = run("blocks", files, 20), run("whole", files, 20)
@@ -283,7 +347,7 @@ def main() -> None:
         result["peak"] = peak_memory()
         print(json.dumps(result))
         return
-    for make in (against_rows, against_features, against_labels, in_blocks):
+    for make in (against_rows, against_features, against_labels, with_covariates, in_blocks):
         with tempfile.TemporaryDirectory() as folder:
             made = make(Path(folder), options.scale)
         for table in made if isinstance(made, tuple) else (made,):

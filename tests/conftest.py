@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A machine may be busy: how long an example takes is no failure.
+settings.register_profile("isingmlc", deadline=None)
+settings.load_profile("isingmlc")
 
 
 @pytest.fixture(scope="session")

@@ -17,3 +17,10 @@ def load_data(name):
     data = load(name, "data")
     is_label = data.columns.str.startswith("y")
     return data.loc[:, is_label], data.loc[:, ~is_label]
+
+
+def load_context():
+    """Read the set with covariates: labels, covariates and features."""
+    data = load("context", "data")
+    features = data.filter(regex="^x")
+    return data.filter(regex="^y"), data[["age", "sex", "region"]], features

@@ -43,11 +43,27 @@ def simulate(names, n=1500, features=("x1", "a_rather_long_name_of_a_feature", "
     return im.IsingModel(labels, pd.DataFrame(x, columns=list(features))).fit()
 
 
+# Covariates, of which there are too many for a line of a title.
+COVARIATES = ("age", "sex", AWKWARD, "deprivation_of_the_place_of_birth", "home_owner", "urban")
+
+
+def adjusted_model():
+    """Give a model of the bundled example with covariates, one of them a category."""
+    data = im.datasets.load_example()
+    used = data.features[["age", "female", "pets", "deprivation_decile", "home_owner", "urban"]]
+    covariates = used.set_axis(list(COVARIATES), axis=1)
+    covariates["sex"] = np.where(used["female"] == 1, "female", "male")
+    features = data.features.drop(columns=used.columns)
+    return im.IsingModel(data.labels, features, covariates=covariates)
+
+
 @cache
 def fit(case):
-    """Give the fit of a case: the bundled example, 14 labels with long names, or 50 labels."""
+    """Give the fit of a case: the bundled example, with covariates, long names, or 50 labels."""
     if case == "example":
         return im.IsingModel(im.datasets.load_example()).fit()
+    if case == "covariates":
+        return adjusted_model().fit()
     if case == "long names":
         return simulate(LONG_NAMES)
     return simulate([f"label_{number:02d}_of_some_topic" for number in range(1, 51)])
@@ -86,10 +102,14 @@ PICTURES = {
         fit(case), edges(case).feature_names[0], edges=edges(case), layout="spring", ax=ax
     ),
     "label network": lambda case, ax=None: plots.plot_label_network(
-        fit(case).interactions, fit(case).thresholds, layout="cluster", ax=ax
+        fit(case).interactions,
+        fit(case).thresholds,
+        layout="cluster",
+        adjusted_for=fit(case).adjusted_for,
+        ax=ax,
     ),
     "spring label network": lambda case, ax=None: plots.plot_label_network(
-        fit(case).interactions, layout="spring", ax=ax
+        fit(case).interactions, layout="spring", adjusted_for=fit(case).adjusted_for, ax=ax
     ),
     "heatmap": lambda case, ax=None: plots.plot_heatmap(edges(case), ax=ax),
     "ranking": lambda case, ax=None: plots.plot_ranking(ranking(case), ax=ax),
@@ -99,9 +119,11 @@ PICTURES = {
     "qq": lambda case, ax=None: plots.plot_qq(edges(case), ax=ax),
     "diagnostics": lambda case, ax=None: plots.plot_diagnostics(fit(case), ax=ax),
     "roc": lambda case, ax=None: plots.plot_roc(roc(case), ax=ax),
-    "selection": lambda case, ax=None: plots.plot_selection(path(), 9, ax=ax),
+    "selection": lambda case, ax=None: plots.plot_selection(
+        path(), 9, adjusted_for=fit(case).adjusted_for, ax=ax
+    ),
 }
-CASES = ("example", "long names", "many labels")
+CASES = ("example", "covariates", "long names", "many labels")
 
 
 # By file name: pictures that are compared with a baseline.
@@ -113,6 +135,7 @@ BASELINES = {
     "ranking": lambda: PICTURES["ranking"]("long names"),
     "qq": lambda: PICTURES["qq"]("example"),
     "diagnostics": lambda: PICTURES["diagnostics"]("example"),
+    "network_covariates": lambda: PICTURES["network"]("covariates"),
 }
 DPI = 40
 

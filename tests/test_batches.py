@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from golden import load
 from scipy import sparse
 
 import isingmlc as im
@@ -313,6 +314,213 @@ def test_statistics_in_blocks_are_saved_whole(tmp_path):
     assert not isinstance(again.feature_sums, SumsInBlocks)
     np.testing.assert_array_equal(again.sums, blocks.sums)
     np.testing.assert_array_equal(again.squares, blocks.squares)
+
+
+# Covariates
+
+CONTEXT = ["age", "smoker", "place"]
+
+
+def make_context(at):
+    """Frame `at` with covariates; one place is in two frames alone, another in one."""
+    rng = np.random.default_rng(100 + at)
+    frame = FRAMES[at].copy()
+    frame["age"] = rng.integers(3, 6, len(frame)) / 2
+    frame["smoker"] = rng.random(len(frame)) < 0.3
+    places = [["mid", "north"], ["mid", "south"], ["mid"]][at % 3] + ["east"] * (at == 4)
+    frame["place"] = rng.choice(places, len(frame))
+    return frame
+
+
+IN_CONTEXT = [make_context(at) for at in range(6)]
+
+
+def count_cells(batches, **options):
+    return count(batches, **{"covariates": CONTEXT, **options})
+
+
+def as_tuple(frame):
+    return frame[LABELS], frame[FEATURES], frame["w"].to_numpy(), frame[CONTEXT]
+
+
+def assert_same_cells(stats, other):
+    assert stats.context.equals(other.context)
+    assert_same(stats, other)
+
+
+@pytest.fixture(scope="module")
+def whole_context():
+    rows = pd.concat(IN_CONTEXT, ignore_index=True)
+    return im.LabelsetStatistics.from_arrays(
+        rows[LABELS],
+        rows[FEATURES],
+        freq_weights=rows["w"].to_numpy(),
+        covariates=rows[CONTEXT],
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(lambda frame: frame, id="frame"),
+        pytest.param(lambda frame: pa.RecordBatch.from_pandas(frame), id="Arrow record batch"),
+        pytest.param(lambda frame: frame.to_dict("list"), id="dict"),
+        pytest.param(lambda frame: frame.to_records(index=False), id="structured array"),
+        pytest.param(lambda frame: frame.astype({"place": "category"}), id="category"),
+        pytest.param(lambda frame: lambda: frame, id="function"),
+    ],
+)
+def test_batches_with_covariates_add_up_to_all_rows(form, whole_context):
+    assert whole_context.context.levels == (None, None, ("east", "mid", "north", "south"))
+    assert_same_cells(count_cells(form(frame) for frame in IN_CONTEXT), whole_context)
+
+
+def test_tuples_hold_covariates_in_the_fourth_place(whole_context):
+    tuples = [as_tuple(frame) for frame in IN_CONTEXT]
+    assert_same_cells(im.LabelsetStatistics.from_batches(tuples), whole_context)
+    numbers = [
+        (labels, features, None, context[["age", "smoker"]].to_numpy(dtype=float))
+        for labels, features, _, context in tuples
+    ]
+    rows = pd.concat(IN_CONTEXT, ignore_index=True)
+    expected = im.LabelsetStatistics.from_arrays(
+        rows[LABELS], rows[FEATURES], covariates=rows[["age", "smoker"]].to_numpy(dtype=float)
+    )
+    assert expected.context.names == ("c1", "c2")
+    assert_same_cells(im.LabelsetStatistics.from_batches(numbers), expected)
+    alone = im.LabelsetStatistics.from_batches(
+        (labels, None, None, context) for labels, _, _, context in tuples
+    )
+    assert alone.feature_names == ()
+    np.testing.assert_array_equal(alone.context.numbers, whole_context.context.numbers)
+
+
+def test_all_columns_but_covariates_are_features():
+    frame = IN_CONTEXT[0].drop(columns="w")
+    stats = im.LabelsetStatistics.from_batches([frame], labels=LABELS, covariates=CONTEXT)
+    assert stats.feature_names == tuple(FEATURES)
+    alone = im.LabelsetStatistics.from_batches(
+        [frame.drop(columns=["smoker", "place"])], labels=LABELS, covariates="age"
+    )
+    assert (alone.feature_names, alone.context.names) == (tuple(FEATURES), ("age",))
+
+
+def test_the_order_of_parts_with_covariates_does_not_matter(whole_context):
+    parts = [count_cells([frame]) for frame in IN_CONTEXT]
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(6)
+        assert_same_cells(sum(parts[at] for at in order), whole_context)
+        assert_same_cells(count_cells(IN_CONTEXT[at] for at in order), whole_context)
+
+
+def test_workers_know_the_covariates(whole_context):
+    alone, together = count_cells(IN_CONTEXT), count_cells(IN_CONTEXT, n_jobs=2)
+    np.testing.assert_array_equal(together.sums, alone.sums)
+    assert_same_cells(together, whole_context)
+
+
+def test_a_checkpoint_knows_the_covariates(tmp_path, whole_context):
+    path = tmp_path / "checkpoint.npz"
+    count_cells(IN_CONTEXT[:2], checkpoint=path)
+    assert im.LabelsetStatistics.load(path).context.names == tuple(CONTEXT)
+    with pytest.raises(im.exceptions.DataError, match=r"made with covariates=\['age', 'smoker'"):
+        count_cells(IN_CONTEXT, checkpoint=path, covariates=["age"])
+    for other in ({"age": 1.0}, {"place": IN_CONTEXT[0]["place"].str.upper()}):
+        first = IN_CONTEXT[0].assign(**other)
+        with pytest.raises(im.exceptions.DataError, match="begins with another"):
+            count_cells([first, *IN_CONTEXT[1:]], checkpoint=path)
+    assert_same_cells(count_cells(IN_CONTEXT, checkpoint=path), whole_context)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_batches_with_many_cells_are_read_in_blocks(n_jobs):
+    rng = np.random.default_rng(3)
+    labels, features = rng.random((300, 4)) < 0.4, rng.normal(size=(300, 23))
+    covariates = pd.DataFrame({"bmi": rng.normal(size=300), "place": rng.choice(["a", "b"], 300)})
+    batches = [
+        (labels[rows], features[rows], None, covariates.iloc[rows])
+        for rows in np.split(np.arange(300), 6)
+    ]
+    message = r"within 300 cells would take .* blocks of features"
+    with pytest.warns(im.exceptions.DataWarning, match=message):
+        stats = im.LabelsetStatistics.from_batches(batches, max_memory=5e4, n_jobs=n_jobs)
+    assert isinstance(stats.feature_sums, SumsInBlocks)
+    expected = im.LabelsetStatistics.from_arrays(labels, features, covariates=covariates)
+    assert_same_cells(stats, expected)
+    with pytest.raises(im.exceptions.DataError, match="can be read only once"):
+        im.LabelsetStatistics.from_batches(iter(batches), max_memory=5e4)
+    with pytest.raises(im.exceptions.DataError, match=r"not have more than 65 cells .*round"):
+        im.LabelsetStatistics.from_batches(batches, max_memory=1e4)
+    batches[2] = (*batches[2][:3], batches[2][3].assign(place="b"))
+    with pytest.raises(im.exceptions.DataError, match="other labels or covariates"):
+        im.IsingModel.from_statistics(stats).fit().score_test()
+
+
+def test_missing_covariates_are_counted_in_their_batch_or_dropped():
+    gaps = [frame.astype({"age": float, "place": object}) for frame in IN_CONTEXT]
+    gaps[3].loc[[2, 5], "age"] = np.nan
+    gaps[3].loc[5, "place"] = None
+    message = (
+        r"in batch 4: covariates has missing values in 2 row\(s\), .*'age' \(2\), 'place' \(1\)"
+    )
+    with pytest.raises(im.exceptions.DataError, match=message):
+        count_cells(gaps)
+    gaps[5]["place"] = None
+    with pytest.warns(im.exceptions.DataWarning, match="^62 of 360 rows have missing values"):
+        stats = count_cells(gaps, missing="drop")
+    kept = [*IN_CONTEXT[:3], IN_CONTEXT[3].drop(index=[2, 5]), IN_CONTEXT[4]]
+    assert_same_cells(stats, count_cells(kept))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": None, "features": None}, "names columns of tables, but labels does not"),
+        ({"covariates": ["age", "a"]}, "'a' is named as label and as covariate"),
+        ({"covariates": ["x1", "x2"]}, "'x1', 'x2' are named as feature and as covariate"),
+        ({"covariates": ["height"]}, r"in batch 1: the batch lacks the column\(s\) 'height'"),
+        ({"covariates": ["age", "age"]}, r"in batch 1: covariates has the name\(s\) 'age' more"),
+        ({"covariates": np.ones((3, 2))}, "covariates must name columns, .* but holds ndarray"),
+        ({"covariates": 3}, "covariates must name columns, .* but holds int"),
+        ({"covariates": ["day"]}, r"in batch 1: .* numbers or categories, .*'day'.* datetime64"),
+        ({"covariates": ["size"]}, "in batch 2: covariate 'size' is a number in one part"),
+    ],
+)
+def test_covariates_that_cannot_be_used_are_refused(options, message):
+    batches = [frame.assign(day=pd.Timestamp(0)) for frame in IN_CONTEXT[:2]]
+    batches[0]["size"], batches[1]["size"] = 1.5, "large"
+    given = {"labels": LABELS, "features": FEATURES, "covariates": CONTEXT, **options}
+    with pytest.raises(im.exceptions.DataError, match=message):
+        im.LabelsetStatistics.from_batches(batches, **given)
+
+
+def test_tuples_of_another_length_or_with_other_covariates_are_refused():
+    tuples = [as_tuple(frame) for frame in IN_CONTEXT[:2]]
+    with pytest.raises(im.exceptions.DataError, match="yielded a tuple of 5"):
+        im.LabelsetStatistics.from_batches([(*tuples[0], None)])
+    with pytest.raises(im.exceptions.DataError, match=r"in batch 2: .* and the other none"):
+        im.LabelsetStatistics.from_batches([tuples[0], tuples[1][:3]])
+    with pytest.raises(im.exceptions.DataError, match="in batch 1: labels has 60 rows and cov"):
+        im.LabelsetStatistics.from_batches([(*tuples[0][:3], tuples[0][3][:9])])
+
+
+def test_cells_of_batches_give_the_tests_of_rows_and_of_r():
+    frame = load("context", "data")
+    labels, features = [f"y{k}" for k in range(1, 5)], [f"x{j}" for j in range(1, 6)]
+    covariates = ["age", "sex", "region"]
+    parts = [frame[frame["centre"] % 7 == at] for at in range(7)]
+    stats = im.LabelsetStatistics.from_batches(
+        parts, labels=labels, features=features, covariates=covariates
+    )
+    cells = im.IsingModel.from_statistics(stats).fit()
+    rows = im.IsingModel(frame[labels], frame[features], covariates=frame[covariates]).fit()
+    np.testing.assert_allclose(cells.params, rows.params, rtol=1e-9)
+    found = cells.score_test().statistics
+    np.testing.assert_allclose(found, rows.score_test().statistics, rtol=1e-9)
+    reference = load("context", "edges").set_index(["feature", "label"])["score"]
+    np.testing.assert_allclose(
+        [found.loc[edge] for edge in reference.index], reference, rtol=1e-6, atol=1e-8
+    )
 
 
 # Last, for the workers have to be started again after it.

@@ -18,7 +18,7 @@ import isingmlc as im
 from isingmlc.commands import cli, names, select, values
 from isingmlc.fitting import nodewise
 from isingmlc.inference import pvalues
-from isingmlc.inference.score_tests import PVALUES
+from isingmlc.inference.score_tests import PRODUCTS, PVALUES
 from isingmlc.metrics import METRICS
 from isingmlc.ranking.methods import RANKING_METHODS
 
@@ -162,7 +162,7 @@ def test_programs_answer_broken_input_with_one_line_and_exit_code_two(tmp_path):
     wrong = "broken.csv: labels must be coded 0/1, but column 'b' holds 0, 1, 5"
     commands = ("fit", "test", "rank", "select", "report", "describe")
     broken = dict.fromkeys(commands, (("broken.csv", "--labels", "a,b"), wrong))
-    broken["simulate"] = (("network", "--fit", "broken.npz"), "'broken.npz' is damaged")
+    broken["simulate"] = (("network", "--fit", "broken.npz"), "broken.npz: it is damaged")
     # Two at a time: most of their time is taken by imports.
     with ThreadPoolExecutor(2) as pool:
         done = pool.map(
@@ -220,6 +220,7 @@ def test_names_offered_are_those_that_exist():
     assert set(names.RANKINGS) == set(RANKING_METHODS)
     assert names.NULLS == nodewise.METHODS
     assert set(names.PVALUES) == set(PVALUES)
+    assert {None, *names.PRODUCTS} == set(PRODUCTS)
     assert set(names.METRICS) == set(METRICS)
     assert set(pvalues.METHODS) - set(names.ADJUSTMENTS) <= {"lfdr"}
     assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)
@@ -316,8 +317,10 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("rank", "a.csv", "--method", "magic"), "argument --method: invalid choice: 'magic'"),
         (("rank", "a.csv", "--option", "keep"), "must be of the form name=value, but is 'keep'"),
         (("rank", "a.csv", "--option", "depth=3"), "method 'score' has no option 'depth'"),
-        (("rank", "a.csv", "--method", "br-ig", "--null", "ridge"), "null and penalty are for"),
+        (("rank", "a.csv", "--method", "br-ig", "--null", "ridge"), "null, penalty and neigh"),
+        (("rank", "a.csv", "--method", "oner", "--covariates", "age"), "given covariates"),
         (("rank", "a.csv", "--labels", ","), "must hold names separated by commas"),
+        (("rank", "a.csv", "--covariates", ","), "must hold names separated by commas"),
         (("rank", "a.csv", "--labels", "y", "--xml", "a.xml"), "not allowed with argument"),
         (("rank", "a.csv", "--meth", "score"), "unrecognized arguments: --meth"),
         (("rank", "a.csv", "--out", "no/such/folder/a.csv"), "there is no folder no/such/folder"),
@@ -346,6 +349,17 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("rank", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is mle"),
         (("test", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is mle"),
         (("report", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is"),
+        (("fit", "a.csv", "--method", "l1", "--neighbors", "0"), "--neighbors is for --method mle"),
+        (("test", "a.csv", "--method", "wald", "--seed", "0"), "--seed is for --method score, but"),
+        (("rank", "a.csv", "--method", "oner", "--neighbors", "2"), "null, penalty and neighbors"),
+        *(
+            (
+                (command, "a.csv", "--neighbors", value),
+                "--neighbors: must be ebic or a whole number of at least 0, but is",
+            )
+            for command in ("fit", "test", "rank", "select", "report")
+            for value in ("-1", "bic", "2.5")
+        ),
         (("test", "a.csv", "--penalty", "-1"), "--penalty: must be a finite number above 0, but"),
         (("fit", "a.csv", "--alpha", "95"), "--alpha: must be a number above 0 and below 1, but"),
         (("report", "a.csv", "--alpha", "3"), "--alpha: must be a number above 0 and below 1, but"),
@@ -437,7 +451,21 @@ BROKEN = {
     "unknown label": ("a,b,x\n0,1,2\n1,0,3\n", "a,zzz", "asks for 'zzz', which no column matches"),
     "empty pattern": ("a,b,x\n0,1,2\n1,0,3\n", "y_*", "asks for 'y_*', which no column matches"),
     "not 0/1": ("a,b,x\n0,3,2\n1,0,3\n1,1,1\n", "a,b", "column 'b' holds 0, 1, 3"),
-    "text feature": ("a,b,x\n0,1,red\n1,0,blue\n", "a,b", "Leave them out with --drop NAMES;"),
+    "numbers and text": (
+        "a,b,x\n" + "0,1,1\n1,0,2\n1,1,3\n0,1,unknown\n" * 5,
+        "a,b",
+        "column 'x' holds numbers besides 'unknown'. Mend these cells, or leave the column out",
+    ),
+    "identifier": (
+        "a,b,x\n" + "".join(f"{at % 2},{at % 3 == 0:d},person {at}\n" for at in range(30)),
+        "a,b",
+        "column 'x' has 30 different texts in 30 rows, like an identifier. Leave it out with --dr",
+    ),
+    "gaps in text": (
+        "a,b,x\n" + "0,1,red\n1,0,\n1,1,blue\n0,1,blue\n" * 5,
+        "a,b",
+        "features has missing values in 5 row(s), in column(s) 'x' (5)",
+    ),
     "other separator": ("a;b;x\n0;1;2\n1;0;3\n", "a,b", 'There is one column only; try sep=";"'),
     "empty file": ("", "a,b", "the file is empty"),
     "header only": ("a,b,x\n", "a,b", "must have at least one row"),
@@ -457,7 +485,8 @@ def test_broken_tables_are_one_line_and_exit_code_two(
     code, out, err = call(command, path, "--labels", labels)
     assert (code, out) == (2, "")
     assert message in err
-    assert [line for line in err.splitlines() if ": warning: " not in line] == [
+    said = (": warning: ", " are coded as categories: ")
+    assert [line for line in err.splitlines() if not any(each in line for each in said)] == [
         err.splitlines()[-1]
     ]
 
@@ -623,6 +652,24 @@ def test_rank_passes_options_on(call, data, survey):
     assert kept == list(ranking.order)
 
 
+@pytest.mark.parametrize("given", ["2", "ebic"])
+def test_label_models_may_have_few_labels(call, data, survey, tmp_path, given):
+    neighbors = int(given) if given.isdecimal() else given
+    results = im.IsingModel(data.labels, data.features).fit(neighbors=neighbors)
+    arguments = (survey, "--labels", LABELS, "--neighbors", given)
+    shown = f"{im.IsingModel(data.labels).fit(neighbors=neighbors).summary()}".rstrip()
+    assert call("fit", *arguments) == (0, f"{shown}\n", "")
+    shown = f"{results.score_test().summary()}".rstrip()
+    assert call("test", *arguments) == (0, f"{shown}\n", "")
+    assert "of the 5 other labels on average" in shown
+    shown = f"{results.rank_features().summary()}".rstrip()
+    assert call("rank", *arguments) == (0, f"{shown}\n", "")
+    assert f"neighbors={neighbors!r}" in shown
+    chosen = im.select_features(data, neighbors=neighbors, alpha=0.05)
+    assert call("select", *arguments, "--alpha", "0.05")[:2] == (0, f"{chosen.summary()}\n")
+    assert f"score (neighbors={given})" in str(chosen.summary())
+
+
 def test_rank_leaves_the_intercept_out(call, data, survey):
     order = rank_json(call, survey, "--labels", LABELS, "--no-intercept")
     assert order == list(im.rank_features(data, intercept=False).order)
@@ -727,14 +774,312 @@ def test_fit_keeps_the_features_that_are_named_for_tests(call, data, survey, tmp
 
 
 @pytest.mark.parametrize("command", ["rank", "describe"])
-def test_columns_of_text_are_left_out_with_drop(call, data, tmp_path, command):
+def test_columns_that_are_neither_numbers_nor_text_are_left_out_with_drop(
+    call, data, tmp_path, command
+):
     path = tmp_path / "people.parquet"
-    data.labels.join(data.features).assign(id="person").to_parquet(path)
+    born = pd.Timestamp("2001-01-01") + pd.to_timedelta(np.arange(len(data.labels)), "D")
+    data.labels.join(data.features).assign(born=born).to_parquet(path)
     code, _, err = call(command, path, "--labels", LABELS)
     assert code == 2
-    assert f"{path}: features must be numeric, but column(s) 'id' are of type str. Leave" in err
-    assert "from_formula" not in err
-    assert call(command, path, "--labels", LABELS, "--drop", "id")[0] == 0
+    assert (
+        f"{path}: features must hold numbers or categories, but column 'born' is of type d" in err
+    )
+    assert call(command, path, "--labels", LABELS, "--drop", "born")[0] == 0
+
+
+def test_text_that_is_the_same_in_every_row_is_left_out(call, data, tmp_path):
+    path = tmp_path / "people.csv"
+    data.labels.join(data.features[["age", "bmi"]]).assign(land="x").to_csv(path, index=False)
+    code, out, err = call("rank", path, "--labels", LABELS, "--format", "csv")
+    assert code == 0
+    assert "warning: feature(s) 'land' hold the same text in every row and were left out." in err
+    assert set(pd.read_csv(io.StringIO(out))["feature"]) == {"age", "bmi"}
+
+
+# Covariates and categories
+
+
+@pytest.fixture(scope="module")
+def cohort(data):
+    """Give the bundled data with text among the features."""
+    rng = np.random.default_rng(4)
+    features = data.features[["age", "bmi", "smoker", "hay_fever"]]
+    sex = np.where(data.features["female"] == 1, "f", "m")
+    region = rng.choice(["north", "south", "west"], len(features))
+    job = rng.choice(["clerk", "nurse", "teacher"], len(features))
+    return data.labels.join(features).assign(sex=sex, region=region, job=job)
+
+
+@pytest.fixture(scope="module")
+def cohort_csv(cohort, tmp_path_factory):
+    path = tmp_path_factory.mktemp("cohort") / "cohort.csv"
+    cohort.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def adjusted(cohort):
+    """Give the fit that the commands should come to."""
+    right = "bmi + smoker + hay_fever + job"
+    left = " + ".join(CONDITIONS)
+    return im.IsingModel.from_formula(
+        f"{left} ~ {right}", cohort, covariates="age + sex + region"
+    ).fit()
+
+
+GIVEN = ("--labels", LABELS, "--covariates", "age,sex", "--covariates", "reg*")
+
+
+def test_covariates_are_adjusted_for_and_are_no_features(call, cohort_csv, adjusted):
+    code, out, err = call("test", cohort_csv, *GIVEN, "--format", "json")
+    assert code == 0
+    found = pd.DataFrame(json.loads(out)).set_index(["feature", "label"])
+    wanted = adjusted.score_test().to_frame().set_index(["feature", "label"])
+    assert set(found.index) == set(wanted.index)
+    found = found.loc[wanted.index]
+    np.testing.assert_allclose(found["statistic"], wanted["statistic"], rtol=1e-10)
+    assert set(found["adjusted_for"]) == {"age, sex, region"}
+    assert err.splitlines() == [
+        "isingmlc test: text features are coded as categories: job (clerk, nurse, teacher)",
+        "isingmlc test: text covariates are coded as categories: sex (f, m), region (north, south,"
+        " west)",
+    ]
+
+
+@pytest.mark.parametrize("method", ["score", "wald", "lr"])
+def test_the_columns_of_a_category_are_tested_together(call, cohort_csv, adjusted, method):
+    arguments = ("--by", "term", "--method", method, "--format", "csv")
+    code, out, _ = call("test", cohort_csv, *GIVEN, *arguments)
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])
+    wanted = getattr(adjusted, f"{method}_test")(by="term").to_frame()
+    wanted = wanted.set_index(["feature", "label"])
+    assert {name for name, _ in found.index} == {"bmi", "smoker", "hay_fever", "job"}
+    np.testing.assert_allclose(found.loc[wanted.index]["statistic"], wanted["statistic"], rtol=1e-6)
+    assert set(found.loc["job", "df"]) == {2}
+
+
+def test_products_are_tested_given_their_feature(call, cohort_csv, adjusted):
+    arguments = ("--products", "given-joint", "--format", "csv")
+    code, out, _ = call("test", cohort_csv, *GIVEN, *arguments)
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])["statistic"]
+    wanted = adjusted.score_test(products="given-joint").to_frame()
+    wanted = wanted.set_index(["feature", "label"])["statistic"]
+    np.testing.assert_allclose(found.loc[wanted.index], wanted, rtol=1e-6)
+
+
+def test_fit_has_covariates_below_the_labels(call, cohort_csv, adjusted, tmp_path):
+    path = tmp_path / "fit.npz"
+    code, out, _ = call("fit", cohort_csv, *GIVEN, "--save", path)
+    assert code == 0
+    assert any(
+        " ".join(line.split()) == "Adjusted for: age, sex, region" for line in out.splitlines()
+    )
+    assert "region[T.west]" in out
+    loaded = im.IsingResults.load(path)
+    assert loaded.adjusted_for == ("age", "sex", "region")
+    np.testing.assert_allclose(loaded.params, adjusted.params, rtol=1e-6)
+    _, out, _ = call("fit", cohort_csv, *GIVEN, "--table", "thresholds", "--format", "csv")
+    thresholds = tmp_path / "thresholds.csv"
+    thresholds.write_text(out, encoding="utf-8")
+    assert set(pd.read_csv(thresholds)["adjusted_for"]) == {"age, sex, region"}
+    # Neither is drawn from as if it were a network of its own.
+    code, _, err = call("simulate", "network", "--fit", path)
+    assert code == 2
+    assert "the network is adjusted for 'age', 'sex', 'region'" in err
+    _, out, _ = call("fit", cohort_csv, *GIVEN, "--table", "interactions", "--format", "csv")
+    interactions = tmp_path / "interactions.csv"
+    interactions.write_text(out, encoding="utf-8")
+    code, _, err = call(
+        "simulate", "network", "--interactions", interactions, "--thresholds", thresholds
+    )
+    assert code == 2
+    assert "a CSV table of numbers is wanted" in err
+
+
+def test_sparse_networks_have_covariates(call, cohort_csv):
+    code, out, _ = call("fit", cohort_csv, *GIVEN, "--method", "l1")
+    assert code == 0
+    assert "Adjusted for:" in out
+
+
+def test_rank_adjusts(call, cohort_csv, adjusted):
+    code, out, _ = call("rank", cohort_csv, *GIVEN, "--format", "csv")
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out)).set_index("feature")["importance"]
+    wanted = adjusted.rank_features().importance
+    np.testing.assert_allclose(found[list(wanted.index)], wanted, rtol=1e-10)
+    _, out, _ = call("rank", cohort_csv, *GIVEN)
+    assert "Tests are given the covariates age, sex, region." in out
+
+
+@pytest.mark.parametrize("command", ["rank", "select", "report"])
+def test_rankings_without_models_refuse_covariates(call, cohort_csv, tmp_path, command):
+    arguments = ["--method", "br-chi2"]
+    if command == "report":
+        arguments += ["--out", tmp_path / "report.html"]
+    code, out, err = call(command, cohort_csv, *GIVEN, *arguments)
+    assert (code, out) == (2, "")
+    assert "'br-chi2'" in err.splitlines()[-1]
+    assert "covariates. Leave them out, or use one of 'score'" in err.splitlines()[-1]
+
+
+def test_select_conditions_on_covariates(call, cohort, cohort_csv, tmp_path):
+    test = tmp_path / "test.csv"
+    # A level that does not occur there keeps its meaning.
+    few = cohort[cohort["region"] != "north"]
+    few.to_csv(test, index=False)
+    arguments = ("select", cohort_csv, *GIVEN, "--alpha", "0.1", "--test", test, "--format", "csv")
+    code, out, _ = call(*arguments, "--table", "predictions")
+    assert code == 0
+    covariates = ["age", "sex", "region"]
+    features = cohort[["bmi", "smoker", "hay_fever"]].assign(
+        **{f"job[T.{job}]": (cohort["job"] == job).astype(float) for job in ("nurse", "teacher")}
+    )
+    selection = im.select_features(
+        cohort[CONDITIONS], features, covariates=cohort[covariates], alpha=0.1
+    )
+    found = pd.read_csv(io.StringIO(out), index_col="row")
+    wanted = selection.predict(features.loc[few.index], few[covariates])
+    np.testing.assert_array_equal(found.to_numpy(), wanted.to_numpy())
+    code, out, _ = call(*arguments, "--table", "selected")
+    selected = pd.read_csv(io.StringIO(out))
+    assert selected["feature"].tolist() == list(selection.selected)
+    assert set(selected["adjusted_for"]) == {"age, sex, region"}
+    code, out, _ = call(*arguments[:-2])
+    assert "Adjusted for:" in out
+    assert f"On {test} ({len(few)} rows): subset" in out
+
+
+def test_report_says_what_it_is_adjusted_for(call, cohort_csv, tmp_path):
+    pytest.importorskip("bokeh")
+    path = tmp_path / "report.html"
+    code, _, _ = call("report", cohort_csv, *GIVEN, "--out", path)
+    assert code == 0
+    text = path.read_text(encoding="utf-8")
+    assert text.count('<span class="given">given age, sex, region</span>') == 6
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("age,diabetes", "'diabetes' is named as label and as covariate"),
+        ("ages", "covariates asks for 'ages', which no column matches. There are 'age'."),
+        ("*", "are named as label and as covariate"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "test", "rank", "select", "report"])
+@pytest.mark.parametrize("ending", [".csv", ".arff"])
+def test_covariates_that_cannot_be_are_named(
+    call, cohort, cohort_csv, tmp_path, command, names, message, ending
+):
+    path = cohort_csv if ending == ".csv" else write_arff(cohort, tmp_path / "cohort.arff")
+    code, out, err = call(command, path, "--labels", LABELS, "--covariates", names)
+    assert (code, out) == (2, "")
+    assert f"{path}: " in err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_missing_covariates_stop_or_are_counted_and_dropped(call, cohort, tmp_path):
+    path = tmp_path / "gaps.csv"
+    gaps = cohort.copy()
+    gaps.loc[:4, "sex"] = None
+    gaps.loc[3:12, "age"] = np.nan
+    gaps.loc[20:21, "job"] = None
+    gaps.to_csv(path, index=False)
+    code, _, err = call("fit", path, *GIVEN)
+    assert code == 2
+    message = "covariates has missing values in 13 row(s), in column(s) 'age' (10), 'sex' (5)"
+    assert message in err
+    code, out, err = call("test", path, *GIVEN, "--missing", "drop", "--format", "csv")
+    assert code == 0
+    assert "warning: 15 of 1500 rows have missing values and were dropped. Of the cov" in err
+    assert "these lack values: 'age' (10), 'sex' (5)." in err
+    formula = f"{' + '.join(CONDITIONS)} ~ bmi + smoker + hay_fever + job"
+    kept = gaps.dropna()
+    wanted = im.IsingModel.from_formula(formula, kept, covariates="age + sex + region").fit()
+    wanted = wanted.score_test().to_frame().set_index(["feature", "label"])["statistic"]
+    found = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])["statistic"]
+    np.testing.assert_allclose(found[wanted.index], wanted, rtol=1e-10)
+
+
+def test_a_dropped_column_is_no_covariate(call, cohort_csv):
+    code, _, err = call("fit", cohort_csv, *GIVEN, "--drop", "age")
+    assert code == 2
+    assert "covariates asks for 'age', which no column matches" in err
+
+
+def test_describe_takes_no_covariates(call, cohort_csv):
+    code, _, err = call("describe", cohort_csv, *GIVEN)
+    assert code == 2
+    assert "unrecognized arguments: --covariates" in err
+
+
+def write_arff(frame, path):
+    """Write a frame as ARFF, text as nominal attributes."""
+    lines = ["@relation cohort"]
+    for name, column in frame.items():
+        kind = "numeric"
+        if name in CONDITIONS:
+            kind = "{0,1}"
+        elif not pd.api.types.is_numeric_dtype(column):
+            kind = "{" + ",".join(sorted(column.dropna().unique())) + "}"
+        lines.append(f"@attribute {name} {kind}")
+    rows = frame.to_csv(index=False, header=False, na_rep="?")
+    path.write_text("\n".join([*lines, "@data", rows]), encoding="utf-8")
+    return path
+
+
+def test_categories_of_arff_files_are_covariates(call, cohort, adjusted, tmp_path):
+    path = write_arff(cohort, tmp_path / "cohort.arff")
+    code, out, _ = call("test", path, *GIVEN, "--format", "csv")
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])
+    # Features have a column for each level there.
+    names = {"bmi", "smoker", "hay_fever", "job=clerk", "job=nurse", "job=teacher"}
+    assert {name for name, _ in found.index} == names
+    wanted = adjusted.score_test(["bmi", "smoker"]).to_frame().set_index(["feature", "label"])
+    np.testing.assert_allclose(
+        found.loc[wanted.index]["statistic"], wanted["statistic"], rtol=1e-10
+    )
+    gaps = cohort.copy()
+    gaps.loc[:4, "region"] = None
+    path = write_arff(gaps, tmp_path / "gaps.arff")
+    code, _, err = call("test", path, *GIVEN)
+    assert code == 2
+    assert "covariates has missing values in 5 row(s), in column(s) 'region' (5)" in err
+    assert call("test", path, *GIVEN, "--missing", "drop")[0] == 0
+
+
+def test_other_rows_are_coded_as_the_first_ones(call, cohort, cohort_csv, tmp_path):
+    # Among them one level never occurs: the others must keep their columns.
+    few = cohort[cohort["job"] != "clerk"].drop(columns=["sex", "region"])
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    cohort.drop(columns=["sex", "region"]).to_csv(train, index=False)
+    few.to_csv(test, index=False)
+    arguments = ("select", train, "--labels", LABELS, "--test", test, "--seed", "0")
+    arguments = (*arguments, "--max-features", "6", "--table", "predictions", "--format", "csv")
+    code, out, _ = call(*arguments)
+    assert code == 0
+    labels = cohort[CONDITIONS]
+    features = cohort[["age", "bmi", "smoker", "hay_fever"]].assign(
+        **{f"job[T.{job}]": (cohort["job"] == job).astype(float) for job in ("nurse", "teacher")}
+    )
+    selection = im.select_features(labels, features, max_features=6, random_state=0)
+    wanted = selection.predict(features.loc[few.index])
+    found = pd.read_csv(io.StringIO(out), index_col="row")
+    np.testing.assert_array_equal(found.to_numpy(), wanted.to_numpy())
+    few.assign(job="pilot").to_csv(test, index=False)
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert f"{test}: feature 'job' has the level(s) 'pilot', which were not among those seen" in err
+    few.assign(job=1.5).to_csv(test, index=False)
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "feature(s) 'job' hold numbers in one file and text in the other" in err
 
 
 def test_fit_makes_sparse_networks(call, data, survey):
@@ -781,10 +1126,12 @@ def test_parameters_that_were_written_can_be_drawn_from(call, survey, tmp_path):
     code, _, err = call("simulate", "network", "--interactions", tmp_path / "words.csv")
     assert code == 2
     assert "a CSV table of numbers is wanted" in err
-    assert "to load" in call("simulate", "network", "--fit", tmp_path / "none.npz")[2]
+    assert "there is no such file" in call("simulate", "network", "--fit", tmp_path / "none.npz")[2]
 
 
-@pytest.mark.parametrize("what", ["score-example", "or-example", "xor-example", "timing-data"])
+@pytest.mark.parametrize(
+    "what", ["score-example", "or-example", "xor-example", "timing-data", "network-data"]
+)
 def test_simulate_makes_every_example(call, what):
     code, out, err = call("simulate", what, "--n-samples", "5", "--seed", "0")
     assert (code, err) == (0, "")
@@ -928,7 +1275,18 @@ def test_options_of_methods_become_values(text, value):
 
 
 def test_lists_of_rankings_take_options():
+    assert select.candidates("score:neighbors=3") == [("score", {"neighbors": 3})]
     assert select.candidates("auto, score:null=ridge:penalty=2") == [
         "auto",
         ("score", {"null": "ridge", "penalty": 2}),
     ]
+
+
+def test_a_column_cannot_be_feature_and_covariate(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    data = im.datasets.load_example()
+    data.labels.join(data.features).to_csv(path, index=False)
+    shared = ["test", str(path), "--labels", "asthma,diabetes", "--covariates", "age"]
+    assert cli.main([*shared, "--features", "age,bmi"]) != 0
+    assert "'age' is named by --features and by --covariates" in capsys.readouterr().err
+    assert cli.main([*shared, "--features", "ag*,bmi"]) == 0

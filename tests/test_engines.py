@@ -1,5 +1,6 @@
 """Statistics from tables and files against the same rows in memory, and what is refused."""
 
+import datetime as dt
 import decimal
 import gzip
 import sys
@@ -11,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from golden import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -555,6 +557,19 @@ def test_an_interrupted_query_goes_on_from_its_checkpoint(tmp_path, monkeypatch)
     assert not path.exists()
 
 
+@pytest.mark.parametrize("held", [["x2", "x1"], [*FEATURES, "w"]])
+def test_a_checkpoint_of_other_features_is_refused(tmp_path, held):
+    from isingmlc.base.schema import Record
+    from isingmlc.statistics.sources.checkpoints import Checkpoint
+
+    path, frame = tmp_path / "checkpoint.npz", make_frame()
+    settings = {"labels": LABELS, "features": FEATURES, "covariates": [], "freq_weights": None}
+    keeper = Checkpoint(path, {**settings, "missing": "raise"}, Record({}))
+    keeper.save(in_memory(frame, features=held), {}, now=True)
+    with pytest.raises(im.exceptions.DataError, match="the checkpoint begins with 'x"):
+        from_table(frame, labels=LABELS, features=FEATURES, checkpoint=path)
+
+
 def test_a_table_that_changes_while_it_is_read_is_noticed(monkeypatch):
     from isingmlc.statistics.sources.engines import TableSource
 
@@ -569,3 +584,285 @@ def test_a_table_that_changes_while_it_is_read_is_noticed(monkeypatch):
     monkeypatch.setattr(TableSource, "find_shift", meanwhile)
     with pytest.raises(im.exceptions.EngineError, match="changed while it was read: it had 400"):
         from_table(connection.table("t"), labels="a")
+
+
+# Covariates
+
+CONTEXT = ["age", "dose", "smoker", "place", "kind"]
+
+
+def make_context(n=400, seed=0):
+    """Covariates of every type; one place is rare."""
+    rng = np.random.default_rng(seed + 50)
+    return make_frame(n, seed).assign(
+        age=rng.integers(3, 6, n, dtype=np.int16),
+        dose=[decimal.Decimal(int(k)) / 4 for k in rng.integers(0, 2, n)],
+        smoker=rng.random(n) < 0.3,
+        place=np.where(np.arange(n) == 17, "west", rng.choice(["north", "mid", "Über"], n)),
+        kind=pd.Categorical(rng.choice(["m", "f"], n), categories=["m", "x", "f"]),
+    )
+
+
+def cells_in_memory(frame, covariates=CONTEXT, **options):
+    # Levels are sorted, as in a table, where a category of pandas would keep its own order.
+    context = frame[covariates].astype({"dose": float, "kind": str, "place": str}, errors="ignore")
+    return in_memory(frame, covariates=context[covariates], **options)
+
+
+def assert_same_cells(stats, other):
+    assert stats.context.equals(other.context)
+    assert_same(stats, other)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_tables_with_covariates_give_the_cells_of_their_rows(weights):
+    frame = make_context()
+    expected = cells_in_memory(frame, weights=weights)
+    stats = from_table(
+        frame, labels=LABELS, features=FEATURES, covariates=CONTEXT, freq_weights=weights
+    )
+    assert stats.context.levels == (
+        *[None] * 3,
+        ("mid", "north", "west", "Über"),
+        ("f", "m"),
+    )
+    assert_same_cells(stats, expected)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_with_covariates_are_read(tmp_path, kind):
+    frame = make_context().astype({"x2": float, "x5": float, "dose": float})
+    for at, rows in enumerate((frame[:10], frame[10:250], frame[250:])):
+        if kind == "csv":
+            rows.to_csv(tmp_path / f"{at}.csv", index=False)
+        else:
+            rows.to_parquet(tmp_path / f"{at}.parquet")
+    options = {"labels": LABELS, "freq_weights": "w"}
+    stats = im.scan(tmp_path / f"*.{kind}", covariates=CONTEXT, **options)
+    assert stats.feature_names == tuple(FEATURES)
+    assert_same_cells(stats, cells_in_memory(frame, weights="w"))
+    alone = im.scan(tmp_path / f"*.{kind}", features=["x1"], covariates="place", **options)
+    assert_same_cells(
+        alone, in_memory(frame, features=["x1"], weights="w", covariates=frame[["place"]])
+    )
+
+
+def test_an_enumeration_is_a_category():
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(
+        "CREATE TABLE t AS SELECT i % 2 AS a, i AS x, "
+        "(CASE WHEN i % 3 = 0 THEN 'small' ELSE 'large' END)::ENUM ('small', 'large') AS size "
+        "FROM range(30) AS rows (i)"
+    )
+    stats = from_table(connection.table("t"), labels="a", covariates="size")
+    assert stats.context.column_names == ("size[T.small]",)
+    np.testing.assert_array_equal(stats.counts, [10, 5, 10, 5])
+
+
+def test_zeros_of_both_signs_are_in_one_cell():
+    frame = pd.DataFrame({"a": [0, 0, 1, 1], "x": [1.0, 2, 3, 4], "c": [0.0, -0.0, -0.0, 1.0]})
+    stats = from_table(frame, labels="a", covariates="c")
+    assert_same_cells(stats, in_memory(frame, ["a"], ["x"], covariates=frame[["c"]]))
+    assert len(stats.counts) == 3
+
+
+def test_covariates_cost_no_query(monkeypatch):
+    queries = count_queries(monkeypatch)
+    from_table(make_context(), labels=LABELS, features=FEATURES)
+    n_without = len(queries)
+    from_table(make_context(), labels=LABELS, features=FEATURES, covariates=CONTEXT)
+    assert len(queries) == 2 * n_without
+
+
+def test_tests_of_cells_are_those_of_rows_and_of_r(tmp_path):
+    frame = load("context", "data")
+    labels, features = [f"y{k}" for k in range(1, 5)], [f"x{j}" for j in range(1, 6)]
+    covariates = ["age", "sex", "region"]
+    frame.to_parquet(tmp_path / "rows.parquet")
+    stats = im.scan(tmp_path, labels=labels, features=features, covariates=covariates)
+    scanned = im.IsingModel.from_statistics(stats).fit()
+    loaded = im.IsingModel(frame[labels], frame[features], covariates=frame[covariates]).fit()
+    assert list(scanned.params.index) == list(loaded.params.index)
+    np.testing.assert_allclose(scanned.params, loaded.params, rtol=1e-9)
+    for products in (None, "individual", "joint"):
+        found, expected = (fit.score_test(products=products) for fit in (scanned, loaded))
+        np.testing.assert_allclose(found.statistics, expected.statistics, rtol=1e-8)
+        np.testing.assert_allclose(found.pvalues, expected.pvalues, rtol=1e-8)
+    reference = load("context", "edges").set_index(["feature", "label"])["score"]
+    found = scanned.score_test().statistics
+    np.testing.assert_allclose(
+        [found.loc[edge] for edge in reference.index], reference, rtol=1e-6, atol=1e-8
+    )
+
+
+def test_a_sample_holds_the_covariates(tmp_path):
+    frame = make_context().astype({"x5": float})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    _, sample = im.scan(
+        tmp_path, labels=LABELS, covariates=CONTEXT, freq_weights="w", sample=100, random_state=1
+    )
+    assert list(sample.columns) == [*LABELS, *FEATURES, *CONTEXT, "w"]
+    model = im.IsingModel(sample[LABELS], sample[FEATURES], covariates=sample[CONTEXT])
+    assert model.covariate_names == tuple(CONTEXT)
+
+
+def test_missing_covariates_are_counted_or_dropped():
+    frame = make_context().astype({"age": float, "place": object})
+    frame.loc[[2, 3, 4], "age"] = np.nan
+    frame.loc[[4, 5], "place"] = None
+    frame.loc[9, "x1"] = np.nan
+    options = {"labels": LABELS, "features": FEATURES, "covariates": CONTEXT}
+    with pytest.raises(
+        im.exceptions.DataError,
+        match=r"covariates has missing values in 4 row\(s\), .* 'age' \(3\), 'place' \(2\)\.",
+    ):
+        from_table(frame, **options)
+    with pytest.warns(
+        im.exceptions.DataWarning,
+        match=r"^5 of 400 rows .* these lack values: 'age' \(3\), 'place' \(2\)\.$",
+    ):
+        stats = from_table(frame, **options, missing="drop")
+    assert_same_cells(stats, cells_in_memory(frame.drop(index=[2, 3, 4, 5, 9])))
+    frame["kind"] = pd.Series([None] * 400, dtype="string")
+    with pytest.raises(im.exceptions.DataError, match=r"in 400 row\(s\), .*'kind' \(400\)"):
+        from_table(frame, **options)
+    with pytest.raises(im.exceptions.NoRowsError, match="every one of the 400 rows"):
+        from_table(frame, **options, missing="drop")
+
+
+values = st.one_of(st.none(), st.sampled_from([0.0, -1.5, float("nan")]))
+texts = st.one_of(st.none(), st.sampled_from(["", "f", "m", "M"]))
+cases = st.tuples(st.booleans(), st.floats(-9, 9, width=32), values, texts, st.integers(0, 2))
+
+
+@given(st.lists(cases, min_size=1, max_size=25))
+@settings(max_examples=25, deadline=None)
+def test_covariates_with_gaps_are_read_as_those_of_frames(table):
+    kinds = {"a": "bool", "x": "float64", "c": "float64", "t": "string", "w": "int8"}
+    columns = zip(kinds.items(), zip(*table, strict=True), strict=True)
+    rows = pa.table({name: pa.array(column, kind) for (name, kind), column in columns})
+    frame = rows.to_pandas()
+    # Levels of rows that do not count are levels nevertheless where rows are in memory.
+    kept = frame[(frame["w"] > 0) & frame.notna().all(axis=1)]
+    options = {"labels": "a", "freq_weights": "w", "covariates": ["c", "t"], "missing": "drop"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", im.exceptions.DataWarning)
+        if kept.empty:
+            with pytest.raises(im.exceptions.NoRowsError):
+                from_table(ibis.memtable(rows), **options)
+        else:
+            expected = in_memory(kept, ["a"], ["x"], "w", covariates=kept[["c", "t"]])
+            assert_same_cells(from_table(ibis.memtable(rows), **options), expected)
+
+
+def test_rows_of_weight_zero_may_lack_covariates():
+    frame = make_context().astype({"age": float})
+    frame.loc[:20, "w"] = 0
+    frame.loc[:5, "age"] = np.nan
+    stats = from_table(
+        frame, labels=LABELS, features=FEATURES, covariates=CONTEXT, freq_weights="w"
+    )
+    assert_same_cells(stats, cells_in_memory(frame[21:], weights="w"))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"covariates": ["age", "height"]}, r"table lacks the column\(s\) 'height'; it has"),
+        ({}, {"covariates": ["age", "a"]}, "'a' is named as label and as covariate"),
+        ({}, {"covariates": ["x1", "x2"]}, "'x1', 'x2' are named as feature and as covariate"),
+        ({}, {"covariates": ["age", "age"]}, r"covariates has the name\(s\) 'age' more than once"),
+        ({}, {"covariates": np.ones((2, 2))}, "covariates must name columns, .* holds ndarray"),
+        ({}, {"covariates": 3}, "covariates must name columns, .* holds int"),
+        (
+            {"age": pd.Timestamp(0), "smoker": dt.time(1)},
+            {},
+            r"numbers or categories, but column\(s\) 'age', 'smoker' are of type time.*, timestamp",
+        ),
+        ({"age": [[1, 2]] * 400}, {}, r"column\(s\) 'age' are of type array<int64>"),
+        ({"age": np.inf}, {}, r"covariates has infinite .* 400 row\(s\), in column\(s\) 'age'"),
+        ({"age": [-1e101, *[1.0] * 399]}, {}, r"covariates has infinite .* 1 row\(s\), .*'age'"),
+    ],
+)
+def test_covariates_that_cannot_be_used_are_refused(change, options, message):
+    given_options = {"labels": LABELS, "features": FEATURES, "covariates": CONTEXT, **options}
+    with pytest.raises(im.exceptions.DataError, match=message):
+        from_table(make_context().assign(**change), **given_options)
+
+
+def test_tables_are_read_in_blocks_where_cells_are_many():
+    frame = make_context()
+    features = [f"z{j}" for j in range(20)]
+    frame[features] = np.random.default_rng(1).normal(size=(400, 20))
+    options = {"labels": LABELS, "features": features, "covariates": ["x1", "kind"]}
+    expected = from_table(frame, **options)
+    assert len(expected.counts) == 400
+    message = "within 400 cells would take .* in 10 blocks of features"
+    with pytest.warns(im.exceptions.DataWarning, match=message):
+        stats = from_table(frame, **options, max_memory=7e4)
+    assert isinstance(stats.feature_sums, SumsInBlocks)
+    assert_same_cells(stats, expected)
+    found, wanted = (
+        im.IsingModel.from_statistics(given_stats).fit().score_test().statistics
+        for given_stats in (stats, expected)
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-8)
+
+
+def test_too_many_cells_for_the_memory_are_refused():
+    # 2 · 3 labels + 64 + 40 · 2 covariates
+    with pytest.raises(im.exceptions.DataError, match=r"more than 10 cells .* classes"):
+        from_table(
+            make_context(),
+            labels=LABELS,
+            features=FEATURES,
+            covariates=["age", "smoker"],
+            max_memory=10.9 * 150,
+        )
+
+
+def test_a_checkpoint_of_a_table_knows_the_covariates(tmp_path, monkeypatch):
+    from isingmlc.statistics.sources.queries import run
+
+    monkeypatch.setattr("isingmlc.statistics.sources.engines.COLUMNS_AT_ONCE", 2)
+    path, frame = tmp_path / "checkpoint.npz", make_context()
+    options = {"labels": LABELS, "features": FEATURES, "covariates": CONTEXT, "checkpoint": path}
+
+    def failing(query):
+        if "x5" in ibis.to_sql(query):
+            raise im.exceptions.EngineError("the cluster is gone")
+        return run(query)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("isingmlc.statistics.sources.engines.run", failing)
+        with pytest.raises(im.exceptions.EngineError, match="the cluster is gone"):
+            from_table(frame, **options)
+    assert im.LabelsetStatistics.load(path).context.names == tuple(CONTEXT)
+    with pytest.raises(im.exceptions.DataError, match=r"made with covariates=\['age', 'dose'"):
+        from_table(frame, **{**options, "covariates": ["age"]})
+    for other in ({"age": frame["age"] + 1}, {"place": frame["place"].str.upper()}):
+        with pytest.raises(im.exceptions.DataError, match="the checkpoint counts 400 rows and"):
+            from_table(frame.assign(**other), **options)
+    queries = count_queries(monkeypatch)
+    assert_same_cells(from_table(frame, **options), cells_in_memory(frame))
+    assert not any('"x1"' in query for query in queries)
+    assert not path.exists()
+
+
+def test_covariates_that_change_while_they_are_read_are_noticed(monkeypatch):
+    from isingmlc.statistics.sources.engines import TableSource
+
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(
+        "CREATE TABLE t AS SELECT i % 2 AS a, i AS x, 'p' || (i % 3)::TEXT AS place "
+        "FROM range(60) AS rows (i)"
+    )
+    find_shift = TableSource.find_shift
+
+    def meanwhile(source, features):
+        connection.raw_sql("UPDATE t SET place = 'p9' WHERE place = 'p1'")
+        return find_shift(source, features)
+
+    monkeypatch.setattr(TableSource, "find_shift", meanwhile)
+    with pytest.raises(im.exceptions.EngineError, match="it had 60 rows and 6 cells, now it has"):
+        from_table(connection.table("t"), labels="a", covariates="place")

@@ -233,7 +233,7 @@ def test_saved_statistics_come_back_as_they_were(tmp_path, kind):
 
 
 def test_files_that_are_no_statistics_are_refused(tmp_path):
-    with pytest.raises(im.exceptions.FileError, match="there is no file"):
+    with pytest.raises(im.exceptions.FileError, match="there is no such file"):
         im.LabelsetStatistics.load(tmp_path / "absent.npz")
     (tmp_path / "text.npz").write_text("not an archive")
     with pytest.raises(im.exceptions.FileError, match="damaged"):

@@ -25,6 +25,11 @@ def table(**counts):
     return patterns, np.array(list(counts.values()), dtype=float)
 
 
+def with_constant(patterns):
+    """Write label vectors as rows of a model without covariates."""
+    return np.column_stack([np.ones(len(patterns)), patterns])
+
+
 def simulated(seed=0, n=300, n_labels=5):
     rng = np.random.default_rng(seed)
     factor = rng.normal(size=(n, 1))
@@ -151,18 +156,21 @@ def test_two_labels_have_the_log_odds_ratio():
     assert second.coef[1] == pytest.approx(np.log(6), rel=1e-10)
     assert first.coef[0] == pytest.approx(np.log(20 / 30), rel=1e-10)
     # The variance of a log odds ratio is the sum of the reciprocal counts.
-    assert first.bse[2] == pytest.approx(np.sqrt(1 / 30 + 1 / 10 + 1 / 20 + 1 / 40), rel=1e-10)
+    errors = im.IsingModel(patterns, freq_weights=counts).fit().bse["y1"]
+    assert errors["y2"] == pytest.approx(np.sqrt(1 / 30 + 1 / 10 + 1 / 20 + 1 / 40), rel=1e-10)
 
 
+@pytest.mark.filterwarnings(SEPARATION)
 def test_a_pair_that_never_meets_has_an_interaction_of_minus_infinity():
     # y1 and y2 never meet, so given y2 = 1 the label y1 is certainly 0; given y2 = 0 it is a
     # coin with 20 of 50: threshold logit(20/50), one free parameter, variance 1/20 + 1/30.
     patterns, counts = table(_00=30, _01=10, _10=20)
     first, second = fit_nodes(patterns, counts, FitSettings())
     assert first.coef[2] == second.coef[1] == -np.inf
-    assert np.isnan(first.bse[2])
+    errors = im.IsingModel(patterns, freq_weights=counts).fit().bse["y1"]
+    assert np.isnan(errors["y2"])
     assert first.coef[0] == pytest.approx(np.log(20 / 30), rel=1e-12)
-    assert first.bse[0] == pytest.approx(np.sqrt(1 / 20 + 1 / 30), rel=1e-12)
+    assert errors["const"] == pytest.approx(np.sqrt(1 / 20 + 1 / 30), rel=1e-12)
     np.testing.assert_array_equal(first.in_play, [True, False, True])
     np.testing.assert_allclose(first.probability, [0.4, 0.0, 0.4], rtol=1e-12)
     assert first.llf == pytest.approx(20 * np.log(0.4) + 30 * np.log(0.6), rel=1e-12)
@@ -250,14 +258,16 @@ def test_unseen_label_vectors_are_predicted_by_the_limit_or_not_at_all():
     # y3 never meets y1, so a vector with y3 has P(y1) = 0, also where it was not seen (111).
     patterns, counts = table(_000=8, _010=5, _100=6, _110=9, _001=4, _011=2)
     first = fit_nodes(patterns, counts, FitSettings())[0]
-    np.testing.assert_allclose(first.predict(patterns), first.probability)
-    assert first.predict(np.array([[True, True, True]])) == [0.0]
+    np.testing.assert_allclose(first.predict(with_constant(patterns)), first.probability)
+    assert first.predict(with_constant(np.array([[True, True, True]]))) == [0.0]
     # y2 and y3 always come together: what y2 alone does to y1 is not identified.
     patterns, counts = table(_000=8, _100=6, _011=5, _111=9)
     first = fit_nodes(patterns, counts, FitSettings())[0]
     assert np.isnan(first.coef[3])
     vectors = np.array([[0, 1, 1], [0, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=bool)
-    np.testing.assert_allclose(first.predict(vectors), [9 / 14, 6 / 14, np.nan, np.nan])
+    np.testing.assert_allclose(
+        first.predict(with_constant(vectors)), [9 / 14, 6 / 14, np.nan, np.nan]
+    )
 
 
 def test_probabilities_that_no_data_identify_are_nan_with_a_warning():
@@ -294,7 +304,9 @@ def test_permuting_labels_permutes_the_fit(labels, random, method):
         mine, theirs = plain[column], permuted[position]
         assert mine.llf == pytest.approx(theirs.llf, abs=1e-9)
         np.testing.assert_allclose(
-            theirs.predict(patterns[:, order]), mine.predict(patterns), atol=1e-9
+            theirs.predict(with_constant(patterns[:, order])),
+            mine.predict(with_constant(patterns)),
+            atol=1e-9,
         )
 
 
@@ -364,3 +376,20 @@ def test_infinite_coefficients_are_those_of_labels_that_are_not_aliased(order):
     if np.isfinite(coef["const"]):
         np.testing.assert_allclose(expit(eta[~certain]), 0.4)
     np.testing.assert_allclose(res.predict(labels)["B"], np.where(certain, 0.0, 0.4))
+
+
+@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+def test_threads_do_not_change_a_fit(method, monkeypatch):
+    monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 2**10)  # several blocks of labels
+    data = im.datasets.make_network_data(400, n_labels=60, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = im.IsingModel(data.labels).fit(method)
+        together = im.IsingModel(data.labels).fit(method, n_jobs=3)
+    pd.testing.assert_frame_equal(alone.params, together.params)
+    pd.testing.assert_frame_equal(alone.bse, together.bse)
+
+
+def test_bad_numbers_of_threads_are_refused():
+    with pytest.raises(im.exceptions.DataError, match="n_jobs"):
+        im.IsingModel(im.datasets.load_example().labels).fit(n_jobs=0)

@@ -258,6 +258,14 @@ def test_tests_of_other_labels_are_refused():
         fit("example").plot_network("x1", edges=edges("long names"))
 
 
+def test_tests_that_are_given_other_covariates_are_refused():
+    message = "edges must be tests given the covariates of the fit, 'age', .* are none. Take them"
+    with pytest.raises(DataError, match=message):
+        fit("covariates").plot_network("bmi", edges=edges("example"))
+    with pytest.raises(DataError, match="of the fit, none, but those of edges are 'age', 'sex'"):
+        fit("example").plot_networks(["bmi"], edges=edges("covariates"))
+
+
 def test_a_fit_without_features_says_so():
     results = im.IsingModel(im.datasets.load_example().labels).fit()
     with pytest.raises(im.exceptions.IsingError, match="feature"):

@@ -21,6 +21,7 @@ from pictures import (
     IMAGES,
     LONG_NAMES,
     PICTURES,
+    adjusted_model,
     edges,
     fit,
     overlapping,
@@ -36,7 +37,7 @@ from scipy.stats import beta
 import isingmlc as im
 from isingmlc import plots
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.plots.style import LINES, wrap, wrap_names
+from isingmlc.plots.style import LINES, set_title, wrap, wrap_names
 
 FIT_WARNINGS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -61,7 +62,7 @@ def legend_texts(ax):
         for case in CASES
         for name in PICTURES
         # These do not show labels.
-        if case == "example" or name not in ("qq", "roc", "selection")
+        if case in ("example", "covariates") or name not in ("qq", "roc", "selection")
     ],
 )
 def test_no_text_overlaps_another_or_leaves_the_figure(name, case):
@@ -85,6 +86,53 @@ def test_pictures_take_axes_and_leave_the_settings_of_matplotlib_alone(name):
     assert ax.get_title()
     assert not plt.get_fignums()
     assert mpl.rcParams == before
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_say_which_covariates_they_are_given(name):
+    ax = PICTURES[name]("covariates")
+    said = legend_texts(ax)[0] if name == "roc" else ax.get_title()
+    assert "given age, sex" in said
+    # All of them, or how many more.
+    assert any(word in said.replace("\n", " ") for word in (", urban", " more covariates"))
+    plain = PICTURES[name]("example")
+    assert "given" not in (legend_texts(plain)[0] if name == "roc" else plain.get_title())
+
+
+def test_few_covariates_are_all_named_and_a_word_is_never_cut():
+    fig = Figure(figsize=(7, 5), layout="constrained")
+    ax = fig.subplots()
+    set_title(ax, "Tests", ("age", "sex", "region"))
+    assert ax.get_title() == "Tests\ngiven age, sex, region"
+    narrow = Figure(figsize=(2, 2), layout="constrained").subplots()
+    set_title(narrow, "Tests", [f"covariate_number_{at}" for at in range(9)])
+    assert narrow.get_title() == "Tests\ngiven 9 covariates"
+
+
+def test_nodes_are_of_one_size_where_it_depends_on_covariates():
+    ax = fit("covariates").plot_label_network()
+    assert not any("likelier" in text for text in legend_texts(ax))
+    assert len({line.get_markersize() for line in ax.lines if line.get_marker() == "o"}) == 1
+    assert any("likelier" in text for text in legend_texts(fit("example").plot_label_network()))
+
+
+def test_networks_at_values_say_which_other_covariates_they_are_given():
+    data = im.datasets.load_example()
+    features = data.features
+    res = im.IsingModel(data.labels, covariates=features[["age", "female"]]).fit()
+    assert [ax.get_title() for ax in res.plot_at({"age": [30, 70]})] == [
+        "age = 30\ngiven female",
+        "age = 70\ngiven female",
+    ]
+    alone = res.at({"age": 30, "female": 1})
+    assert alone.at_means == ()
+    assert alone.plot().get_title() == "Interactions of 6 labels at age = 30, female = 1"
+
+
+def test_sparse_networks_with_covariates_say_so():
+    net = adjusted_model().fit_regularized()
+    assert "\ngiven age, sex," in net.plot_label_network().get_title()
+    assert net.to_networkx().graph["adjusted_for"].startswith("age, sex, ")
 
 
 @pytest.mark.parametrize("name", ["network", "spring network"])
@@ -295,6 +343,7 @@ def test_bars_are_as_long_as_the_importance_when_that_is_no_sum(factor, beyond):
             importance=scaled,
             contributions=ranked.contributions,
             order=ranked.order,
+            adjusted_for=(),
         )
     )
     ends = np.zeros(20)
@@ -312,6 +361,7 @@ def test_a_ranking_of_labelsets_needs_no_legend():
         importance=importance,
         contributions=importance.to_frame("labelset"),
         order=("a", "b", "c"),
+        adjusted_for=(),
     )
     ax = plots.plot_ranking(ranked)
     assert ax.get_legend() is None

@@ -1,7 +1,8 @@
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from golden import load, load_data
+from golden import load, load_context, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -11,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.ranking.methods import RANKING_METHODS
+from isingmlc.ranking.methods import RANKING_METHODS, Ranker
 from isingmlc.results.ranking import FeatureRanking, FeatureScores
 
 SCORE_METHODS = ("score", "products", "products-joint")
@@ -174,14 +175,29 @@ def test_score_methods_sum_the_statistics_of_r(kind):
         np.testing.assert_allclose(found, expected[found.index], rtol=1e-6)
 
 
-def test_contributions_and_pairs_add_up_to_importances(data):
+def test_contributions_add_up_to_importances(data):
     ranking = im.rank_features(data.labels, data.features, method="products")
     np.testing.assert_allclose(ranking.contributions.sum(axis=1), ranking.importance)
     plain = im.rank_features(data.labels, data.features)
-    together = plain.importance + ranking.pairs.sum(axis=1)
-    np.testing.assert_allclose(together, ranking.importance)
     assert plain.pairs is None
     assert ranking.pvalues is None
+
+
+def test_pairs_are_moved_given_the_feature(data):
+    fit = im.IsingModel(data.labels, data.features).fit()
+    pairs = fit.rank_features("products").pairs
+    given = fit.lr_test(products="given").to_frame().set_index(["feature", "label", "with"])
+    both = given["statistic"]
+    for feature, (first, second) in (
+        ("age", ("asthma", "heart_disease")),
+        ("bmi", pairs.columns[0]),
+    ):
+        expected = both[feature, first, second] + both[feature, second, first]
+        # Score and likelihood-ratio statistics are nearly the same with 1,500 rows.
+        assert pairs.loc[feature, (first, second)] == pytest.approx(expected, rel=0.05, abs=0.05)
+    # Age acts strongly on conditions, but moves no pair of them.
+    assert fit.score_test().statistics.loc["age"].max() > 50
+    assert pairs.loc["age"].max() < 20
 
 
 def test_the_interaction_that_moves_is_named(data):
@@ -200,6 +216,42 @@ def test_a_fit_ranks_as_the_function_does(data, method):
         pd.testing.assert_series_equal(by_fit.importance, by_data.importance)
         assert by_data.settings["null"] == null
         assert ("penalty" in by_data.settings) == (null == "ridge")
+
+
+@pytest.mark.parametrize("method", SCORE_METHODS)
+def test_a_fit_with_neighbours_ranks_as_the_function_does(data, method):
+    model = im.IsingModel(data.labels, data.features)
+    graph = nx.path_graph(list(data.labels.columns))
+    everything = im.rank_features(data.labels, data.features, method=method)
+    assert "neighbors" not in everything.settings
+    for neighbors, said in ((2, 2), ("ebic", "ebic"), (graph, "given")):
+        by_fit = model.fit(neighbors=neighbors).rank_features(method=method)
+        by_data = im.rank_features(data.labels, data.features, method=method, neighbors=neighbors)
+        pd.testing.assert_series_equal(by_fit.importance, by_data.importance)
+        assert (by_data.importance != everything.importance).any()
+        assert by_data.settings["neighbors"] == said
+        assert f"neighbors={said!r}" in str(by_data.summary())
+        assert "of the 5 other labels on average" in str(by_data.summary())
+
+
+def test_a_ranker_fits_once_unless_a_graph_may_have_changed(data, monkeypatch):
+    fits = []
+    fit = im.IsingModel.fit
+
+    def count(self, *arguments, **options):
+        fits.append(options["neighbors"])
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(im.IsingModel, "fit", count)
+    ranker = Ranker(im.IsingModel(data))
+    for neighbors in (2, 2, "ebic", None, 2, "ebic"):
+        ranker.rank("score", neighbors=neighbors)
+    assert fits == [2, "ebic", None]
+    graph = np.zeros((6, 6))
+    empty = ranker.rank("score", neighbors=graph)
+    graph[0, 1] = graph[1, 0] = 1
+    linked = ranker.rank("score", neighbors=graph)
+    assert (empty.importance != linked.importance).any()
 
 
 def test_a_dataset_is_ranked_as_it_is(data, ranking):
@@ -242,8 +294,17 @@ def test_bad_arguments_are_named(data, ranking):
         im.rank_features(labels, features, null="lasso")
     with pytest.raises(DataError, match="penalty is that of"):
         im.rank_features(labels, features, penalty=2.0)
-    with pytest.raises(DataError, match="null and penalty are for methods with label models"):
+    with pytest.raises(DataError, match="null, penalty and neighbors are for methods with label"):
         im.rank_features(labels, features, method="l1", null="ridge")
+    with pytest.raises(DataError, match=r"null, penalty and neighbors .* method is 'br-ig'"):
+        im.rank_features(labels, features, method="br-ig", neighbors=0)
+    # What is no neighbourhood is said before the data are looked at.
+    with pytest.raises(DataError, match=r"neighbors must be 'ebic', .* but is 'bic'"):
+        im.rank_features(None, None, neighbors="bic")
+    with pytest.raises(DataError, match="neighbors must be a whole number of at least 0, but"):
+        im.rank_features(None, None, neighbors=-1)
+    with pytest.raises(DataError, match=r"no option 'neighbors'.*model\.fit\(.*neighbors=…"):
+        im.IsingModel(labels, features).fit().rank_features(neighbors=2)
     with pytest.raises(ModelError, match="no features"):
         im.rank_features(labels)
     with pytest.raises(DataError, match=r"relevant must name features.*'height'"):
@@ -377,3 +438,108 @@ def test_every_method_follows_the_columns_when_they_are_shuffled(data, method):
     other = im.rank_features(labels, features, method=method)
     expected = one.importance[other.importance.index]
     np.testing.assert_allclose(other.importance, expected, rtol=1e-5, atol=1e-8)
+
+
+# Covariates
+
+ADJUSTABLE = tuple(name for name, method in RANKING_METHODS.items() if method.takes_covariates)
+
+
+def confounded(n=1500, seed=3):
+    """Draw labels and a feature that depend on age and not on each other, and one that acts."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(60, 12, n)
+    old = (age - 60) / 12
+    features = pd.DataFrame(
+        {
+            "widowed": (rng.random(n) < 1 / (1 + np.exp(-1.5 * old))).astype(float),
+            "smoker": rng.integers(0, 2, n).astype(float),
+            "noise": rng.normal(size=n),
+        }
+    )
+    chance = 1 / (1 + np.exp(-(1.2 * old + 0.7 * features["smoker"] - 0.5)))
+    labels = pd.DataFrame({f"y{k}": (rng.random(n) < chance).astype(int) for k in range(3)})
+    return labels, features, pd.DataFrame({"age": age})
+
+
+@pytest.mark.parametrize("method", ADJUSTABLE)
+def test_confounding_vanishes_from_adjusted_rankings(method):
+    labels, features, covariates = confounded()
+    options = {"lam_ratio": 0.1} if "l1" in method else {}
+    options |= {"keep": 3} if method == "score+l1" else {}
+    plain = im.rank_features(labels, features, method, **options)
+    adjusted = im.rank_features(labels, features, method, covariates=covariates, **options)
+    assert plain.order[0] == "widowed"
+    assert adjusted.order[0] == "smoker"
+    floor = 1.0 if method == "score+l1" else 0.0
+    shrunk = (adjusted.importance["widowed"] - floor) / (plain.importance["widowed"] - floor)
+    assert shrunk < 0.2
+    assert adjusted.adjusted_for == ("age",)
+    assert plain.adjusted_for == ()
+    assert "3 features given age:" in repr(adjusted)
+    assert (adjusted.to_frame()["adjusted_for"] == "age").all()
+    assert "adjusted_for" not in plain.to_frame()
+
+
+def test_importance_given_covariates_is_the_sum_of_rs_score_tests():
+    labels, covariates, features = load_context()
+    ranking = im.rank_features(labels, features, covariates=covariates)
+    expected = load("context", "edges").groupby("feature")["score"].sum()
+    np.testing.assert_allclose(ranking.importance, expected, rtol=1e-6)
+    assert ranking.adjusted_for == ("age", "sex", "region")
+    by_fit = im.IsingModel(labels, features, covariates=covariates).fit().rank_features()
+    pd.testing.assert_series_equal(by_fit.importance, ranking.importance)
+    assert by_fit.adjusted_for == ranking.adjusted_for
+
+
+@pytest.mark.parametrize("method", ADJUSTABLE)
+def test_order_and_unit_of_covariates_do_not_matter_to_rankings(method):
+    labels, covariates, features = load_context()
+    changed = covariates[["region", "sex", "age"]].assign(age=3 - covariates["age"] / 365)
+    first, second = (
+        im.rank_features(labels, features, method, covariates=each)
+        for each in (covariates, changed)
+    )
+    np.testing.assert_allclose(first.importance, second.importance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ADJUSTABLE)
+def test_a_constant_covariate_changes_no_ranking(method, data):
+    constant = pd.DataFrame({"one": np.ones(len(data.labels))})
+    with pytest.warns(im.exceptions.DataWarning, match="'one' are the same in every row"):
+        ranking = im.rank_features(data.labels, data.features, method, covariates=constant)
+    expected = im.rank_features(data.labels, data.features, method)
+    pd.testing.assert_series_equal(ranking.importance, expected.importance)
+    assert ranking.adjusted_for == ()
+    assert repr(ranking) == repr(expected)
+
+
+@pytest.mark.parametrize("method", sorted(set(RANKING_METHODS) - set(ADJUSTABLE)))
+def test_filters_say_that_they_condition_on_nothing(method):
+    labels, features, covariates = confounded(200)
+    message = f"{method!r} looks at features and labels alone .* one of 'score', 'products', "
+    with pytest.raises(DataError, match=message):
+        im.rank_features(labels, features, method, covariates=covariates)
+    model = im.IsingModel(labels, features, covariates=covariates)
+    for rank in (model.fit().rank_features, Ranker(model).rank):
+        with pytest.raises(DataError, match=message):
+            rank(method)
+
+
+def test_the_summary_of_an_adjusted_ranking_says_so():
+    labels, features, covariates = confounded(300)
+    for penalised, words in ((False, "without a penalty"), (True, "penalised like the other")):
+        ranking = im.rank_features(
+            labels, features, "l1", covariates=covariates, penalize_covariates=penalised
+        )
+        text = " ".join(str(ranking.summary()).split())
+        assert f"Every penalised model has age, {words}" in text
+        assert ranking.settings["penalize_covariates"] is penalised
+
+
+def test_names_of_covariates_can_be_given():
+    labels, features, covariates = confounded(300)
+    ranking = im.rank_features(
+        labels, features, covariates=covariates.to_numpy(), covariate_names=["years"]
+    )
+    assert ranking.adjusted_for == ("years",)

@@ -1,5 +1,6 @@
 """Likelihood-ratio and Wald statistics against R, statsmodels and hand, and their limits."""
 
+import itertools
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from exact import independent, settled_exactly
 from golden import load, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
+from oracle import fit_rows
+from scipy import optimize, sparse
 from scipy.special import expit, log_expit
 
 import isingmlc as im
@@ -267,6 +270,96 @@ def test_limits_of_small_tables_are_exact(rows, intercept, products):
         assert (found.reason[0, k] == "separated-alternative") == settled
 
 
+def test_a_copy_of_the_label_has_an_infinite_coefficient():
+    labels = np.repeat([(0, 0), (0, 1), (1, 0), (1, 1)], [2, 2, 1, 2], axis=0)
+    res, found = refit(labels, labels[:, [0]])
+    assert found.coef[0, 0] == np.inf
+    assert np.isnan([found.bse[0, 0], found.wald[0, 0]]).all()
+    assert found.reason[0, 0] == "separated-alternative"
+    assert found.lr[0, 0] == pytest.approx(-2 * res.fits[0].llf, rel=1e-12)
+
+
+def test_an_edge_that_no_programme_can_decide_is_as_good_as_separated(monkeypatch):
+    labels = np.repeat([(0, 0), (0, 1), (1, 0), (1, 1)], [2, 2, 1, 2], axis=0)
+    res = im.IsingModel(labels, np.column_stack([labels[:, 0], [0, 1, 0, 1, 0, 1, 0]])).fit()
+    failed = optimize.OptimizeResult(status=4, x=None, ineqlin=None)
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: failed)
+    monkeypatch.setattr("isingmlc.inference.larger_models._CLEAR", np.inf)
+    edges = res.lr_test(min_count=0)
+    assert list(edges.reasons["y1"]) == ["separated-alternative", "ok"]
+    assert edges.statistics.loc["x1", "y1"] == pytest.approx(-2 * res.fits[0].llf, rel=1e-6)
+    assert np.isnan(edges.params.loc["x1", "y1"])
+
+
+def test_a_separated_category_is_told():
+    """Levels b and c occur with y = 0 alone; what is left is one row of each kind at level a."""
+    frame = pd.DataFrame({"y": [1, 0, 0, 0], "level": ["a", "c", "a", "b"]})
+    res = im.IsingModel.from_formula("y ~ C(level)", frame).fit()
+    edges = res.lr_test(by="term", min_count=0)
+    assert edges.reasons.loc["C(level)", "y"] == "separated-alternative"
+    assert edges.df.loc["C(level)", "y"] == 2
+    gain = 2 * np.log(0.5) - res.fits[0].llf
+    assert edges.statistics.loc["C(level)", "y"] == pytest.approx(2 * gain, rel=1e-9)
+
+
+def columns_up_to_order(sizes, values):
+    """All columns, but of those that differ by the order of equal rows only one."""
+    within = [itertools.combinations_with_replacement(values, size) for size in sizes]
+    return np.array([sum(parts, ()) for parts in itertools.product(*within)]).T
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "values"), [(7, (0, 1)), (5, (0, 1, 3))], ids=["seven rows", "three values"]
+)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_every_small_table_is_separated_or_not_exactly(n_rows, values, intercept):
+    """All rows of two labels and all features, judged without rounding."""
+    labelsets = np.array(list(itertools.product([0, 1], repeat=2)))
+    n_separated = 0
+    for sizes in itertools.product(range(n_rows + 1), repeat=4):
+        labels = np.repeat(labelsets, sizes, axis=0)
+        if sum(sizes) != n_rows or (labels == labels[0]).all():
+            continue
+        features = columns_up_to_order(sizes, values)
+        _, found = refit(labels, features, intercept=intercept)
+        for k in range(2):
+            ones = np.ones((n_rows, int(intercept)), dtype=int)
+            null = np.hstack([ones, labels[:, [1 - k]]])
+            sign = np.where(labels[:, k], 1, -1)[:, None]
+            in_play = ~settled_exactly(sign * null)[0]
+            for j, feature in enumerate(features.T):
+                design = np.column_stack([null, feature])[in_play]
+                if found.reason[j, k] not in ("ok", "separated-alternative"):
+                    is_new = 2 + intercept - 1 in independent(design)
+                    assert not is_new or np.ptp(labels[:, k]) == 0 or not in_play.any()
+                    continue
+                settled, direction = settled_exactly(sign[in_play] * design)
+                expected = "separated-alternative" if settled.any() else "ok"
+                assert found.reason[j, k] == expected
+                if settled.any():
+                    assert found.coef[j, k] == np.copysign(np.inf, direction[-1])
+                    n_separated += 1
+                else:
+                    assert np.isfinite([found.coef[j, k], found.bse[j, k]]).all()
+    assert n_separated > 500
+
+
+@pytest.mark.parametrize("products", [None, "individual", "joint"])
+def test_a_feature_far_from_zero_without_an_intercept_is_told(products):
+    """Around 1e8 programmes see little of what varies, and some end without an answer."""
+    rows = "11111 11111 11111 10011 11011 11000 00110 00101 00111 10101"
+    labels = np.array([[int(c) for c in row] for row in rows.split()])
+    varies = [0.058, 0.981, -0.295, 0.095, -0.177, -0.118, -0.12, -0.235, -0.274, 0.039]
+    copies = 0.166 * labels[:, 0]
+    features = 1e8 + np.column_stack([varies, copies, copies * np.arange(10)])
+    res, found = refit(labels, features, intercept=False, products=products)
+    told = {"ok", "separated-alternative", "collinear-feature"}
+    assert set(found.reason.ravel()) <= told
+    np.testing.assert_array_equal(np.isfinite(found.wald), found.reason == "ok")
+    score = res.score_test(products=products, min_count=0)
+    np.testing.assert_array_equal(score.statistics.notna(), score.reasons == "ok")
+
+
 def test_products_with_labels_that_never_occur_in_play_add_no_degrees_of_freedom():
     """In `separated` y3 and y4 never meet: the model of y3 is one of the rows without y4."""
     labels, features = load_data("separated")
@@ -445,6 +538,17 @@ def test_outliers_leave_the_likelihood_exact(products):
             assert np.isfinite(found.wald[0, k]) == (found.reason[0, k] == "ok")
 
 
+def test_an_outlier_is_not_taken_for_separation():
+    """All but one of the values lie together, so that in standard units they hardly differ."""
+    labels = pd.DataFrame({"y1": [1, 0, 0, 1, 1], "y2": [0, 0, 1, 1, 0]})
+    x = np.array([-0.74051311, -0.00041422, 30.60906839, 9781.91224924, 24.19878138])
+    _, found = refit(labels, x[:, None])
+    larger = fit_rows(np.column_stack([np.ones(5), labels["y2"], x]), labels["y1"] == 1, np.ones(5))
+    assert larger.inside.all()
+    assert found.reason[0, 0] == "ok"
+    assert found.coef[0, 0] == pytest.approx(larger.coef[2], rel=1e-6)
+
+
 def test_score_wald_and_likelihood_ratio_agree_on_many_rows():
     rng = np.random.default_rng(8)
     factor = rng.normal(size=(20_000, 1))
@@ -597,3 +701,33 @@ def test_effects_of_edges_that_cannot_be_fitted_say_so():
     assert edges.params.loc["same"].isna().all()
     assert (edges.reasons.loc["same"] == "constant-feature").all()
     assert np.isfinite(edges.bse.loc["plain"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_a_level_without_the_label_separates_its_term():
+    # Two levels never have the label; rounding of the gradient hides that the fit goes on.
+    frame = pd.DataFrame({"y": [1, 0, 0, 0], "level": ["a", "a", "c", "b"]})
+    res = im.IsingModel.from_formula("y ~ C(level)", frame).fit()
+    for test in (res.wald_test, res.lr_test):
+        edges = test(by="term", min_count=0)
+        assert edges.reasons.loc["C(level)", "y"] == "separated-alternative"
+    # In the limit the rows of the first level alone are uncertain, half of them with the label.
+    limit = 2 * (4 * np.log(4) - 3 * np.log(3) - 2 * np.log(2))
+    assert edges.statistics.loc["C(level)", "y"] == pytest.approx(limit, rel=1e-6)
+
+
+def test_a_likelihood_ratio_has_its_digits_where_rows_are_all_but_certain():
+    labels = np.array([[0, 1, 1]] * 5 + [[1, 0, 0], [0, 0, 1]])
+    feature = np.array([1.25, -0.73, 0.81, 1.29, -1.22, 0.67, 0.22])
+    weights = np.array([1.0, 1.0, 1.0, 1e11, 1.0, 1.0, 1.0])
+    _, tests = refit(
+        labels, feature[:, None], freq_weights=weights, fit={"method": "ridge", "penalty": 0.1}
+    )
+    penalty = np.array([0.0, 0.1, 0.1, 0.0])
+    for label in range(3):
+        others = np.delete(labels, label, axis=1)
+        design = np.column_stack([np.ones(len(labels)), others, feature])
+        outcome = labels[:, label] > 0
+        null = fit_rows(design[:, :-1], outcome, weights, penalty[:-1])
+        larger = fit_rows(design, outcome, weights, penalty)
+        assert tests.lr[0, label] == pytest.approx(2 * (larger.value - null.value), rel=1e-10)

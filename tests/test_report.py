@@ -253,7 +253,7 @@ def test_reasons_are_explained_where_they_occur(page, separated_page):
     assert "What the reasons mean" not in page.text
     assert explained(separated_page) == {
         "constant-label": "the label is the same in every row",
-        "determined-label": "the other labels determine the label",
+        "determined-label": "the other labels and covariates determine the label",
         "constant-feature": "the feature is the same in every row",
     }
 
@@ -278,7 +278,7 @@ def test_features_without_a_label_to_test_say_so(tmp_path):
     page = read(fit.report(tmp_path / "report.html"))
     assert columns(page.facts, "features")["reason"] == 3 * ["no-testable-label"]
     assert explained(page) == {
-        "determined-label": "the other labels determine the label",
+        "determined-label": "the other labels and covariates determine the label",
         "no-testable-label": "no label can be tested",
     }
 
@@ -288,20 +288,25 @@ def test_each_score_test_is_computed_once(method, tmp_path, monkeypatch):
     from isingmlc.results import ising
 
     asked = []
-    score_test = ising.score_test
 
-    def count(fit, features=None, products=None, **options):
-        asked.append(products)
-        return score_test(fit, features, products, **options)
+    def counted(test):
+        def count(fit, features=None, products=None, **options):
+            asked.append(products)
+            return test(fit, features, products, **options)
 
-    monkeypatch.setattr(ising, "score_test", count)
+        return count
+
+    for name in ("score_test", "moderation_test"):
+        monkeypatch.setattr(ising, name, counted(getattr(ising, name)))
     fit = im.IsingModel(im.datasets.load_example()).fit()
     fit.report(tmp_path / "report.html", ranking=fit.rank_features(method))
-    assert sorted(asked, key=str) == [None, "individual"]
+    by_products = ["individual"] if method == "products" else []
+    assert sorted(asked, key=str) == [None, "given", *by_products]
+    asked.clear()
     fit.report(tmp_path / "report.html", pairs=0)
-    assert len(asked) == 2
-    fit.report(tmp_path / "report.html", edges=fit.score_test(products="individual"))
-    assert asked[2:] == ["individual"]
+    assert asked == []
+    fit.report(tmp_path / "report.html", edges=fit.score_test(products="given"))
+    assert asked == ["given"]
 
 
 def test_infinite_interactions_are_kept_and_counted(separated, separated_page):
@@ -320,6 +325,19 @@ def test_penalised_fits_say_that_p_values_are_approximate(method, tmp_path):
     sentence = f"The null model is penalised ({method}), so p-values are approximate."
     assert sentence in gather(fit, ReportOptions(pairs=0)).notes
     assert fit.report(tmp_path / "report.html").stat().st_size > 1e6
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "word", "how"),
+    [(2, "2", "by association"), ("ebic", "ebic", "by EBIC"), (np.eye(6)[::-1], "given", "graph")],
+)
+def test_the_neighbours_of_label_models_are_said(neighbors, word, how, tmp_path):
+    fit = im.IsingModel(im.datasets.load_example()).fit(neighbors=neighbors)
+    text = " ".join(read(fit.report(tmp_path / "report.html")).text)
+    mean = fit.diagnostics["neighbors"].mean()
+    assert f"Each label has {mean:.3g} of the 5 other labels on average in its model" in text
+    assert how in text
+    assert re.search(rf"neighbors\s+{word}\s", text)
 
 
 def test_a_fit_without_rows_gives_the_same_features(fit, page, tmp_path):
@@ -529,12 +547,14 @@ def test_the_command_writes_a_report(tmp_path):
     data = im.datasets.load_example()
     frame = data.labels.add_prefix("y_").join(data.features)
     frame.to_csv(tmp_path / "data.csv", index=False)
-    done = run("report", "data.csv", "--labels", "y_*", "--title", "A & B", folder=tmp_path)
+    arguments = ("--labels", "y_*", "--title", "A & B", "--neighbors", "2")
+    done = run("report", "data.csv", *arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "report.html" in done.stderr
     assert done.stdout == ""
     page = read(tmp_path / "report.html")
     assert "A & B" in page.text
+    assert "Each label has 2 of the 5 other labels" in " ".join(page.text)
     assert columns(page.facts, "labels")["name"] == list(data.labels.add_prefix("y_"))
 
 
@@ -545,3 +565,65 @@ def test_mistakes_of_the_command_are_one_line(tmp_path):
     assert "0/1" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "report.html").exists()
+
+
+# Covariates
+
+
+@pytest.fixture(scope="module")
+def adjusted():
+    data = im.datasets.load_example()
+    covariates = data.features[["age"]].assign(sex=np.where(data.features["female"] == 1, "f", "m"))
+    features = data.features.drop(columns=["age", "female"])
+    return im.IsingModel(data.labels, features, covariates=covariates).fit()
+
+
+def test_every_part_says_what_it_is_adjusted_for(adjusted, tmp_path):
+    page = read(adjusted.report(tmp_path / "report.html", ranking=adjusted.rank_features()))
+    text = " ".join(" ".join(page.text).split())
+    for heading in (
+        "Features",
+        "Its edges",
+        "Its products with pairs of labels",
+        "All edges",
+        "Label network",
+        "The fit",
+    ):
+        assert f"{heading} given age, sex " in text
+    assert "tests of 28 features and 6 labels on 1,500 observations, given age, sex " in text
+    assert "features go with some label, given age, sex (fdr_bh-adjusted" in text
+    assert "Interactions of labels given all other labels and the covariates:" in text
+    assert "adjusted for age, sex Tests" in text
+    assert "Tests are given the covariates age, sex." in text
+    assert "cells of labels and covariates" in text
+    assert "sex[T.m]" in text.split("Summary of the label models")[1]
+    assert page.facts["adjustedFor"] == "age, sex"
+
+
+def test_a_report_without_covariates_speaks_of_none(page):
+    text = " ".join(" ".join(page.text).split())
+    assert "given age" not in text
+    assert "adjusted for nothing Tests" in text
+    assert page.facts["adjustedFor"] == ""
+
+
+def test_tests_and_rankings_that_are_not_given_the_covariates_are_refused(adjusted, tmp_path):
+    data = im.datasets.load_example()
+    plain = im.IsingModel(data.labels, data.features[list(adjusted.feature_names)]).fit()
+    with pytest.raises(DataError, match="edges must be tests given the covariates of the fit"):
+        adjusted.report(tmp_path / "report.html", edges=plain.score_test())
+    message = "ranking must be given the covariates of the fit, 'age', 'sex', but is given none"
+    with pytest.raises(DataError, match=message):
+        adjusted.report(tmp_path / "report.html", ranking=plain.rank_features())
+
+
+def test_names_of_covariates_are_text(tmp_path):
+    labels, features = hostile.LABELS, hostile.FEATURES
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (300, len(labels))), columns=labels)
+    covariates = pd.DataFrame({"<script>alert(1)</script>": rng.normal(size=300)})
+    fit = im.IsingModel(frame, covariates=covariates).fit()
+    page = read(fit.report(tmp_path / "report.html", title=features[0]))
+    assert len(page.scripts) == 6
+    assert "given <script>ale…)</script>" in " ".join(page.text)
+    assert page.facts["adjustedFor"] == "<script>alert(1)</script>"

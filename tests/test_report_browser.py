@@ -382,3 +382,20 @@ def test_a_network_without_features_is_a_report_too(open_page, tmp_path):
     assert page.page.locator("#features").count() == 0
     assert page.page.locator("#drawn-count").text_content() == "15 of 15 pairs drawn"
     assert page.complaints == []
+
+
+def test_everything_says_what_it_is_adjusted_for(open_page, tmp_path):
+    data = im.datasets.load_example()
+    features = data.features.drop(columns=["age", "female"])
+    covariates = data.features[["age", "female"]]
+    fit = im.IsingModel(data.labels, features, covariates=covariates).fit()
+    page = open_page(fit.report(tmp_path / "report.html"))
+    given = page.page.locator(".given")
+    assert given.all_text_contents() == ["given age, female"] * 6
+    for name in ("features", "edges", "pairs", "interactions", "diagnostics"):
+        table = pd.read_csv(io.StringIO(page.download(name)))
+        assert table.columns[-1] == "adjusted_for"
+        assert set(table["adjusted_for"]) == {"age, female"}
+    narrow = open_page(tmp_path / "report.html", width=420, height=900)
+    assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert page.complaints == narrow.complaints == []

@@ -477,7 +477,7 @@ def test_files_that_are_no_results_are_refused(tmp_path):
     with pytest.raises(im.exceptions.FileError, match="there is no folder"):
         res.save(tmp_path / "absent" / "fit.npz")
     res.save(tmp_path / "fit.npz")
-    with pytest.raises(im.exceptions.FileError, match="holds Ising results, not labelset"):
+    with pytest.raises(im.exceptions.FileError, match="holds 'IsingResults', not 'LabelsetS"):
         im.LabelsetStatistics.load(tmp_path / "fit.npz")
     np.save(tmp_path / "array.npy", np.ones(3))
     (tmp_path / "text.py").write_text("print(1)")
@@ -489,7 +489,7 @@ def test_files_that_are_no_results_are_refused(tmp_path):
 
 
 def test_files_of_another_format_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("isingmlc.base.storage._FORMAT", 99)
+    monkeypatch.setattr("isingmlc.base.storage.FORMAT", 99)
     MODELS["plain"]().fit().save(tmp_path / "fit.npz")
     monkeypatch.undo()
     with pytest.raises(im.exceptions.FileError, match="has format 99"):

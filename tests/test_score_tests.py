@@ -11,6 +11,7 @@ from golden import load, load_data
 from scipy import stats
 
 import isingmlc as im
+from isingmlc.inference import product_scores
 
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -69,15 +70,18 @@ def row_statistics(results, columns_of, penalised):
         design = np.column_stack([np.ones(len(labels)), labels])[rows][:, fit.basis]
         p, y, n = p[rows], labels[rows, fit.label], weights[rows]
         w, e = n * p * (1 - p), y - p
+        information = (design * w[:, None]).T @ design
+        if results.settings.method == "ridge":
+            information += results.settings.penalty * np.diag(fit.basis > 0)
         for j in range(features.shape[1]):
             columns = columns_of(features[rows, j], labels[rows], fit.label)
-            theta = fit.covariance @ (design * w[:, None]).T @ columns
+            theta = np.linalg.solve(information, (design * w[:, None]).T @ columns)
             efficient = columns - design @ theta
             score = efficient.T @ (n * e)
             total = (columns * w[:, None]).T @ columns
             if penalised:
                 # Residuals without what the penalty adds to them.
-                bias = p * (1 - p) * (design @ fit.covariance @ design.T @ (n * e))
+                bias = p * (1 - p) * (design @ np.linalg.solve(information, design.T @ (n * e)))
                 variance = (efficient * (n * (e - bias) ** 2)[:, None]).T @ efficient
             else:
                 variance = total - (columns * w[:, None]).T @ design @ theta
@@ -94,7 +98,15 @@ def form(score, variance, scale):
 
 @pytest.mark.filterwarnings(OURS)
 @pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
-def test_labelsets_give_the_statistics_of_rows(method):
+@pytest.mark.parametrize(
+    "costs",
+    [{}, {"_CALL": 0}, {"_LINE": -1e9}, {"INVERTED": 0}],
+    ids=["by roots of all", "by roots of those used", "by crossed sums", "by factors"],
+)
+def test_labelsets_give_the_statistics_of_rows(method, costs, monkeypatch):
+    # Products are multiplied in the order that costs least: each order, whatever it costs.
+    for name, cost in costs.items():
+        monkeypatch.setattr(product_scores, name, cost)
     labels, features = load_data("separated")
     weights = np.random.default_rng(0).integers(1, 4, len(labels))
     res = im.IsingModel(labels, features, freq_weights=weights).fit(method=method)
@@ -412,6 +424,19 @@ def test_a_penalty_makes_determined_labels_testable():
 
 
 @pytest.mark.filterwarnings(OURS)
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
+def test_a_huge_value_in_a_row_that_is_certain_does_not_blur_the_others():
+    labels = np.zeros((7, 2), dtype=int)
+    labels[0, 1] = labels[2, 0] = 1
+    feature = np.array([0.613, 7.964, -2639383.0, 0.0, 476.188, 57.669, 5.714])
+    found = im.IsingModel(labels, feature[:, None]).fit().score_test(min_count=0)
+    # The first label settles its row; in the others the second has a constant alone.
+    x, y = np.delete(feature, 2), np.delete(labels[:, 1], 2)
+    variance = y.mean() * (1 - y.mean()) * np.sum((x - x.mean()) ** 2)
+    expected = np.sum((y - y.mean()) * (x - x.mean())) ** 2 / variance
+    assert found.statistics.iloc[0, 1] == pytest.approx(expected, rel=1e-8)
+
+
 def test_a_feature_seen_only_where_the_labels_explain_all_is_collinear():
     # Rows with b form one labelset with a coefficient of its own, so that the model of a leaves
     # nothing there but rounding, and x is zero elsewhere.
@@ -780,3 +805,23 @@ def test_many_parts_of_sparse_features_give_the_reasons_of_all_rows(products):
     pd.testing.assert_frame_equal(parts.reasons, whole.reasons)
     assert (whole.reasons == "collinear-feature").to_numpy().any()
     np.testing.assert_allclose(parts.statistics, whole.statistics, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+@pytest.mark.parametrize("products", ["individual", "joint", "given", "given-joint"])
+def test_features_that_labels_explain_are_not_taken_for_equal(products):
+    rng = np.random.default_rng(3)
+    labels = (rng.random((200, 4)) < 0.5).astype(int)
+    # Two labels in half of all rows, and of every other row, so that their copies have the same
+    # totals around the same origin. Complements leave nothing to test of the labels themselves,
+    # and the others explain the copies: no score tells that they are not equal.
+    for rows in (slice(0, None, 2), slice(1, None, 2)):
+        labels[rows, :2] = rng.permuted(np.tile([[0], [1]], (50, 2)), axis=0)
+    features = labels[:, :2].astype(float)
+    labels = np.hstack([labels, 1 - labels[:, :2]])
+    both = im.IsingModel(labels, features).fit().score_test(products=products).arrays
+    alone = im.IsingModel(labels, features[:, 1:]).fit().score_test(products=products).arrays
+    np.testing.assert_allclose(both.statistic[1], alone.statistic[0], rtol=1e-9)
+    if both.product_statistic is not None:
+        assert np.isfinite(alone.product_statistic).any()
+        np.testing.assert_allclose(both.product_statistic[1], alone.product_statistic[0], rtol=1e-9)

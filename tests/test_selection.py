@@ -103,6 +103,35 @@ def test_the_validation_set_chooses_among_rankings(data):
         assert name[:13] in text
 
 
+def test_label_models_of_rankings_may_have_few_labels(data):
+    labels, features = data
+    first, second = np.zeros((3, 3)), np.ones((3, 3))
+    methods = ["score", ("score", {"neighbors": 1}), ("score", {"neighbors": second})]
+    methods.append(("br-ig", {"neighbors": None}))
+    chosen = im.select_features(
+        labels, features, methods, neighbors=first, max_features=2, random_state=0
+    )
+    assert chosen.path["method"].unique().tolist() == [
+        "score (neighbors=graph 1)",
+        "score (neighbors=1)",
+        "score (neighbors=graph 2)",
+        "br-ig (neighbors=None)",
+    ]
+    by_pvalues = im.select_features(labels, features, neighbors=1, alpha=0.05)
+    ranking = im.rank_features(labels, features, neighbors=1)
+    assert by_pvalues.selected == ranking.select(alpha=0.05)
+    pd.testing.assert_series_equal(by_pvalues.ranking.importance, ranking.importance)
+    assert "score (neighbors=1)" in str(by_pvalues.summary())
+    with pytest.raises(DataError, match="same ranking twice"):
+        im.select_features(labels, features, ["score", "score"], neighbors=first)
+    with pytest.raises(DataError, match=r"null, penalty and neighbors are .* method is 'br-ig'"):
+        im.select_features(labels, features, ["score", "br-ig"], neighbors=1)
+    with pytest.raises(DataError, match="neighbors must be 'ebic'"):
+        im.select_features(labels, features, neighbors="all")
+    with pytest.raises(DataError, match="neighbors are for rankings that are made here"):
+        im.select_features(labels, features, ranking=ranking, neighbors=1)
+
+
 def test_auto_tries_four_rankings(data):
     chosen = im.select_features(*data, method="auto", max_features=3, random_state=0)
     names = ["score", "score (null=ridge)", "products", "score+l1"]
@@ -394,3 +423,149 @@ def test_labels_that_are_all_constant_are_refused_as_such(data):
     _, features = data
     with pytest.raises(DataError, match="no label varies: each of the 2"):
         im.select_features(np.ones((400, 2)), features, random_state=0)
+
+
+# Covariates
+
+
+@pytest.fixture(scope="module")
+def confounded():
+    """Draw labels and a feature that depend on age and ward alone, and a feature that acts."""
+    rng = np.random.default_rng(8)
+    age, ward = rng.normal(60, 12, 800), rng.choice(["east", "north", "west"], 800)
+    old, west = (age - 60) / 12, 1.5 * (ward == "west")
+    features = pd.DataFrame(rng.normal(size=(800, 6)), columns=[f"x{j}" for j in range(6)])
+    features["x3"] += 1.5 * old
+    odds = 1.5 * old + west - 0.5
+    odds = np.column_stack([odds + features["x5"], odds - features["x5"], odds])
+    labels = pd.DataFrame(rng.random(odds.shape) < 1 / (1 + np.exp(-odds)), columns=list("abc"))
+    return labels.astype(int), features, pd.DataFrame({"age": age, "ward": ward})
+
+
+def test_with_covariates_the_procedure_is_the_same_given_them(confounded):
+    """Step by step with scikit-learn alone, on the split that the seed gives."""
+    labels, features, covariates = confounded
+    chosen = im.select_features(
+        labels, features, covariates=covariates, max_features=4, validation=0.25, random_state=5
+    )
+    order = np.random.default_rng(5).permutation(800)
+    held, kept = np.sort(order[:200]), np.sort(order[200:])
+    ranking = im.rank_features(
+        labels.iloc[kept], features.iloc[kept], covariates=covariates.iloc[kept]
+    )
+    assert ranking.order[0] == "x5"
+    always = pd.get_dummies(covariates, drop_first=True, dtype=float)
+    scores = []
+    for size in range(1, 5):
+        columns = always.join(features[list(ranking.order[:size])]).to_numpy()
+        chain = make_pipeline(
+            StandardScaler(with_mean=False),
+            ClassifierChain(
+                LogisticRegression(solver="liblinear", intercept_scaling=10, max_iter=1000)
+            ),
+        )
+        chain.fit(columns[kept], labels.iloc[kept].to_numpy())
+        scores.append(accuracy_score(labels.iloc[held], chain.predict(columns[held])))
+    np.testing.assert_allclose(chosen.path["subset"], scores)
+    assert list(chosen.path["size"]) == [1, 2, 3, 4]
+    best = int(np.argmax(scores)) + 1
+    assert chosen.selected == ranking.order[:best]
+    assert chosen.ranking.adjusted_for == chosen.covariate_names == ("age", "ward")
+    assert " features by score given age, ward: 'x5'" in repr(chosen)
+    # All rows are used in the end, covariates first.
+    columns = always.join(features[list(chosen.selected)]).to_numpy()
+    expected = chain.fit(columns, labels.to_numpy()).predict(columns)
+    predicted = chosen.predict(features, covariates)
+    np.testing.assert_array_equal(predicted, expected)
+    np.testing.assert_array_equal(predicted.index, features.index)
+    subset = chosen.evaluate(labels, features, covariates)["subset"]
+    assert subset == accuracy_score(labels, expected)
+
+
+def test_the_false_discovery_rate_is_that_given_covariates(confounded):
+    labels, features, covariates = confounded
+    assert set(im.select_features(labels, features, alpha=0.05).selected) >= {"x3", "x5"}
+    chosen = im.select_features(labels, features, covariates=covariates, alpha=0.05)
+    assert chosen.selected == ("x5",)
+    # Sparse features, and rows in another order, make no difference.
+    other = im.select_features(
+        labels[::-1],
+        sparse.csr_array(features[::-1].to_numpy()),
+        covariates=covariates[::-1],
+        alpha=0.05,
+        feature_names=list(features),
+    )
+    assert other.selected == ("x5",)
+    np.testing.assert_array_equal(
+        other.predict(features, covariates), chosen.predict(features, covariates)
+    )
+
+
+def test_every_ranking_with_models_is_given_covariates(confounded):
+    labels, features, covariates = confounded
+    chosen = im.select_features(
+        labels,
+        features,
+        ["score", ("l1", {"lam_ratio": 0.1}), "products-joint"],
+        covariates=covariates,
+        max_features=2,
+        random_state=0,
+    )
+    assert chosen.path["method"].nunique() == 3
+    assert chosen.selected[0] == "x5"
+    with pytest.raises(DataError, match="'oner' looks at features and labels alone"):
+        im.select_features(labels, features, ["score", "oner"], covariates=covariates)
+
+
+def test_a_level_that_the_training_rows_lack_has_its_column(confounded):
+    labels, features, covariates = confounded
+    covariates = covariates.assign(ward=covariates["ward"].where(covariates.index > 0, "abroad"))
+    for seed in range(4):
+        chosen = im.select_features(
+            labels, features, covariates=covariates, max_features=1, random_state=seed
+        )
+        assert chosen.selected == ("x5",)
+        assert chosen.predict(features[:1], covariates[:1]).shape == (1, 3)
+
+
+def test_predictions_need_the_covariates(confounded):
+    labels, features, covariates = confounded
+    chosen = im.select_features(labels, features, covariates=covariates, alpha=0.05)
+    with pytest.raises(DataError, match=r"'age', 'ward', but none were passed: predict\(features"):
+        chosen.predict(features)
+    with pytest.raises(DataError, match="none were passed"):
+        chosen.evaluate(labels, features)
+    with pytest.raises(DataError, match=r"lacks the column\(s\) 'ward'"):
+        chosen.predict(features, covariates[["age"]])
+    with pytest.raises(DataError, match="'south'"):
+        chosen.predict(features, covariates.assign(ward="south"))
+    with pytest.raises(DataError, match="covariates"):
+        chosen.predict(features, covariates[:10])
+    with pytest.raises(DataError, match="covariates"):
+        chosen.predict(features, covariates.set_axis(covariates.index + 1))
+    plain = im.select_features(labels, features, alpha=0.05)
+    with pytest.raises(DataError, match="has no covariates, but covariates were passed"):
+        plain.predict(features, covariates)
+    assert plain.covariate_names == ()
+
+
+def test_a_ranking_that_is_given_must_be_given_the_same_covariates(confounded):
+    labels, features, covariates = confounded
+    ranking = im.rank_features(labels, features, covariates=covariates)
+    chosen = im.select_features(
+        labels, features, covariates=covariates, ranking=ranking, random_state=0
+    )
+    assert chosen.selected[0] == "x5"
+    for passed, message in ((None, "passed are none"), (covariates[["age"]], "passed are 'age'")):
+        with pytest.raises(DataError, match=message):
+            im.select_features(labels, features, covariates=passed, ranking=ranking)
+
+
+def test_a_constant_covariate_changes_no_selection(confounded):
+    labels, features, _ = confounded
+    constant = pd.DataFrame({"one": np.ones(800)})
+    with pytest.warns(DataWarning, match="'one' are the same in every row"):
+        chosen = im.select_features(labels, features, covariates=constant, alpha=0.05)
+    expected = im.select_features(labels, features, alpha=0.05)
+    assert chosen.selected == expected.selected
+    pd.testing.assert_frame_equal(chosen.predict(features, constant), expected.predict(features))

@@ -1,15 +1,26 @@
 """Separation and rank: cases whose answer is derived by hand, and agreement of independent ways."""
 
 import itertools
+from types import SimpleNamespace
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
+from exact import settled_exactly
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
+from scipy.linalg import null_space
 
+from isingmlc.exceptions import ModelError
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
-from isingmlc.fitting.separation import independent_columns, peel, settled_rows, shortest_direction
+from isingmlc.fitting.separation import (
+    independent_columns,
+    peel,
+    separating_direction,
+    settled_rows,
+    shortest_direction,
+)
 
 
 def labelsets(*rows):
@@ -20,13 +31,19 @@ def signed(design, outcome):
     return np.where(outcome, 1.0, -1.0)[:, None] * design
 
 
+def peel_labels(patterns, intercept):
+    """Peel the models of labels given all other labels."""
+    others = ~np.eye(patterns.shape[1], dtype=bool)
+    return peel(patterns, patterns.astype(float), others, intercept)
+
+
 def test_peeling_goes_on_after_rows_are_gone():
     # In the model of y, with others a and b:
     #   y a b
     #   0 0 0 / 1 0 0   overlap, never settled
     #   1 1 0           with 0 1 1, a occurs with both outcomes ...
     #   0 1 1           ... but b occurs with 0 only: settles 011. Then a occurs with 1 only.
-    in_play, directions = peel(labelsets("000", "100", "110", "011"), intercept=True)
+    in_play, directions = peel_labels(labelsets("000", "100", "110", "011"), intercept=True)
     np.testing.assert_array_equal(in_play[0], [True, True, False, False])
     np.testing.assert_array_equal(directions[0], [[0, 0, 0, -1], [0, 0, 1, 0]])
 
@@ -34,17 +51,17 @@ def test_peeling_goes_on_after_rows_are_gone():
 def test_an_absent_label_can_settle_too():
     # Whoever lacks a has y = 1; among those with a both occur. Direction: constant up, a down.
     rows = labelsets("10", "01", "11")
-    in_play, directions = peel(rows, intercept=True)
+    in_play, directions = peel_labels(rows, intercept=True)
     np.testing.assert_array_equal(in_play[0], [False, True, True])
     np.testing.assert_array_equal(directions[0], [[1, 0, -1]])
     # Without a constant no direction moves the row in which all labels are zero.
-    in_play, directions = peel(rows, intercept=False)
+    in_play, directions = peel_labels(rows, intercept=False)
     assert in_play[0].all()
     assert directions[0] == []
 
 
 def test_a_constant_label_is_settled_by_the_constant():
-    in_play, directions = peel(labelsets("01", "00"), intercept=True)
+    in_play, directions = peel_labels(labelsets("01", "00"), intercept=True)
     assert not in_play[0].any()
     np.testing.assert_array_equal(directions[0], [[-1, 0, 0]])
     assert in_play[1].all()
@@ -81,7 +98,8 @@ def test_dependent_columns_are_named_in_order():
     rebuilt = design[:, columns.kept] @ columns.dependence
     np.testing.assert_allclose(rebuilt, design[:, columns.dropped], atol=1e-12)
     # Column 4 is 1 minus column 2: these two and the constant are not estimable apart.
-    np.testing.assert_array_equal(columns.kept[columns.estimable], [1, 5, 6])
+    tied = columns.null_space.any(axis=1)
+    np.testing.assert_array_equal(np.flatnonzero(~tied), [1, 5, 6])
     np.testing.assert_allclose(design @ columns.null_space, 0, atol=1e-12)
 
 
@@ -127,13 +145,94 @@ def test_directions_settle_their_rows_and_no_other(labels, intercept):
 
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_every_table_of_few_labelsets_is_settled_exactly(n_labels):
-    """All non-empty sets of labelsets of two and three labels, against the programme."""
+    """All non-empty sets of labelsets of two and three labels, judged without rounding."""
     universe = np.array(list(itertools.product([0, 1], repeat=n_labels)), dtype=bool)
     for size in range(1, len(universe) + 1):
         for chosen in itertools.combinations(range(len(universe)), size):
             patterns = universe[list(chosen)]
             for fit in fit_nodes(patterns, np.ones(size), FitSettings()):
-                others = np.delete(patterns, fit.label, axis=1).astype(float)
-                design = np.column_stack([np.ones(size), others])
-                expected = ~settled_rows(signed(design, patterns[:, fit.label]))
-                np.testing.assert_array_equal(fit.in_play, expected)
+                others = np.delete(patterns, fit.label, axis=1).astype(int)
+                design = np.column_stack([np.ones(size, dtype=int), others])
+                sign = np.where(patterns[:, fit.label], 1, -1)[:, None]
+                settled, _ = settled_exactly(sign * design)
+                np.testing.assert_array_equal(settled_rows(1.0 * sign * design), settled)
+                np.testing.assert_array_equal(fit.in_play, ~settled)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    hnp.arrays(
+        np.int64, st.tuples(st.integers(1, 9), st.integers(1, 4)), elements=st.integers(-2, 2)
+    )
+)
+def test_directions_of_whole_numbers_are_exact(rows):
+    settled, _ = settled_exactly(rows)
+    direction = separating_direction(rows.astype(float))
+    margins = rows @ direction
+    assert (margins[settled] > 0.5).all()
+    np.testing.assert_allclose(margins[~settled], 0, atol=1e-9)
+    # Of all directions that settle these rows and no other the shortest is no longer.
+    free = null_space(rows[~settled]) if not settled.all() else np.eye(rows.shape[1])
+    if settled.any():
+        shortest = shortest_direction(rows[settled].astype(float), free)
+        assert (rows[settled] @ shortest > 1 - 1e-9).all()
+        np.testing.assert_allclose(rows[~settled] @ shortest, 0, atol=1e-9)
+        scaled = direction / margins[settled].min()
+        assert np.linalg.norm(shortest) <= np.linalg.norm(scaled) * (1 + 1e-9)
+    if not settled.all():
+        assert shortest_direction(rows.astype(float), np.eye(rows.shape[1])) is None
+
+
+# Columns that depend on each other, as those of a feature that copies a label do.
+DEPENDENT = np.array(
+    [[-1, 0, 0.75**0.5], [-1, -1, 0.75**0.5], [0.75**0.5, 0, 1], [0.75**0.5, 0.75**0.5, 1]]
+)
+
+
+def test_dependent_rows_have_a_shortest_direction():
+    """SciPy's nnls (1.15 to 1.17 at least) returns another point here."""
+    direction = shortest_direction(DEPENDENT, np.eye(3))
+    # All margins are one, and the direction is the only combination of rows with that.
+    np.testing.assert_allclose(DEPENDENT @ direction, 1, rtol=1e-9)
+    expected = np.linalg.pinv(DEPENDENT) @ np.ones(4)
+    np.testing.assert_allclose(direction, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("failure", ["wrong", "error"])
+def test_least_squares_that_fail_have_another_route(failure, monkeypatch):
+    def nnls(system, target, maxiter):
+        if failure == "error":
+            raise RuntimeError("Maximum number of iterations reached.")
+        return np.full(system.shape[1], 0.3), 0.1
+
+    monkeypatch.setattr("scipy.optimize.nnls", nnls)
+    direction = shortest_direction(np.array([[-1.0, 0.0], [1.0, 2.0]]), np.eye(2))
+    np.testing.assert_allclose(direction, [-1, 1], atol=1e-12)
+    assert shortest_direction(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.eye(2)) is None
+    monkeypatch.setattr("scipy.optimize.lsq_linear", lambda *_, **__: SimpleNamespace(x=np.ones(2)))
+    with pytest.raises(ModelError, match="no solver gave an answer that holds"):
+        shortest_direction(np.array([[-1.0, 0.0], [1.0, 2.0]]), np.eye(2))
+
+
+def test_programmes_that_fail_have_another_route(monkeypatch):
+    rows = np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]])
+    solve = optimize.linprog
+    asked = []
+
+    def linprog(*arguments, **options):
+        asked.append(options)
+        solution = solve(*arguments, **options)
+        if len(asked) == 1:
+            return optimize.OptimizeResult(status=4, x=None, ineqlin=None)
+        if len(asked) == 2:
+            # A point that settles less than there is.
+            solution.x = np.zeros_like(solution.x)
+        return solution
+
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
+    np.testing.assert_array_equal(settled_rows(rows), [True, False, False])
+    assert len(asked) == 3
+    failed = optimize.OptimizeResult(status=4, x=None, ineqlin=None)
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: failed)
+    with pytest.raises(ModelError, match="no solver gave an answer that holds"):
+        settled_rows(rows)

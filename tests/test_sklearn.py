@@ -121,7 +121,8 @@ def test_every_option_of_every_method_is_a_parameter():
     for method, ranking in RANKING_METHODS.items():
         assert set(ranking.defaults) <= names, method
     arguments = inspect.signature(im.rank_features).parameters
-    given_by_fit = {"labels", "features", "freq_weights", "missing", "label_names", "feature_names"}
+    given_by_fit = {"labels", "features", "freq_weights", "missing"}
+    given_by_fit |= {"label_names", "feature_names", "covariate_names"}
     assert set(arguments) - given_by_fit - {"options"} <= names
 
 
@@ -129,6 +130,9 @@ def test_every_option_of_every_method_is_a_parameter():
     ("method", "options"),
     [
         ("score", {"null": "ridge", "penalty": 5.0, "min_count": 3}),
+        ("score", {"neighbors": 2}),
+        ("products", {"neighbors": "ebic"}),
+        ("score", {"neighbors": np.eye(6)[::-1]}),
         ("products", {"intercept": False}),
         ("l1", {"lam_ratio": 0.1, "n_jobs": 2}),
         ("score+l1", {"keep": 5, "null": "firth"}),
@@ -172,18 +176,24 @@ def test_a_pipeline_lets_a_grid_search_choose_the_parameters(data):
                 "isingselector__method": ["score", "products"],
             },
             {"isingselector__null": ["ridge"], "isingselector__penalty": [0.1, 1e4]},
+            {"isingselector__neighbors": [None, 1, "ebic", np.zeros((6, 6))]},
         ],
         scoring="accuracy",
         cv=3,
     )
     grid.fit(data.features.to_numpy(), data.labels.to_numpy())
-    assert len(grid.cv_results_["params"]) == 4 + 2
+    assert len(grid.cv_results_["params"]) == 4 + 2 + 4
     assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
     assert grid.best_params_.get("isingselector__n_features_to_select", 10) > 1
     assert grid.predict(data.features.to_numpy()).shape == data.labels.shape
     pipeline.set_params(isingselector__null="ridge", isingselector__penalty=1e4)
     pipeline.fit(data.features, data.labels)
     expected = im.rank_features(data.labels, data.features, null="ridge", penalty=1e4)
+    np.testing.assert_array_equal(pipeline["isingselector"].scores_, expected.importance)
+    pipeline.set_params(isingselector__neighbors=1)
+    pipeline.fit(data.features, data.labels)
+    fit = im.IsingModel(data.labels, data.features).fit("ridge", penalty=1e4, neighbors=1)
+    expected = fit.rank_features()
     np.testing.assert_array_equal(pipeline["isingselector"].scores_, expected.importance)
 
 
@@ -219,9 +229,12 @@ def test_constant_labels_are_named(data):
         ({"method": "l1", "n_bins": 3}, DataError, "method 'l1' has no option 'n_bins'"),
         ({"method": "oner", "n_neighbors": 3}, DataError, "has no option 'n_neighbors'"),
         ({"n_jobs": 2}, DataError, "method 'score' has no option 'n_jobs'"),
-        ({"method": "l1", "penalty": 2.0}, DataError, "null and penalty are for methods with"),
-        ({"method": "br-ig", "null": "ridge"}, DataError, "null and penalty are for methods with"),
+        ({"method": "l1", "penalty": 2.0}, DataError, "null, penalty and neighbors are for"),
+        ({"method": "br-ig", "null": "ridge"}, DataError, "null, penalty and neighbors are for"),
         ({"penalty": 2.0}, DataError, "penalty is that of method='ridge'"),
+        ({"method": "br-ig", "neighbors": 2}, DataError, "null, penalty and neighbors are for"),
+        ({"neighbors": 0.5}, DataError, "neighbors must be 'ebic', .* but is 0.5"),
+        ({"neighbors": np.eye(3)}, DataError, r"one line and column per label \(6\)"),
         ({"null": "best"}, DataError, "null must be one of"),
         ({"alpha": 0.05, "method": "products"}, ModelError, "has no p-values"),
     ],
@@ -251,3 +264,106 @@ def test_a_selector_that_keeps_nothing_warns():
     with pytest.warns(im.exceptions.DataWarning, match=r"alpha=0\.0001 .* none is kept"):
         selector = IsingSelector(alpha=1e-4).fit(features, labels)
     assert not selector.get_support().any()
+
+
+# Covariates
+
+
+def test_covariates_are_kept_and_the_others_ranked_given_them(data):
+    known = ["female", "age"]
+    others = data.features.drop(columns=known)
+    expected = im.rank_features(data.labels, others, covariates=data.features[known])
+    by_name = IsingSelector(n_features_to_select=4, covariates=known)
+    by_name.fit(data.features, data.labels)
+    kept = [name for name in data.features if name in {*known, *expected.order[:4]}]
+    assert list(by_name.get_feature_names_out()) == kept
+    assert list(by_name.transform(data.features[:2])[0]) == list(data.features[kept].iloc[0])
+    is_covariate = data.features.columns.isin(known)
+    np.testing.assert_allclose(by_name.scores_[~is_covariate], expected.importance)
+    np.testing.assert_allclose(by_name.pvalues_[~is_covariate], expected.pvalues)
+    assert np.isnan(by_name.scores_[is_covariate]).all()
+    assert np.isnan(by_name.pvalues_[is_covariate]).all()
+    assert (by_name.ranking_[is_covariate] == 0).all()
+    assert sorted(by_name.ranking_[~is_covariate]) == list(range(1, 29))
+    assert set(by_name.feature_ranking_.adjusted_for) == set(known)
+    # Positions, and sparse columns, are the same.
+    positions = np.flatnonzero(is_covariate)
+    for table in (data.features.to_numpy(float), sparse.csr_array(data.features.to_numpy(float))):
+        by_place = IsingSelector(n_features_to_select=4, covariates=positions)
+        by_place.fit(table, data.labels.to_numpy())
+        np.testing.assert_array_equal(by_place.support_, by_name.support_)
+        np.testing.assert_allclose(by_place.scores_, by_name.scores_)
+        assert by_place.transform(table).shape == (1500, 6)
+
+
+def test_sizes_and_levels_count_features_without_covariates(data):
+    for wanted, size in ((3, 3), (0.25, 7), ("auto", 10), (None, 28)):
+        selector = IsingSelector(n_features_to_select=wanted, covariates=["age", "female"])
+        assert selector.fit(data.features, data.labels).support_.sum() == size + 2
+    with pytest.raises(DataError, match="n_features_to_select must be"):
+        IsingSelector(n_features_to_select=29, covariates=["age", "female"]).fit(
+            data.features, data.labels
+        )
+    selector = IsingSelector(alpha=0.01, covariates="age").fit(data.features, data.labels)
+    given_age = im.rank_features(
+        data.labels, data.features.drop(columns="age"), covariates=data.features[["age"]]
+    )
+    kept = set(selector.get_feature_names_out())
+    assert kept == {"age", *given_age.select(alpha=0.01)}
+    noise = np.random.default_rng(0).normal(size=(1500, 3))
+    with pytest.warns(DataWarning, match="so none is kept"):
+        nothing = IsingSelector(alpha=0.0001, covariates=[1]).fit(noise, data.labels)
+    assert list(nothing.support_) == [False, True, False]
+
+
+def test_l1_rankings_penalise_covariates_if_asked(data):
+    found = [
+        IsingSelector("l1", lam_ratio=0.1, covariates=["age"], penalize_covariates=penalised)
+        .fit(data.features, data.labels)
+        .feature_ranking_.settings["penalize_covariates"]
+        for penalised in (None, True)
+    ]
+    assert found == [False, True]
+
+
+def test_a_grid_search_reaches_covariates(data):
+    pipeline = make_pipeline(IsingSelector(n_features_to_select=2), LogisticRegression())
+    grid = {"isingselector__covariates": [None, ["age"], ["age", "bmi"]]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(data.features, data.labels["diabetes"])
+    kept = search.best_estimator_[0].get_feature_names_out()
+    assert len(kept) == 2 + len(search.best_params_["isingselector__covariates"] or [])
+    assert clone(IsingSelector(covariates=["age"])).covariates == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("covariates", "message"),
+    [
+        (["agee"], r"'agee' is not: X has positions from 0 to 29 and the names 'age'"),
+        ([30, -1], r"30, -1 are not: X has positions from 0 to 29"),
+        ([True], r"True is not"),
+        (["age", 0], r"must name each column once, but 0 comes again"),
+        (2.5, r"must be a list of names or positions of columns of X, but is 2.5"),
+        (list(range(30)), r"all 30 columns of X: none is left"),
+    ],
+)
+def test_covariates_that_do_not_exist_are_named(data, covariates, message):
+    with pytest.raises(DataError, match=message):
+        IsingSelector(covariates=covariates).fit(data.features, data.labels)
+
+
+def test_names_need_a_frame(data):
+    with pytest.raises(DataError, match="'age' is not: X has positions from 0 to 29, and no names"):
+        IsingSelector(covariates=["age"]).fit(data.features.to_numpy(), data.labels)
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_covariates_that_are_no_numbers_are_to_be_encoded_first(data, kind):
+    text = data.features.assign(female=data.features["female"].map({0: "m", 1: "f"}).astype(kind))
+    for given in (["female"], [text.columns.get_loc("female")]):
+        with pytest.raises(DataError, match=r"'female' is of type .*OneHotEncoder"):
+            IsingSelector(covariates=given).fit(text, data.labels)
+
+
+def test_filters_cannot_be_given_covariates(data):
+    with pytest.raises(DataError, match="'br-chi2' looks at features and labels alone"):
+        IsingSelector("br-chi2", covariates=["age"]).fit(data.features, data.labels)

@@ -30,6 +30,7 @@ pytestmark = [
 
 LABELS = ["a", "b", "c"]
 FEATURES = ["x1", "x2", "x3"]
+COVARIATES = ["age", "smoker", "place"]
 
 
 def make_frame():
@@ -41,6 +42,9 @@ def make_frame():
     frame["x2"] = rng.normal(size=n).astype(np.float32)
     frame["x3"] = rng.integers(-(2**31), 2**31 - 1, n, dtype=np.int32)
     frame["w"] = rng.integers(1, 4, n)
+    frame["age"] = rng.integers(40, 44, n) / 2
+    frame["smoker"] = rng.random(n) < 0.3
+    frame["place"] = rng.choice(["north", "mid", "Über"], n)
     # One labelset occurs in one partition only.
     rare = frame[LABELS].all(axis=1) & (frame.index >= 200)
     return frame[~rare].reset_index(drop=True)
@@ -84,6 +88,7 @@ def assert_same(stats, other, rtol=1e-12):
     assert (stats.label_names, stats.feature_names) == (other.label_names, other.feature_names)
     assert stats.n_rows == other.n_rows
     np.testing.assert_array_equal(stats.patterns, other.patterns)
+    assert stats.context.equals(other.context)
     np.testing.assert_array_equal(stats.counts, other.counts)
     size = np.sqrt(other.squares * other.counts[:, None])
     assert (np.abs(stats.sums - other.sums) <= rtol * size).all()
@@ -103,15 +108,22 @@ def table(session, folder):
     return ibis.pyspark.connect(session).table("rows")
 
 
+@pytest.mark.parametrize("covariates", [None, COVARIATES])
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_spark_duckdb_pandas_and_batches_agree(table, folder, weights):
+def test_spark_duckdb_pandas_and_batches_agree(table, folder, weights, covariates):
     frame = make_frame()
-    options = {"labels": LABELS, "features": FEATURES, "freq_weights": weights}
+    options = {
+        "labels": LABELS,
+        "features": FEATURES,
+        "covariates": covariates,
+        "freq_weights": weights,
+    }
     spark = im.LabelsetStatistics.from_table(table, **options)
     duckdb = im.scan(folder, **options)
     pandas = im.LabelsetStatistics.from_arrays(
         frame[LABELS],
         frame[FEATURES],
+        covariates=None if covariates is None else frame[covariates],
         freq_weights=None if weights is None else frame[weights].to_numpy(),
     )
     batches = im.LabelsetStatistics.from_batches(
@@ -136,4 +148,18 @@ def test_gaps_and_wrong_labels_are_found_by_spark(table):
     assert_same(stats, pandas)
     odd = table.mutate(b=(table.x2 > 2).ifelse(2, table.b))
     with pytest.raises(im.exceptions.DataError, match="column 'b' holds 2"):
-        im.LabelsetStatistics.from_table(odd, labels=LABELS)
+        im.LabelsetStatistics.from_table(odd, labels=LABELS, features=FEATURES)
+    lost = table.mutate(place=(table.x2 > 2).ifelse(None, table.place))
+    with pytest.raises(im.exceptions.DataError, match=r"covariates has missing .*'place' \(\d+\)"):
+        im.LabelsetStatistics.from_table(
+            lost, labels=LABELS, features=FEATURES, covariates=COVARIATES
+        )
+
+
+def test_zeros_of_both_signs_are_in_one_cell(table):
+    zeros = table.mutate(age=table.smoker.ifelse(-0.0, 0.0))
+    stats = im.LabelsetStatistics.from_table(
+        zeros, labels=LABELS, features=FEATURES, covariates="age"
+    )
+    np.testing.assert_array_equal(stats.context.numbers, 0.0)
+    assert len(stats.counts) == len(make_frame()[LABELS].drop_duplicates())

@@ -3,10 +3,12 @@
 import html
 
 import numpy as np
+import pandas as pd
 import pytest
 from golden import load_data
 
 import isingmlc as im
+from isingmlc.exceptions import ModelError
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
 
@@ -95,6 +97,25 @@ def test_what_needs_attention_is_said_in_sentences(labels, note):
     assert note.split()[0] in str(res.summary())
 
 
+def test_pairs_that_no_model_has_run_nowhere():
+    labels = np.repeat([[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]], 20, 0)
+    met, apart = np.zeros((2, 3, 3))
+    met[0, 2] = met[2, 0] = 1
+    apart[0, 1] = apart[1, 0] = 1
+    note = "y1 and y2 never occur together: the interaction runs to −inf."
+    assert note in fitted(labels, neighbors=apart).summary().notes
+    assert not any("never" in each for each in fitted(labels, neighbors=met).summary().notes)
+
+
+def test_pairs_that_never_meet_are_counted_among_those_that_a_model_has():
+    labels = np.repeat(np.vstack([np.zeros((1, 6)), np.eye(6)]), 20, axis=0)
+    circle = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
+    notes = fitted(labels).summary().notes
+    assert any(note.startswith("15 of 15 pairs of labels never occur") for note in notes)
+    notes = fitted(labels, neighbors=circle).summary().notes
+    assert any(note.startswith("6 of 6 pairs of neighbours never occur") for note in notes)
+
+
 def test_rare_labels_and_dropped_rows_are_mentioned():
     labels, features = load_data("plain")
     labels = labels.assign(rare=np.arange(len(labels)) < 4)
@@ -149,3 +170,165 @@ def test_other_forms_hold_the_numbers():
     assert r"\begin{tabular}" in summary.as_latex()
     assert res._repr_html_() == summary.as_html()
     assert res.summary(alpha=0.1).as_text().count("0.95]") == 4
+
+
+# Covariates
+
+
+@pytest.fixture(scope="module")
+def adjusted():
+    """Give a fit with a numeric covariate and two categories."""
+    labels, features = load_data("plain")
+    rng = np.random.default_rng(5)
+    covariates = pd.DataFrame(
+        {
+            "age": rng.normal(50, 10, len(labels)).round(),
+            "sex": rng.choice(["f", "m"], len(labels)),
+            "region": rng.choice(["north", "south", "west"], len(labels)),
+        }
+    )
+    return im.IsingModel(labels, features, covariates=covariates).fit()
+
+
+def test_covariates_stand_below_the_labels_and_in_the_head(adjusted):
+    lines = adjusted.summary().as_text().splitlines()
+    assert len({len(line) for line in lines}) == 1
+    begin = next(at for at, line in enumerate(lines) if line.startswith("Adjusted for:"))
+    assert lines[begin].split(":")[1].strip() == "age, sex, region"
+    assert any(line.startswith("Cells:") for line in lines[:begin])
+    table = [line.split()[0] for line in lines[begin + 4 : begin + 12]]
+    columns = ["age", "sex[T.m]", "region[T.south]", "region[T.west]"]
+    assert table == ["const", "y2", "y3", "y4", *columns]
+    row = next(line for line in lines if line.startswith("sex[T.m]"))
+    numbers = [float(cell) for cell in row.split()[1:]]
+    np.testing.assert_allclose(numbers, adjusted.to_frame().loc[("y1", "sex[T.m]")], atol=6e-4)
+
+
+def test_other_forms_say_what_is_adjusted_for(adjusted):
+    summary = adjusted.summary()
+    for form in (summary.as_html(), summary.as_latex(), summary.as_csv()):
+        assert "Adjusted for:" in form
+        assert "age, sex, region" in form
+    assert "Adjusted for" not in fitted(*load_data("plain")).summary().as_csv()
+
+
+def test_many_covariates_take_several_lines_and_are_escaped():
+    labels, _ = load_data("plain")
+    names = [f"a_rather_long_name_of_covariate_{at}" for at in range(5)] + ["<script>f()</script>"]
+    values = np.random.default_rng(0).normal(size=(len(labels), len(names)))
+    res = im.IsingModel(labels, covariates=pd.DataFrame(values, columns=names)).fit()
+    lines = res.summary().as_text().splitlines()
+    assert len({len(line) for line in lines}) == 1
+    joined = " ".join(" ".join(lines).split())
+    assert f"Adjusted for: {', '.join(names)} =" in joined
+    assert "<script>" not in res._repr_html_()
+
+
+def test_covariates_have_a_table_of_their_own_where_labels_are_many():
+    rng = np.random.default_rng(2)
+    labels = rng.random((600, 12)) < 0.3
+    res = im.IsingModel(labels, covariates=pd.DataFrame({"age": rng.normal(size=600)})).fit()
+    text = res.summary().as_text()
+    assert "The 20 strongest of 132 label-label coefficients" in text
+    assert "The 12 strongest of 12 label-covariate coefficients" in text
+    first = res.to_frame().xs("age", level="term")["z"].abs().idxmax()
+    below = text.split("label-covariate")[1]
+    assert below.splitlines()[4].startswith(f"{first} ~ age")
+    assert " ~ age" not in text.split("label-covariate")[0]
+
+
+def test_sentences_speak_of_covariates_where_there_are_some():
+    labels = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 20, axis=0)
+    sure = (np.arange(80) % 20 < 10) & (labels[:, 0] == 1)
+    notes = im.IsingModel(labels, covariates=sure[:, None]).fit().summary().notes
+    assert any(
+        note.startswith("y1 is certain in part of the rows given the other labels and covariates:")
+        for note in notes
+    )
+    third = labels[:, 0] & (np.arange(80) % 2)
+    cut = np.column_stack([labels, third])
+    notes = im.IsingModel(cut, covariates=(np.arange(80) % 2)[:, None]).fit().summary().notes
+    assert "y3 is determined by the other labels and covariates: its edges cannot be tested." in (
+        notes
+    )
+
+
+def test_covariates_that_others_explain_are_named(adjusted):
+    labels, _ = load_data("plain")
+    age = np.random.default_rng(1).normal(size=len(labels))
+    covariates = pd.DataFrame({"age": age, "twice": 2 * age})
+    notes = im.IsingModel(labels, covariates=covariates).fit().summary().notes
+    assert notes == (
+        "twice is a linear function of other covariates or of labels: models are the same without.",
+    )
+    assert adjusted.summary().notes == ()
+
+
+def test_sparse_networks_say_what_they_are_adjusted_for(adjusted):
+    text = adjusted.model.fit_regularized().summary().as_text()
+    lines = [line for line in text.split("Notes")[0].splitlines() if line]
+    assert any(line.startswith("Adjusted for:") for line in lines)
+    assert len({len(line) for line in lines}) == 1
+
+
+@pytest.mark.parametrize("test", ["score", "wald", "lr"])
+@pytest.mark.parametrize("products", [None, "joint", "given-joint"])
+def test_tests_say_which_covariates_they_are_given(adjusted, test, products):
+    edges = getattr(adjusted, f"{test}_test")(["x1", "x2"], products)
+    assert edges.adjusted_for == edges.take("x2").adjusted_for == ("age", "sex", "region")
+    assert edges[["x1"]].adjusted_for == edges.adjusted_for
+    assert edges.note.startswith("tests are given the covariates age, sex, region")
+    assert edges.null.endswith("the other labels and covariates")
+    assert " 4 labels given age, sex, region, " in repr(edges)
+    assert edges.loc["x1", "y1"].null == edges.null
+    assert "Adjusted for:" in edges.summary().as_text()
+    notes = edges.summary().notes
+    assert any(note.startswith("Tests are given the covariates age, sex, reg") for note in notes)
+
+
+def test_tables_and_graphs_of_tests_carry_the_covariates(adjusted, tmp_path):
+    import networkx as nx
+
+    edges = adjusted.score_test()
+    assert set(edges.to_frame()["adjusted_for"]) == {"age, sex, region"}
+    assert edges.to_csv().splitlines()[1].endswith(',"age, sex, region"')
+    edges.to_graphml(tmp_path / "edges.graphml")
+    graph = nx.read_graphml(tmp_path / "edges.graphml")
+    assert graph.graph["adjusted_for"] == "age, sex, region"
+    assert adjusted.to_networkx().graph["adjusted_for"] == "age, sex, region"
+    plain = fitted(*load_data("plain"))
+    assert "adjusted_for" not in plain.score_test().to_frame()
+    assert plain.to_networkx().graph == {}
+    assert plain.score_test().adjusted_for == ()
+
+
+@pytest.mark.parametrize("method", ["score", "products", "l1", "score+l1"])
+def test_rankings_carry_the_covariates(adjusted, method):
+    ranking = adjusted.rank_features(method)
+    assert ranking.adjusted_for == ("age", "sex", "region")
+    assert "6 features given age, sex, region: " in repr(ranking)
+    assert set(ranking.to_frame()["adjusted_for"]) == {"age, sex, region"}
+    assert "Adjusted for:" in ranking.summary().as_text()
+    plain = fitted(*load_data("plain")).rank_features(method)
+    assert "adjusted_for" not in plain.to_frame()
+
+
+def test_one_covariate_is_singular():
+    labels, features = load_data("plain")
+    age = pd.DataFrame({"age": np.arange(len(labels))})
+    edges = im.IsingModel(labels, features, covariates=age).fit().score_test()
+    assert edges.note == "tests are given the covariate age"
+
+
+def test_a_joint_distribution_needs_values_of_the_covariates(adjusted):
+    message = (
+        "the network is adjusted for 'age', 'sex', 'region', and its thresholds .* Take the "
+        r"network at some first: results.at\({'age': …}\)"
+    )
+    for ask in (adjusted.joint_distribution, lambda: im.simulate.from_results(adjusted, 5)):
+        with pytest.raises(ModelError, match=message):
+            ask()
+    with pytest.raises(ModelError, match="is adjusted for"):
+        im.simulate.distribution_of(adjusted.model.fit_regularized())
+    there = adjusted.at({"age": 50, "sex": "m"})
+    assert there.joint_distribution().sum() == pytest.approx(1)
