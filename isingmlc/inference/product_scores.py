@@ -76,7 +76,7 @@ class _Products:
     Within the labelsets that carry a label few others occur, and a product is zero elsewhere. What
     regressors explain of it is therefore a form of its sums crossed with these few regressors, B
     under the weights and C under the noise: :math:`2B'A^{-1}C - B'A^{-1}MA^{-1}B`, with M the
-    information with the noise in place of the weights. Without a penalty it is
+    information with the noise in place of the weights. Where the noise is the weights it is
     :math:`B'A^{-1}B`.
 
     Parameters
@@ -97,14 +97,14 @@ class _Products:
             np.stack([weights, weights * stats.counts, *kinds]).transpose(2, 0, 1)
         )
         self._positive = weights > 0
-        self._penalised = nulls[0].penalised
+        self._empirical = any(null.empirical for null in nulls)
         # A inverse would lose digits where variances are inflated; there F stands for it.
         self._regular = np.array([null.factor.inflation <= INVERTED for null in nulls])
         self._design = nulls[0].factors.design
         n_regressors = self._design.shape[1]
         self._has = np.zeros((len(nulls), n_regressors), dtype=np.bool_)
         self._inverse = np.zeros((len(nulls), n_regressors, n_regressors))
-        self._between = np.zeros_like(self._inverse) if self._penalised else None
+        self._between = np.zeros_like(self._inverse) if self._empirical else None
         for at in np.flatnonzero(self._regular).tolist():
             self._invert(at, nulls[at])
 
@@ -133,7 +133,7 @@ class _Products:
             kind.T for kind in self._values[rows][:, :, in_play].transpose(1, 0, 2)
         )
         variance = np.asarray(noise @ squares)
-        scale = np.asarray(scales @ squares) if self._penalised else variance
+        scale = np.asarray(scales @ squares) if self._empirical else variance
         scale = np.maximum(scale, OWN_SPREAD * counted.sum(axis=1)[:, None] * spread)
         regular = self._regular[in_play]
         if regular.any():
@@ -353,15 +353,15 @@ def given_scores(
 def _crossed_by_cell(null: NullModel, sums: Any, squares: Any) -> FloatArray:
     """Give what each cell adds to the covariance of a feature with its products: L × p.
 
-    With c what the regressors explain of a feature this is w (Q − c S). Under a penalty the noise
-    takes the place of w, and what the regressors explain of a product does not vanish with it.
+    With c what the regressors explain of a feature this is w (Q − c S). Other noise takes the place
+    of w, and then what the regressors explain of a product does not vanish with it.
     """
     rows = null.rows
     own, second = dense(sums[rows]), dense(squares[rows])
     explained = null.fit_to(null.lean(sums))
     noise = null.noise[rows, None]
     cells = noise * (second - explained * own)
-    if null.penalised:
+    if null.empirical:
         rest = noise * (null.counts[rows, None] * explained - own)
         leaning = null.root() @ (rest / null.weight[rows, None])
         cells += null.weight[rows, None] * own * null.fit_to(leaning)

@@ -18,14 +18,25 @@ themselves: :math:`\sum_i \tilde e_i^2 (x_i - c_i)^2` with :math:`c = z'A^{-1}B`
 residuals does not vary, and is left out of them: :math:`\tilde e = e - w z'A^{-1}g`, which are to
 first order those after a Newton step towards the maximum without penalty.
 
+The same variance serves where the model of a label may be wrong about how its residuals vary
+(HC0 of White [1]_). Residuals of rows with much leverage are too small, since the model was fitted
+to them; HC2 divides their squares by :math:`1 - h` with the leverage :math:`h = w z'A^{-1}z` of one
+observation, and is right on average where the model is. Both need cells alone. Either is a kind of
+*noise* that stands where the weights stand otherwise: `NullModel.with_noise`.
+
 A feature x has the S and Q of `LabelsetStatistics`. Its product with a label s has
 :math:`y_{gs} S_g` and :math:`y_{gs} Q_g`, so it needs no other data.
+
+References
+----------
+.. [1] MacKinnon, J. G. and White, H. (1985). Some heteroskedasticity-consistent covariance matrix
+   estimators with improved finite sample properties. *Journal of Econometrics* 29, 305–325.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +56,8 @@ OWN_SPREAD = 1e-3
 ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
 PART_BYTES = 2**26
+# An observation with a leverage nearer to one than this was fitted without rest.
+LEAST_REST = 1e-8
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,10 @@ class NullModel:
         :math:`e - w z'A^{-1}g`, of which scores are the products with sums; e itself at a maximum
         of the likelihood, zero where the label is certain.
     penalised : bool
-        Whether variances are taken from the residuals.
+        Whether the fit is penalised.
+    noise_kind : {"weights", "HC0", "HC2"}
+        What variances are taken from: the weights of the model, squares of effective residuals,
+        or these divided by one minus the leverage.
     """
 
     label: int
@@ -78,16 +94,50 @@ class NullModel:
     weight: FloatArray
     effective: FloatArray
     penalised: bool
+    noise_kind: str = "weights"
 
     @property
     def factor(self) -> Factor:
         """F with :math:`FF' = A^{-1}`; then :math:`B'A^{-1}B` is the square of :math:`F'B`."""
         return self.factors[self.label]
 
+    def with_noise(self, kind: str) -> NullModel:
+        """Give the same fit with variances that are taken from somewhere else.
+
+        Parameters
+        ----------
+        kind : {"weights", "HC0", "HC2"}
+            See `noise_kind`.
+
+        Returns
+        -------
+        NullModel
+            The fit; the scores of columns do not change, their variances do.
+        """
+        return self if kind == self.noise_kind else replace(self, noise_kind=kind)
+
+    @property
+    def empirical(self) -> bool:
+        """Whether variances are taken from residuals."""
+        return self.noise_kind != "weights"
+
+    @cached_property
+    def leverage(self) -> FloatArray:
+        """Leverage :math:`w z'A^{-1}z` of one observation in each cell; zero if it is certain."""
+        leverage = np.zeros(len(self.weight))
+        root = self.root()
+        leverage[self.rows] = np.einsum("ij,ij->j", root, root) / self.weight[self.rows]
+        return leverage
+
     @cached_property
     def noise(self) -> FloatArray:
-        """How much residuals vary: the weights, or their own squares under a penalty."""
-        return self.effective**2 if self.penalised else self.weight
+        """How much the residual of one observation varies in each cell; see `noise_kind`."""
+        if not self.empirical:
+            return self.weight
+        squares = self.effective**2
+        if self.noise_kind == "HC2":
+            squares /= np.maximum(1.0 - self.leverage, LEAST_REST)
+        return squares
 
     @cached_property
     def scale(self) -> FloatArray:
@@ -120,7 +170,9 @@ class NullModel:
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
 
 
-def null_models(fit: NetworkFit, labels: Sequence[int]) -> list[NullModel]:
+def null_models(
+    fit: NetworkFit, labels: Sequence[int], noise_kind: str | None = None
+) -> list[NullModel]:
     """Take what score tests need from the fits of some labels.
 
     Parameters
@@ -129,12 +181,17 @@ def null_models(fit: NetworkFit, labels: Sequence[int]) -> list[NullModel]:
         The fits.
     labels : sequence of int
         The labels.
+    noise_kind : {"weights", "HC0", "HC2"}, optional
+        What variances are taken from. If omitted, squares of residuals for penalised fits, and
+        the weights otherwise.
 
     Returns
     -------
     list of NullModel
         One per label.
     """
+    if noise_kind is None:
+        noise_kind = "HC0" if fit.is_penalised else "weights"
     nulls = []
     for node in (fit.nodes[label] for label in labels):
         weight = node.weight
@@ -148,6 +205,7 @@ def null_models(fit: NetworkFit, labels: Sequence[int]) -> list[NullModel]:
                 weight=weight,
                 effective=fit.residuals[node.label],
                 penalised=fit.is_penalised,
+                noise_kind=noise_kind,
             )
         )
     return nulls
@@ -164,8 +222,7 @@ class Scores:
     variance : ndarray
         :math:`D - B'A^{-1}B`.
     scale : ndarray
-        What the variance is measured by: D, or under a penalty the like of it with squared
-        residuals.
+        What the variance is measured by: D, or the like of it with squared residuals.
     """
 
     score: FloatArray
@@ -224,22 +281,22 @@ def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray)
                 variance[order, part] -= explained(null, sums[:, part])
     if not regular:
         return
-    penalised = nulls[0].penalised
+    empirical = any(null.empirical for null in nulls)
     weights = np.array([nulls[order].weight for order in regular]).T
-    noise = np.array([nulls[order].noise for order in regular]).T if penalised else weights
+    noise = np.array([nulls[order].noise for order in regular]).T if empirical else weights
     users = _Users([nulls[order].factor.basis for order in regular], nulls[0].factors)
-    if penalised:
+    if empirical:
         labels = [nulls[order].label for order in regular]
         inner = nulls[0].factors.cross_products(labels, noise.T * nulls[0].counts)
-    n_arrays = 2 if penalised else 1
+    n_arrays = 2 if empirical else 1
     for part in chunks(sums.shape[1], 8 * n_arrays * len(users), limit=PART_BYTES):
         some = sums if part == slice(0, sums.shape[1]) else sums[:, part]
         crossed = users.cross(weights, some)
-        noisy = users.cross(noise, some) if penalised else crossed
+        noisy = users.cross(noise, some) if empirical else crossed
         for at, order in enumerate(regular):
             factor = nulls[order].factor
             leaning = factor.matrix.T @ crossed[users.slots[at]]
-            if penalised:
+            if empirical:
                 slope = factor.matrix @ leaning
                 own = inner[at] @ slope - 2 * noisy[users.slots[at]]
                 variance[order, part] += np.einsum("ij,ij->j", slope, own)
@@ -270,7 +327,7 @@ def explained(null: NullModel, sums: Any, rows: IntArray | None = None) -> Float
         _, inside, given = np.intersect1d(null.rows, rows, assume_unique=True, return_indices=True)
     own = dense(sums[given])
     leaning = null.root()[:, inside] @ own
-    if not null.penalised:
+    if not null.empirical:
         return np.asarray(np.einsum("ij,ij->j", leaning, leaning))
     noisy = null.noisy_root()[:, inside] @ own
     return np.asarray(np.einsum("ij,ij->j", leaning, 2 * noisy - null.inner() @ leaning))
@@ -425,7 +482,7 @@ def _totals(
     shape = len(nulls), squares.shape[0]
     total = np.asarray(np.array([null.noise for null in nulls]).reshape(shape) @ squares)
     scale = total
-    if any(null.penalised for null in nulls):
+    if any(null.empirical for null in nulls):
         scale = np.array([null.scale for null in nulls]) @ squares
     weight = np.array([null.weight @ null.counts for null in nulls])
     return total, np.maximum(scale, OWN_SPREAD * weight[:, None] * spread)
@@ -464,8 +521,8 @@ def joint_scores(
     statistic : ndarray, shape (p,)
         :math:`U = S'V^+S`; NaN where the rank is zero.
     df : ndarray, shape (p,)
-        The rank of V: eigenvalues of V, scaled by the diagonal of D (under a penalty, of the like
-        of it with squared residuals), above 1e-10.
+        The rank of V: eigenvalues of V, scaled by the diagonal of D (or of the like of it with
+        squared residuals), above 1e-10.
     """
     patterns = stats.patterns[null.rows]
     blocks = np.column_stack([np.ones(len(patterns)), np.delete(patterns, null.label, axis=1)])
@@ -477,9 +534,9 @@ def joint_scores(
     noisy = (crossed * null.noise[null.rows, None]).T
     weight = (null.weight * null.counts)[null.rows]
     # F'z_g w_g times each block column: what the null model takes from it.
-    roots = [null.root(), null.noisy_root()] if null.penalised else [null.root()]
+    roots = [null.root(), null.noisy_root()] if null.empirical else [null.root()]
     rooted = [(root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks)) for root in roots]
-    inner = null.inner() if null.penalised else None
+    inner = null.inner() if null.empirical else None
     effective = (blocks * null.effective[null.rows, None]).T
     columns_at_once = size * max(size, len(roots) * len(roots[0]))
     for part in chunks(n_features, 8 * columns_at_once, limit=PART_BYTES):
@@ -547,8 +604,8 @@ def term_scores(
     products = stats.term_products[term][null.rows]
     total = np.einsum("g,gij->ij", null.noise[null.rows], products)
     score = null.effective[null.rows] @ sums
-    roots = [null.root(), null.noisy_root()] if null.penalised else [null.root()]
-    inner = null.inner() if null.penalised else None
+    roots = [null.root(), null.noisy_root()] if null.empirical else [null.root()]
+    inner = null.inner() if null.empirical else None
     variance = total - _explained_together(*((root @ sums)[None] for root in roots), inner=inner)[0]
     weight = null.weight[null.rows] @ null.counts[null.rows]
     scale = np.maximum(
