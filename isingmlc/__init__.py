@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from isingmlc.fitting.testable import Reason
     from isingmlc.inference.theory import TheoremBound
     from isingmlc.model import IsingModel
+    from isingmlc.networks.contrasts import NetworkContrast
     from isingmlc.ranking.methods import rank_features
     from isingmlc.results.edge_tests import EdgeTest, EdgeTests
     from isingmlc.results.ising import IsingResults
@@ -37,6 +38,7 @@ __all__ = [
     "IsingSummary",
     "LabelsetStatistics",
     "NetworkAt",
+    "NetworkContrast",
     "RankingAgreement",
     "RankingRoc",
     "Reason",
@@ -67,6 +69,7 @@ _MODULES = {
     "IsingSummary": "base.printing",
     "LabelsetStatistics": "statistics.labelsets",
     "NetworkAt": "results.network_at",
+    "NetworkContrast": "networks.contrasts",
     "RankingAgreement": "results.ranking",
     "RankingRoc": "results.ranking",
     "Reason": "fitting.testable",

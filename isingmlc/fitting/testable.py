@@ -39,6 +39,10 @@ class Reason(StrEnum):
     SEPARATED_ALTERNATIVE = "separated-alternative"
     SCREENED_OUT = "screened-out"
     NO_TESTABLE_LABEL = "no-testable-label"
+    INFINITE_PAIR = "infinite-pair"
+    UNKNOWN_PAIR = "unknown-pair"
+    ONE_MODEL = "one-model"
+    NO_MODEL = "no-model"
 
     @property
     def meaning(self) -> str:
@@ -63,6 +67,10 @@ _MEANINGS = {
     Reason.SEPARATED_ALTERNATIVE: "the feature separates the label: its coefficient is infinite",
     Reason.SCREENED_OUT: "the score tests did not keep the feature for the penalised models",
     Reason.NO_TESTABLE_LABEL: "no label can be tested",
+    Reason.INFINITE_PAIR: "one label settles the other: their interaction is infinite",
+    Reason.UNKNOWN_PAIR: "the data do not identify the interaction of the labels",
+    Reason.ONE_MODEL: "the interaction comes from the model of one of the labels alone",
+    Reason.NO_MODEL: "neither label is in the model of the other",
 }
 _ABOUT_LABELS = (
     Reason.CONSTANT_LABEL,
@@ -133,6 +141,38 @@ def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
     reasons[enough < least] = Reason.TOO_RARE
     reasons[nothing] = Reason.DETERMINED_LABEL
     reasons[patterns.all(axis=0) | ~patterns.any(axis=0)] = Reason.CONSTANT_LABEL
+    return reasons
+
+
+def judge_pairs(fit: NetworkFit, weights: FloatArray, shares: FloatArray) -> StrArray:
+    """Say of pairs of labels what is special about their interactions.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits of all labels.
+    weights : ndarray, shape (K, K)
+        Interactions.
+    shares : ndarray, shape (K, K)
+        The share that the coefficient of label l in the model of label k has in them.
+
+    Returns
+    -------
+    ndarray of object, shape (K, K)
+        Reasons. ``one-model`` is a remark: there is an estimate with its error.
+    """
+    labels = judge_fits(fit)
+    has = np.array([node.neighbors for node in fit.nodes])
+    reasons = np.full(weights.shape, Reason.OK, dtype=object)
+    reasons[(shares == 0) != (shares.T == 0)] = Reason.ONE_MODEL
+    failed = labels == Reason.NOT_CONVERGED
+    reasons[failed[:, None] | failed] = Reason.NOT_CONVERGED
+    reasons[np.isnan(weights)] = Reason.UNKNOWN_PAIR
+    for reason in (Reason.DETERMINED_LABEL, Reason.CONSTANT_LABEL):
+        concerned = labels == reason
+        reasons[np.isnan(weights) & (concerned[:, None] | concerned)] = reason
+    reasons[np.isinf(weights)] = Reason.INFINITE_PAIR
+    reasons[~(has | has.T)] = Reason.NO_MODEL
     return reasons
 
 

@@ -35,6 +35,8 @@ from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
 from isingmlc.inference.score_tests import score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
+from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
+from isingmlc.networks.covariance import NetworkEstimate
 from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.results.network_at import NetworkAt, spread_values
 from isingmlc.results.nodes import NodeModels
@@ -285,6 +287,105 @@ class IsingResults(ReadOnly):
         combined = np.where(combined == combined.T, combined, np.nan)
         combined[~(has | has.T)] = 0.0
         return pd.DataFrame(combined, self._labels, self._labels)
+
+    # The network as an estimate
+
+    @cached_property
+    def _estimate(self) -> NetworkEstimate:
+        """The network with the covariance of all label models together."""
+        return NetworkEstimate(self._fit)
+
+    def network_table(self, *, alpha: float = 0.05, adjust: str | None = "fdr_bh") -> pd.DataFrame:
+        r"""List every pair of labels with its interaction and how sure it is.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+        adjust : str or None
+            How p-values are adjusted for the number of pairs, any method of statsmodels'
+            ``multipletests``; None for not at all.
+
+        Returns
+        -------
+        DataFrame
+            One row per pair, in the order of the labels.
+
+            ``first``, ``second`` : the labels.
+            ``weight``, ``se`` : the interaction, as `interactions` has it, and its standard error.
+            ``z``, ``pvalue``, ``pvalue_adj`` : Wald's test that it is zero.
+            ``lower``, ``upper`` : its confidence interval.
+            ``evidence`` : :math:`z^2 - \log n`, about twice the logarithm of the Bayes factor for
+            an interaction against none [1]_: below zero the data speak for its absence, where a
+            large p-value alone says nothing.
+            ``both``, ``first_only``, ``second_only``, ``neither`` : rows with both labels, one or
+            none.
+            ``reason`` : ``ok``, or why there is no error or test: ``infinite-pair``,
+            ``unknown-pair``, ``constant-label``, ``determined-label``, ``not-converged``,
+            ``no-model``. With ``one-model`` the weight is the coefficient of one label's model.
+
+        Notes
+        -----
+        A weight is the mean of coefficients of two models that were fitted to the same rows. Its
+        error comes from the sandwich covariance of all models together, in which the labels of a
+        row are a cluster. It holds too where the labels do not follow an Ising model. Errors of
+        networks whose neighbours were chosen by the data, or that are penalised, do not know of
+        that.
+
+        References
+        ----------
+        .. [1] Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *JASA* 90, 773–795.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> columns = ["first", "second", "weight", "se", "pvalue_adj", "evidence"]
+        >>> res.network_table()[columns].round(3).head(3)
+                  first      second  weight     se  pvalue_adj  evidence
+        0  hypertension    diabetes   1.236  0.176       0.000    42.117
+        1  hypertension   arthritis   0.923  0.136       0.000    38.616
+        2  hypertension  depression   0.180  0.161       0.332    -6.073
+        """
+        return list_pairs(self._estimate, alpha, adjust)
+
+    def contrast(self, combinations: Any, value: Any = 0.0) -> NetworkContrast:
+        """Test linear combinations of interactions, from the covariance of all label models.
+
+        Parameters
+        ----------
+        combinations : mapping, or sequence of mappings or pairs
+            One combination as a mapping of pairs of labels to numbers; several, tested together;
+            or pairs of labels, whose interactions are tested together. A label's name in the
+            place of a pair is its threshold.
+        value : float or sequence of float
+            What the combinations are under the null hypothesis.
+
+        Returns
+        -------
+        NetworkContrast
+            Statistic, p-value, degrees of freedom and the null hypothesis in words; NaN with a
+            reason where an interaction is infinite or not known.
+
+        Raises
+        ------
+        DataError
+            When the combinations cannot be read.
+
+        Examples
+        --------
+        Is one interaction as strong as another? Has a label no interaction at all?
+
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.contrast({("hypertension", "diabetes"): 1, ("depression", "asthma"): -1}).null
+        'hypertension:diabetes - depression:asthma = 0'
+        >>> others = [name for name in res.label_names if name != "asthma"]
+        >>> test = res.contrast([("asthma", name) for name in others])
+        >>> test.df, test.pvalue < 0.001
+        (5, True)
+        """
+        return contrast_test(self._estimate, combinations, value)
 
     # Fit
 

@@ -1,0 +1,1 @@
+"""The network of labels as an estimate: errors, centrality, stability, comparison of groups."""

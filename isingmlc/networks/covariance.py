@@ -1,0 +1,155 @@
+r"""The covariance of all label models together, from counts.
+
+The coefficients of label k are a sum over rows of :math:`\psi_{ik} = A_k^{-1} z_{ik} e_{ik}`, up
+to what vanishes with n: A is the information, z the regressors and e the residual. Rows of a cell
+share it, so stacked over labels the covariance of all coefficients is
+:math:`\sum_g N_g \psi_g \psi_g'`, the sandwich of one regression with all labels of a row as its
+cluster. What follows from it, of whatever several models estimate together, needs no resampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from isingmlc.base.arrays import FloatArray, StrArray, chunks
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.testable import judge_pairs
+from isingmlc.networks.weights import pair_shares, pair_weights
+
+# What influences on many functions may take at a time.
+_MOST_BYTES = 2**26
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkEstimate:
+    """Thresholds and weights of pairs, with the influence that every cell has on them.
+
+    Attributes
+    ----------
+    fit : NetworkFit
+        The fits of all labels.
+    """
+
+    fit: NetworkFit
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.fit.nodes)
+
+    @cached_property
+    def thresholds(self) -> FloatArray:
+        """Thresholds, shape (K,); zero for models without."""
+        if not self.fit.settings.intercept:
+            return np.zeros(self.n_labels)
+        return np.array([node.coef[0] for node in self.fit.nodes])
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """Entry (k, l) is the coefficient of label l in the model of label k."""
+        return np.array([node.coef[1 : 1 + self.n_labels] for node in self.fit.nodes])
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The share of each coefficient in the weight of its pair."""
+        return pair_shares(self.slopes, np.array([node.neighbors for node in self.fit.nodes]))
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Weights of pairs, shape (K, K)."""
+        return pair_weights(self.slopes, np.array([node.neighbors for node in self.fit.nodes]))
+
+    @cached_property
+    def reasons(self) -> StrArray:
+        """What is special about each pair, shape (K, K)."""
+        return judge_pairs(self.fit, self.weights, self.shares)
+
+    @cached_property
+    def pair_errors(self) -> FloatArray:
+        """Standard errors of `weights`; NaN where a weight is not finite or not estimated."""
+        n_labels, counts = self.n_labels, self.fit.stats.counts
+        variances = np.zeros((n_labels, n_labels))
+        unit = np.eye(self.fit.regressors.n_columns)[1 : 1 + n_labels]
+        for block in chunks(n_labels, 24 * len(counts) * n_labels, limit=_MOST_BYTES):
+            labels = np.arange(n_labels)[block]
+            mine = [self._influence(k, unit * self.shares[k, :, None]) for k in labels]
+            own = unit[block]
+            theirs = [
+                self._influence(k, own * self.shares[k, block, None]) for k in range(n_labels)
+            ]
+            both = np.array(mine) + np.array(theirs).transpose(2, 1, 0)
+            variances[block] = np.einsum("kgl,g->kl", both**2, counts)
+        known = np.isfinite(self.weights) & ((self.shares > 0) | (self.shares.T > 0))
+        return np.where(known & (variances > 0), np.sqrt(variances), np.nan)
+
+    def influence(
+        self, on_weights: FloatArray, on_thresholds: FloatArray | None = None
+    ) -> FloatArray:
+        """Give what one row of each cell adds to functions of weights and thresholds.
+
+        Parameters
+        ----------
+        on_weights : ndarray, shape (q, K, K)
+            Derivatives of the functions in the weight of each pair, symmetric; those of weights
+            that are not finite must be zero.
+        on_thresholds : ndarray, shape (q, K), optional
+            Derivatives in the thresholds; zero if omitted.
+
+        Returns
+        -------
+        ndarray, shape (L, q)
+            The influences.
+        """
+        n_labels = self.n_labels
+        total = np.zeros((len(self.fit.stats.counts), len(on_weights)))
+        for label in range(n_labels):
+            lines = np.zeros((len(on_weights), self.fit.regressors.n_columns))
+            lines[:, 1 : 1 + n_labels] = on_weights[:, label] * self.shares[label]
+            if on_thresholds is not None:
+                lines[:, 0] = on_thresholds[:, label]
+            total += self._influence(label, lines)
+        return total
+
+    def covariance(
+        self, on_weights: FloatArray, on_thresholds: FloatArray | None = None
+    ) -> FloatArray:
+        """Give the covariance of functions of weights and thresholds; see `influence`."""
+        found = self.influence(on_weights, on_thresholds)
+        return np.asarray(found.T @ (self.fit.stats.counts[:, None] * found))
+
+    def errors(self, on_weights: FloatArray) -> FloatArray:
+        """Give the standard errors of functions of weights; see `influence`."""
+        counts = self.fit.stats.counts
+        each = 8 * len(counts) + 8 * self.n_labels * self.fit.regressors.n_columns
+        parts = [
+            np.sqrt(counts @ self.influence(on_weights[some]) ** 2)
+            for some in chunks(len(on_weights), each, limit=_MOST_BYTES)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _influence(self, label: int, lines: FloatArray) -> FloatArray:
+        """Give the influences on linear functions of the coefficients of one label."""
+        fit, node = self.fit, self.fit.nodes[label]
+        regressors = fit.regressors
+        if not regressors.in_their_units:
+            lines = (lines - lines[:, :1] * regressors.centre) / regressors.scale
+        factor = fit.factors[label].matrix
+        leaning = factor @ (lines[:, node.basis] @ factor).T
+        found = (regressors.matrix[:, node.basis] @ leaning) * self._residuals[label][:, None]
+        if fit.is_penalised:
+            # What the penalty pulls is no part of the spread.
+            found -= fit.stats.counts @ found / fit.stats.nobs
+        return np.asarray(found)
+
+    @cached_property
+    def _residuals(self) -> FloatArray:
+        """Residuals of all labels at the cells, shape (K, L)."""
+        patterns = self.fit.stats.patterns
+        lines = [
+            np.where(patterns[:, node.label], node.complement, -node.probability)
+            for node in self.fit.nodes
+        ]
+        return np.array(lines)
