@@ -25,6 +25,9 @@ from isingmlc.input.context import Context
 
 # This many rows show where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
+# With fewer rows per group than this they are worth sorting, blocks of about this size at a time.
+_FEW_ROWS = 16
+_BLOCK_BYTES = 2**20
 
 
 def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArray]:
@@ -356,8 +359,8 @@ def sum_within(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
 
 def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     n_rows, n_features = features.shape
-    if groups.n_groups == n_rows:
-        return _sort_dense(features, groups, shift)
+    if n_rows < _FEW_ROWS * groups.n_groups:
+        return _sum_in_order(features, groups, shift)
     sums = np.zeros((groups.n_groups, n_features))
     squares = np.zeros((groups.n_groups, n_features))
     # With many more rows in a block than there are groups, adding to these costs little.
@@ -372,16 +375,29 @@ def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
     return FeatureSums(sums, squares, shift)
 
 
-def _sort_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
-    """Put rows in the order of their groups, where each is one by itself."""
-    sums, squares = np.empty(features.shape), np.empty(features.shape)
-    order = np.argsort(groups.codes)
-    for block in chunks(len(order), 8 * features.shape[1]):
+def _sum_in_order(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
+    """Take rows in the order of their groups, so that a block has few groups."""
+    shape = groups.n_groups, features.shape[1]
+    alone = groups.n_groups == len(features)
+    sums, squares = np.zeros(shape), np.zeros(shape)
+    order = np.argsort(groups.codes, kind="stable")
+    blocks = list(chunks(len(order), 8 * shape[1], limit=_BLOCK_BYTES))
+    buffer = np.empty((blocks[0].stop, shape[1]))
+    for block in blocks:
         rows = order[block]
-        values = features[rows] - shift
-        weighted = values if groups.weights is None else groups.weights[rows, None] * values
-        sums[block] = weighted
-        np.multiply(weighted, values, out=squares[block])
+        values = np.subtract(features[rows], shift, out=buffer[: len(rows)])
+        if alone:
+            weighted = values if groups.weights is None else groups.weights[rows, None] * values
+            sums[block] = weighted
+            np.multiply(weighted, values, out=squares[block])
+        else:
+            codes = groups.codes[rows]
+            some = slice(codes[0], codes[-1] + 1)
+            weights = None if groups.weights is None else groups.weights[rows]
+            pool = RowGroups(codes - some.start, some.stop - some.start, weights).pool()
+            sums[some] += pool @ values
+            np.square(values, out=values)
+            squares[some] += pool @ values
     return FeatureSums(sums, squares, shift)
 
 
