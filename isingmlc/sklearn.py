@@ -1,4 +1,4 @@
-"""`IsingSelector`: feature selection by rankings as a scikit-learn transformer."""
+"""scikit-learn estimators: `IsingSelector` selects features, `IsingClassifier` predicts labels."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.inference.pvalues import METHODS
+from isingmlc.prediction.classifier import IsingClassifier
+from isingmlc.prediction.splits import MultilabelStratifiedKFold
 from isingmlc.ranking.methods import RANKING_METHODS, rank_features
 from isingmlc.results.ranking import FeatureRanking, best_first
 
-__all__ = ["IsingSelector"]
+__all__ = ["IsingClassifier", "IsingSelector", "MultilabelStratifiedKFold"]
 
 # How many features are kept if nothing is said.
 DEFAULT_SIZE = 10

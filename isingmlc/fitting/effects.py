@@ -1,0 +1,365 @@
+r"""Label models with effects of many features: ridge-penalised pseudo-likelihood, from rows.
+
+The model of label k is
+:math:`\theta_k + \sum_{l \ne k} \beta_{kl} y_l + \sum_j \gamma_{kj} \tilde x_j` with features
+:math:`\tilde x` of unit variance, and maximises its likelihood less half the penalty times the
+squares of all :math:`\beta` and :math:`\gamma`. All labels share one design, so that their margins
+and gradients are products of matrices. Newton's equations are solved by a Cholesky factor per label
+if columns are few, and otherwise by conjugate gradients for all labels together, which need no
+cross-products: features may be sparse, and more than the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lapack
+from scipy.special import logit
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks
+from isingmlc.fitting.newton import LEAST_MARGIN, Points, climb
+from isingmlc.input.rows import constant_columns
+
+# Columns up to which systems of equations are solved by factors.
+_FEW_COLUMNS = 400
+# Conjugate gradients leave this share of the gradient, and stop after so many steps.
+_LEFT = 0.01
+_MOST_GRADIENTS = 1000
+# Entries of a design that is made dense, and the share of them that are not zero from which on it
+# is multiplied faster so.
+_DENSE_BYTES = 2**27
+_DENSE_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsDesign:
+    """The columns of all label models: a constant, the labels, and features of unit variance.
+
+    Attributes
+    ----------
+    matrix : ndarray or csr_array, shape (n, m)
+        The columns; of a sparse one `centre` and `scale` are not applied yet.
+    centre, scale : ndarray, shape (m,)
+        Means and standard deviations of the features; 0 and 1 for the other columns, and scale 1
+        for features that are constant.
+    labels : ndarray of bool, shape (n, K)
+        The labels.
+    weights : ndarray, shape (n,)
+        How many observations each row stands for.
+
+    Examples
+    --------
+    >>> design = EffectsDesign.of(np.array([[40.0], [60.0]]), np.array([[False], [True]]))
+    >>> design.matrix
+    array([[ 1.,  0., -1.],
+           [ 1.,  1.,  1.]])
+    """
+
+    matrix: Features
+    centre: FloatArray
+    scale: FloatArray
+    labels: BoolArray
+    weights: FloatArray
+
+    @classmethod
+    def of(
+        cls, features: Features, labels: BoolArray, weights: FloatArray | None = None
+    ) -> EffectsDesign:
+        """Lay out the columns.
+
+        Parameters
+        ----------
+        features : ndarray or sparse, shape (n, p)
+            The features.
+        labels : ndarray of bool, shape (n, K)
+            The labels.
+        weights : ndarray, shape (n,), optional
+            How many observations each row stands for; one if omitted.
+
+        Returns
+        -------
+        EffectsDesign
+            The columns.
+        """
+        n_rows, n_labels = labels.shape
+        weights = np.ones(n_rows) if weights is None else weights
+        before = np.column_stack([np.ones(n_rows), labels])
+        centre, scale = find_scale(features, weights)
+        if sparse.issparse(features) and _stays_sparse(features, before.shape[1]):
+            matrix = sparse.hstack([sparse.csr_array(before), features], "csr")
+        else:
+            dense = features.toarray() if sparse.issparse(features) else features
+            matrix = np.column_stack([before, (dense - centre) / scale])
+        return cls(
+            matrix,
+            np.concatenate([np.zeros(1 + n_labels), centre]),
+            np.concatenate([np.ones(1 + n_labels), scale]),
+            labels,
+            weights,
+        )
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is sparse, so that columns are scaled as they are used."""
+        return bool(sparse.issparse(self.matrix))
+
+    def times(self, coef: FloatArray) -> FloatArray:
+        """Give the linear predictors of several models.
+
+        Parameters
+        ----------
+        coef : ndarray, shape (models, m)
+            Coefficients.
+
+        Returns
+        -------
+        ndarray, shape (n, models)
+            Linear predictors.
+        """
+        if not self.is_sparse:
+            return np.asarray(self.matrix @ coef.T)
+        own = (coef / self.scale).T
+        return np.asarray(self.matrix @ own - self.centre @ own)
+
+    def back(self, pull: FloatArray) -> FloatArray:
+        """Give the products of all columns with something that rows have.
+
+        Parameters
+        ----------
+        pull : ndarray, shape (n, models)
+            One number per row and model.
+
+        Returns
+        -------
+        ndarray, shape (models, m)
+            The products.
+        """
+        products = (self.matrix.T @ pull).T
+        if self.is_sparse:
+            products = (products - np.outer(pull.sum(axis=0), self.centre)) / self.scale
+        return np.ascontiguousarray(products)
+
+    def sizes(self) -> FloatArray:
+        """Give the weighted mean squares of the columns."""
+        total = self.weights.sum()
+        label_sizes = self.weights @ self.labels / total
+        ones = np.ones(len(self.centre) - self.labels.shape[1])
+        return np.concatenate([ones[:1], label_sizes, ones[1:]])
+
+    def crossed(self, weights: FloatArray) -> FloatArray:
+        """Give the cross-products of the columns of a dense matrix under weights of rows."""
+        size = self.matrix.shape[1]
+        information = np.zeros((size, size))
+        for rows in chunks(len(weights), 8 * size):
+            part = self.matrix[rows] * np.sqrt(weights[rows])[:, None]
+            information += part.T @ part
+        return information
+
+
+def _stays_sparse(features: Features, n_before: int) -> bool:
+    """Tell whether sparse features are multiplied faster, or must be, as they are."""
+    n_rows, n_columns = features.shape
+    n_all = n_before + n_columns
+    is_thin = features.nnz < _DENSE_SHARE * n_rows * n_columns and n_all > _FEW_COLUMNS
+    return bool(is_thin or 8 * n_rows * n_all > _DENSE_BYTES)
+
+
+def find_scale(features: Features, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Give weighted means and standard deviations of features.
+
+    Parameters
+    ----------
+    features : ndarray or sparse, shape (n, p)
+        The features.
+    weights : ndarray, shape (n,)
+        How many observations each row stands for.
+
+    Returns
+    -------
+    centre, scale : ndarray, shape (p,)
+        Means, and standard deviations; 1 where a feature is constant.
+
+    Examples
+    --------
+    >>> find_scale(np.array([[40.0, 7.0], [60.0, 7.0]]), np.ones(2))
+    (array([50.,  7.]), array([10.,  1.]))
+    """
+    if sparse.issparse(features):
+        centre, variance = mean_variance_axis(features.astype(np.float64), 0, weights=weights)
+    else:
+        share = weights / weights.sum()
+        centre = share @ features
+        variance = np.empty(len(centre))
+        for columns in chunks(len(centre), 8 * len(share)):
+            variance[columns] = share @ (features[:, columns] - centre[columns]) ** 2
+    is_constant = constant_columns(features[weights > 0], anywhere=True)
+    scale = np.where(is_constant | (variance <= 0), 1.0, np.sqrt(variance))
+    return np.asarray(centre), scale
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsFit:
+    """Label models with effects of features.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (K, m)
+        Coefficients of the columns of the design, features at unit variance; zero where a label
+        would explain itself.
+    converged : ndarray of bool, shape (K,)
+        Whether each model came to its maximum.
+    n_steps : ndarray of int, shape (K,)
+        Newton steps.
+    """
+
+    coef: FloatArray
+    converged: BoolArray
+    n_steps: IntArray
+
+    def in_units(self, design: EffectsDesign) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Give thresholds, interactions and effects in the units of the features.
+
+        Parameters
+        ----------
+        design : EffectsDesign
+            What the models were fitted to.
+
+        Returns
+        -------
+        thresholds : ndarray, shape (K,)
+            Constants.
+        interactions : ndarray, shape (K, K)
+            Entry (k, l) is the coefficient of label l in the model of label k.
+        effects : ndarray, shape (K, p)
+            Coefficients of the features.
+        """
+        n_labels = len(self.coef)
+        own = self.coef / design.scale
+        return (
+            own[:, 0] - own @ design.centre,
+            own[:, 1 : 1 + n_labels],
+            own[:, 1 + n_labels :],
+        )
+
+
+def fit_effects(
+    design: EffectsDesign,
+    penalty: float,
+    *,
+    start: FloatArray | None = None,
+    max_steps: int = 100,
+) -> EffectsFit:
+    """Fit the models of all labels.
+
+    Parameters
+    ----------
+    design : EffectsDesign
+        Labels that vary, and features.
+    penalty : float
+        Ridge penalty, above zero; the constants are free.
+    start : ndarray, shape (K, m), optional
+        Coefficients to begin with, such as those at another penalty.
+    max_steps : int
+        Newton steps after which a model is given up.
+
+    Returns
+    -------
+    EffectsFit
+        The fits.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(500, 2))
+    >>> labels = features + rng.logistic(size=(500, 2)) > 0
+    >>> fit = fit_effects(EffectsDesign.of(features, labels), penalty=1.0)
+    >>> np.abs(fit.coef[:, 3:] - np.eye(2)).max() < 0.3
+    np.True_
+    """
+    n_labels, size = design.labels.shape[1], len(design.centre)
+    weights = design.weights[:, None]
+    signs = np.where(design.labels, 1.0, -1.0)
+    penalties = np.full(size, float(penalty))
+    penalties[0] = 0.0
+    own = 1 + np.arange(n_labels)
+    is_direct = not design.is_sparse and size <= _FEW_COLUMNS
+    sizes = design.sizes()
+
+    def evaluate(models: IntArray, coef: FloatArray) -> Points:
+        sign = signs[:, models]
+        odds = np.exp(-np.maximum(sign * design.times(coef), LEAST_MARGIN))
+        chance = 1 / (1 + odds)
+        value = -(weights * np.log1p(odds)).sum(axis=0) - 0.5 * (coef**2 @ penalties)
+        pull = weights * odds * chance
+        gradients = design.back(sign * pull) - penalties * coef
+        gradients[np.arange(len(models)), own[models]] = 0.0
+        steps = (_solve_directly if is_direct else _solve_by_gradients)(
+            design, pull * chance, gradients, penalties, own[models], sizes
+        )
+        decrements = np.einsum("ij,ij->i", gradients, steps)
+        return Points(value, steps, decrements, np.empty((len(models), 0, 0)))
+
+    if start is None:
+        start = np.zeros((n_labels, size))
+        start[:, 0] = logit(design.weights @ design.labels / design.weights.sum())
+    ends = climb(evaluate, start, max_steps)
+    return EffectsFit(ends.coef, ends.converged, ends.steps)
+
+
+def _solve_directly(
+    design: EffectsDesign,
+    weights: FloatArray,
+    gradients: FloatArray,
+    penalties: FloatArray,
+    own: IntArray,
+    _: FloatArray,
+) -> FloatArray:
+    """Solve Newton's equations of each label by a Cholesky factor."""
+    steps = np.zeros_like(gradients)
+    for line, column in enumerate(own):
+        information = design.crossed(weights[:, line])
+        information[np.diag_indices_from(information)] += penalties
+        information[column] = information[:, column] = 0.0
+        information[column, column] = 1.0
+        _, step, failed = lapack.dposv(information, gradients[line])
+        steps[line] = np.nan if failed else step
+    return steps
+
+
+def _solve_by_gradients(
+    design: EffectsDesign,
+    weights: FloatArray,
+    gradients: FloatArray,
+    penalties: FloatArray,
+    own: IntArray,
+    sizes: FloatArray,
+) -> FloatArray:
+    """Solve Newton's equations of all labels by conjugate gradients, as far as a step needs."""
+    # The diagonal of the information, if weights had nothing to do with features.
+    scaling = 1 / (np.outer(weights.sum(axis=0), sizes) + penalties + (penalties == 0))
+    steps = np.zeros_like(gradients)
+    left = np.arange(len(own))
+    residual = gradients.copy()
+    scaled = scaling * residual
+    size = np.einsum("ij,ij->i", residual, scaled)
+    enough = _LEFT**2 * size
+    direction = scaled
+    for _ in range(_MOST_GRADIENTS):
+        if not len(left):
+            break
+        curved = design.back(weights[:, left] * design.times(direction)) + penalties * direction
+        curved[np.arange(len(left)), own[left]] = 0.0
+        along = size / np.einsum("ij,ij->i", direction, curved)
+        steps[left] += along[:, None] * direction
+        residual -= along[:, None] * curved
+        scaled = scaling[left] * residual
+        before, size = size, np.einsum("ij,ij->i", residual, scaled)
+        direction = scaled + (size / before)[:, None] * direction
+        going = size > enough
+        if not going.all():
+            left, residual, direction = left[going], residual[going], direction[going]
+            size, enough = size[going], enough[going]
+    return steps

@@ -1,0 +1,1 @@
+"""Labelsets predicted by an Ising model with features: probabilities, decoding, splits of rows."""

@@ -1,0 +1,173 @@
+"""Label models with effects, fitted to rows and made into a law of labelsets; penalties chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import f1_score
+
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
+from isingmlc.fitting.effects import EffectsDesign, EffectsFit, fit_effects
+from isingmlc.metrics import METRICS
+from isingmlc.prediction.law import LabelsetLaw, list_labelsets
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLabels:
+    """An Ising model of the labels given features.
+
+    Attributes
+    ----------
+    thresholds : ndarray, shape (K,)
+        Thresholds; zero for labels that are constant.
+    effects : ndarray, shape (K, p)
+        What features add to them, in their own units.
+    law : LabelsetLaw
+        The interactions, and which labelsets are possible.
+    seen : ndarray of bool, shape (C, K)
+        The labelsets of the rows.
+    counts : ndarray, shape (C,)
+        Their (weighted) counts.
+    varies : ndarray of bool, shape (K,)
+        Which labels are not constant.
+    fit : EffectsFit or None
+        The fits of the labels that vary; None if none does.
+    """
+
+    thresholds: FloatArray
+    effects: FloatArray
+    law: LabelsetLaw
+    seen: BoolArray
+    counts: FloatArray
+    varies: BoolArray
+    fit: EffectsFit | None
+
+    def fields(self, features: Features) -> FloatArray:
+        """Give thresholds plus effects of the features of other rows, shape (n, K)."""
+        return np.asarray(features @ self.effects.T) + self.thresholds
+
+
+def fit_path(
+    features: Features,
+    labels: BoolArray,
+    weights: FloatArray,
+    penalties: Sequence[float],
+    *,
+    labelsets: str,
+    max_steps: int,
+) -> Iterable[FittedLabels]:
+    """Fit the model at several penalties, each from the fit before.
+
+    Parameters
+    ----------
+    features : ndarray or csr_array, shape (n, p)
+        The features.
+    labels : ndarray of bool, shape (n, K)
+        The labels.
+    weights : ndarray, shape (n,)
+        How many observations each row stands for, none of them zero.
+    penalties : sequence of float
+        Ridge penalties.
+    labelsets : {"seen", "all"}
+        Which labelsets are possible.
+    max_steps : int
+        Newton steps after which a label model is given up.
+
+    Yields
+    ------
+    FittedLabels
+        The model at each penalty.
+    """
+    seen, kind = np.unique(labels, axis=0, return_inverse=True)
+    counts = np.bincount(kind.ravel(), weights, minlength=len(seen)).astype(np.float64)
+    varies = np.asarray((labels != labels[0]).any(axis=0))
+    possible = seen if labelsets == "seen" else list_labelsets(varies, labels[0])
+    n_labels, n_features = labels.shape[1], features.shape[1]
+    inner = np.flatnonzero(varies)
+    design = EffectsDesign.of(features, labels[:, varies], weights) if len(inner) else None
+    start: FloatArray | None = None
+    for penalty in penalties:
+        thresholds, effects = np.zeros(n_labels), np.zeros((n_labels, n_features))
+        interactions = np.zeros((n_labels, n_labels))
+        fit = None
+        if design is not None:
+            fit = fit_effects(design, penalty, start=start, max_steps=max_steps)
+            start = fit.coef
+            thresholds[inner], between, effects[inner] = fit.in_units(design)
+            interactions[np.ix_(inner, inner)] = (between + between.T) / 2
+        law = LabelsetLaw(possible, interactions)
+        yield FittedLabels(thresholds, effects, law, seen, counts, varies, fit)
+
+
+def f1_samples(truth: BoolArray, guess: BoolArray, *, sample_weight: FloatArray) -> float:
+    """Give the mean F1 of rows; 0 for a row with no label, truly and by prediction."""
+    # A label that no set has changes nothing; without it a single label were no set to sklearn.
+    truth, guess = (np.pad(sets, ((0, 0), (0, 1))) for sets in (truth, guess))
+    score = f1_score(
+        truth, guess, average="samples", sample_weight=sample_weight, zero_division=0.0
+    )
+    return float(score)
+
+
+MEASURES: dict[str, Callable[..., float]] = {**METRICS, "f1": f1_samples}
+
+
+def try_penalties(
+    features: Features,
+    labels: BoolArray,
+    weights: FloatArray,
+    penalties: Sequence[float],
+    splits: Iterable[tuple[IntArray, IntArray]],
+    decode: str,
+    *,
+    labelsets: str,
+    max_steps: int,
+) -> pd.DataFrame:
+    """Measure predictions of held-out rows at several penalties.
+
+    Parameters
+    ----------
+    features, labels, weights, labelsets, max_steps
+        As `fit_path` takes them.
+    penalties : sequence of float
+        Ridge penalties, in decreasing order.
+    splits : iterable of pairs of ndarray of int
+        Rows to train on, and rows to predict.
+    decode : {"subset", "hamming", "jaccard", "f1"}
+        The measure, which predictions are made for too.
+
+    Returns
+    -------
+    DataFrame
+        One row per penalty: the penalty, the mean score over folds, and the standard error of the
+        mean; then the score of each fold.
+    """
+    scores = [
+        [
+            MEASURES[decode](
+                labels[test],
+                model.law.decode(model.fields(features[test]), decode, model.seen),
+                sample_weight=weights[test],
+            )
+            for model in fit_path(
+                features[train],
+                labels[train],
+                weights[train],
+                penalties,
+                labelsets=labelsets,
+                max_steps=max_steps,
+            )
+        ]
+        for train, test in splits
+    ]
+    folds = np.array(scores).T
+    table = pd.DataFrame({"penalty": np.asarray(penalties, dtype=np.float64)})
+    table["score"] = folds.mean(axis=1)
+    spread = folds.std(axis=1, ddof=1) if folds.shape[1] > 1 else np.full(len(folds), np.nan)
+    table["score_se"] = spread / np.sqrt(folds.shape[1])
+    for fold in range(folds.shape[1]):
+        table[f"fold{fold}"] = folds[:, fold]
+    return table
