@@ -43,6 +43,8 @@ class Reason(StrEnum):
     UNKNOWN_PAIR = "unknown-pair"
     ONE_MODEL = "one-model"
     NO_MODEL = "no-model"
+    NO_ERROR = "no-error"
+    INFINITE_COVARIATE = "infinite-covariate"
 
     @property
     def meaning(self) -> str:
@@ -71,6 +73,8 @@ _MEANINGS = {
     Reason.UNKNOWN_PAIR: "the data do not identify the interaction of the labels",
     Reason.ONE_MODEL: "the interaction comes from the model of one of the labels alone",
     Reason.NO_MODEL: "neither label is in the model of the other",
+    Reason.NO_ERROR: "it has no standard error",
+    Reason.INFINITE_COVARIATE: "a covariate settles the label in part of the rows",
 }
 _ABOUT_LABELS = (
     Reason.CONSTANT_LABEL,

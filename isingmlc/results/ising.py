@@ -28,6 +28,7 @@ from isingmlc.fitting.nodewise import (
     NodeFit,
 )
 from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.testable import Reason
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.moderation import moderation_test
 from isingmlc.inference.pvalues import wald_limits
@@ -35,8 +36,10 @@ from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
 from isingmlc.inference.score_tests import score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
+from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
 from isingmlc.networks.covariance import NetworkEstimate
+from isingmlc.networks.predictability import list_predictability
 from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.results.network_at import NetworkAt, spread_values
 from isingmlc.results.nodes import NodeModels
@@ -386,6 +389,101 @@ class IsingResults(ReadOnly):
         (5, True)
         """
         return contrast_test(self._estimate, combinations, value)
+
+    def centrality(self, communities: Any = None, *, alpha: float = 0.05) -> pd.DataFrame:
+        r"""Tell how central each label is in the network.
+
+        Parameters
+        ----------
+        communities : mapping, Series or sequence, optional
+            The community of each label, by name or in the order of the labels. With it the table
+            has the measures of bridges, which count what leads from one community to another.
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        DataFrame
+            One row per measure and label, with the columns ``measure``, ``label``, ``value``,
+            ``se``, ``lower``, ``upper`` and ``reason``.
+
+            ``strength`` : the sum of the absolute weights of a label's interactions.
+            ``expected_influence`` : their sum.
+            ``expected_influence_2`` : that sum, and the sums of its neighbours times their
+            weights, :math:`e + We` [1]_.
+            ``closeness`` : the inverse mean distance to the labels that can be reached, an edge
+            being as long as the inverse of its absolute weight.
+            ``betweenness`` : on how many of the shortest paths between two others a label is.
+            ``bridge_…`` : the same of interactions with, and paths to, other communities [2]_.
+
+        Notes
+        -----
+        Standard errors come from the covariance of all label models together by the delta method.
+        That of strength takes the signs of the interactions as known: where many are near zero,
+        strength is too large, and its interval too narrow. Closeness and betweenness jump where
+        paths change, and have no standard error. Labels that do not vary are left out.
+
+        References
+        ----------
+        .. [1] Robinaugh, D. J., Millner, A. J. and McNally, R. J. (2016). Identifying highly
+           influential nodes in the complicated grief network. *J. Abnorm. Psychol.* 125, 747–757.
+        .. [2] Jones, P. J., Ma, R. and McNally, R. J. (2021). Bridge centrality: a network
+           approach to understanding comorbidity. *Multivariate Behav. Res.* 56, 353–367.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> table = res.centrality()
+        >>> table[table["measure"] == "strength"].round(2).head(2)
+            measure         label  value    se  lower  upper reason
+        0  strength  hypertension   3.58  0.37   2.85   4.31     ok
+        1  strength      diabetes   3.05  0.49   2.08   4.02     ok
+        """
+        reasons = self.diagnostics["reason"].to_numpy(dtype=object)
+        reasons[reasons != Reason.CONSTANT_LABEL] = Reason.OK
+        return list_centrality(
+            self._estimate.weights,
+            reasons,
+            self.label_names,
+            communities=communities,
+            estimate=self._estimate,
+            alpha=alpha,
+        )
+
+    def predictability(self) -> pd.DataFrame:
+        """Tell how well each label is predicted by the others, and by the covariates.
+
+        Returns
+        -------
+        DataFrame
+            One row per label, computed on the rows that the models were fitted to.
+
+            ``prevalence``, ``marginal`` : the share of rows with the label, and how often the more
+            frequent answer is right.
+            ``accuracy`` : how often the likelier answer is right, given the others.
+            ``gain`` : what of the errors of the marginal is gone.
+            ``deviance_r2`` : which share of the deviance is explained, McFadden's.
+            ``auc`` : how often, of a row with the label and one without, the first has the higher
+            probability.
+            ``reason`` : ``ok``, or why there is nothing to predict.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.predictability()[["marginal", "accuracy", "auc"]].round(3).head(2)
+                      marginal  accuracy    auc
+        hypertension     0.661     0.697  0.681
+        diabetes         0.881     0.882  0.699
+        """
+        reasons = self.diagnostics["reason"].to_numpy(dtype=object)
+        reasons[reasons != Reason.CONSTANT_LABEL] = Reason.OK
+        stats = self.model.statistics
+        probability = np.column_stack([fit.probability for fit in self.fits])
+        return list_predictability(
+            stats.patterns, stats.counts, probability, self.label_names, reasons
+        )
 
     # Fit
 

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.fitting.l1_design import lay_out
 from isingmlc.fitting.l1_path import L1Path
 from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
 from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.networks.centrality import list_centrality
+from isingmlc.networks.predictability import list_predictability
 
 if TYPE_CHECKING:
     import networkx
@@ -285,6 +289,79 @@ class RegularizedIsingResults(ReadOnly):
             penalize_covariates=settings.penalize_covariates,
             max_iter=settings.max_iter,
         )
+
+    # The network as an estimate
+
+    def centrality(self, communities: Any = None) -> pd.DataFrame:
+        """Tell how central each label is in the network.
+
+        Parameters
+        ----------
+        communities : mapping, Series or sequence, optional
+            As `IsingResults.centrality` takes them.
+
+        Returns
+        -------
+        DataFrame
+            As of `IsingResults.centrality`, without standard errors: they would not know that the
+            edges were chosen by the data.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.centrality()[["measure", "label", "value"]].round(2).head(2)
+            measure         label  value
+        0  strength  hypertension   2.67
+        1  strength      diabetes   2.19
+        """
+        return list_centrality(
+            self.interactions.to_numpy(),
+            self.diagnostics["reason"].to_numpy(dtype=object),
+            self.label_names,
+            communities=communities,
+        )
+
+    def predictability(self) -> pd.DataFrame:
+        """Tell how well each label is predicted by its neighbours.
+
+        Returns
+        -------
+        DataFrame
+            As of `IsingResults.predictability`, from the penalised label models: given the other
+            labels, the covariates and, if they took part, the features.
+
+        Raises
+        ------
+        ModelError
+            When features took part, and the model holds no rows.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.predictability()[["marginal", "accuracy", "auc"]].round(3).head(2)
+                      marginal  accuracy    auc
+        hypertension     0.661     0.693  0.667
+        diabetes         0.881     0.881  0.699
+        """
+        stats = self.model.statistics
+        labels, counts, context = stats.patterns, stats.counts, stats.context.columns
+        columns: list[Any] = [labels, context]
+        if self.settings.features:
+            rows = self.model._rows("predictability() of a network with features")
+            labels, counts, covariates, _ = lay_out(rows)
+            columns = [labels, covariates.columns, rows.features]
+        reasons = self.diagnostics["reason"].to_numpy(dtype=object)
+        coef, intercept = self._coef, self.thresholds.to_numpy()
+        settled = ~np.isfinite(np.vstack([coef, intercept])).all(axis=0)
+        reasons[settled & (reasons == Reason.OK)] = Reason.INFINITE_COVARIATE
+        finite = np.where(settled, 0.0, coef)
+        odds, first = np.tile(np.where(settled, 0.0, intercept), (len(labels), 1)), 0
+        for part in columns:
+            odds += part @ finite[first : first + part.shape[1]]
+            first += part.shape[1]
+        return list_predictability(labels, counts, expit(odds), self.label_names, reasons)
 
     # The fits
 

@@ -1,0 +1,96 @@
+"""How well each label is predicted by the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.special import xlog1py, xlogy
+
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.fitting.testable import Reason
+
+
+def list_predictability(
+    labels: BoolArray,
+    counts: FloatArray,
+    probability: FloatArray,
+    label_names: tuple[str, ...],
+    reasons: StrArray,
+) -> pd.DataFrame:
+    """Tabulate how well labels are predicted; `IsingResults.predictability` explains the columns.
+
+    Parameters
+    ----------
+    labels : ndarray of bool, shape (rows, K)
+        The labels of cells or rows.
+    counts : ndarray, shape (rows,)
+        How many observations each stands for.
+    probability : ndarray, shape (rows, K)
+        Fitted probabilities.
+    label_names : tuple of str
+        Names of the labels.
+    reasons : ndarray of object, shape (K,)
+        Why nothing can be said of a label.
+
+    Returns
+    -------
+    DataFrame
+        One row per label.
+    """
+    total = counts.sum()
+    positives = counts @ labels
+    share, most = positives / total, np.maximum(positives, total - positives)
+    hits = counts @ ((probability > 0.5) == labels)
+    deviance = -(counts @ np.where(labels, xlogy(1, probability), xlog1py(1, -probability)))
+    null = -total * (xlogy(share, share) + xlog1py(1 - share, -share))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gain, explained = (hits - most) / (total - most), 1 - deviance / null
+    auc = [rank_area(labels[:, k], probability[:, k], counts) for k in range(labels.shape[1])]
+    frame = pd.DataFrame(
+        {
+            "prevalence": share,
+            "marginal": most / total,
+            "accuracy": hits / total,
+            "gain": gain,
+            "deviance_r2": explained,
+            "auc": auc,
+            "reason": reasons,
+        },
+        index=pd.Index(label_names),
+    )
+    said = reasons == Reason.OK
+    frame.loc[~said, ["accuracy", "gain", "deviance_r2", "auc"]] = np.nan
+    return frame
+
+
+def rank_area(outcome: BoolArray, score: FloatArray, counts: FloatArray) -> float:
+    """Give the area under the ROC curve: how often a row with the label has the higher score.
+
+    Parameters
+    ----------
+    outcome : ndarray of bool, shape (rows,)
+        The label.
+    score : ndarray, shape (rows,)
+        Its probability; ties count half.
+    counts : ndarray, shape (rows,)
+        How many observations each row stands for.
+
+    Returns
+    -------
+    float
+        The area; NaN where the label does not vary.
+
+    Examples
+    --------
+    >>> rank_area(np.array([True, False, True]), np.array([0.9, 0.5, 0.5]), np.ones(3))
+    0.75
+    """
+    # What differs by rounding ties.
+    _, place = np.unique(np.round(score, 12), return_inverse=True)
+    with_label = np.bincount(place, counts * outcome)
+    without = np.bincount(place, counts * ~outcome)
+    pairs = with_label.sum() * without.sum()
+    if not pairs:
+        return float("nan")
+    below = np.cumsum(without) - without
+    return float(with_label @ (below + without / 2) / pairs)

@@ -1,0 +1,216 @@
+"""How central labels are, and how well they are predicted."""
+
+from itertools import pairwise, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+
+import isingmlc as im
+from isingmlc.exceptions import DataError, ModelError
+from isingmlc.fitting.nodewise import fit_nodes
+from isingmlc.fitting.testable import Reason
+from isingmlc.networks.centrality import MEASURES
+from isingmlc.networks.weights import pair_weights
+
+OURS = "ignore::isingmlc.exceptions.IsingWarning"
+GROUPS = {
+    "hypertension": "body",
+    "diabetes": "body",
+    "arthritis": "body",
+    "depression": "mind",
+    "asthma": "lung",
+    "heart_disease": "body",
+}
+
+
+@pytest.fixture(scope="module")
+def example():
+    return im.datasets.load_example()
+
+
+@pytest.fixture(scope="module")
+def res(example):
+    return im.IsingModel(example.labels).fit()
+
+
+def wide(table, column="value"):
+    return table.set_index(["label", "measure"])[column].unstack("measure")  # noqa: PD010
+
+
+def by_definition(weights):
+    """Compute closeness and betweenness by trying every path."""
+    n = len(weights)
+    lengths = np.where(weights != 0, 1 / np.where(weights == 0, 1, np.abs(weights)), np.inf)
+    shortest, between = np.zeros((n, n)), np.zeros((n, n, n))
+    for start, end in permutations(range(n), 2):
+        others = [node for node in range(n) if node not in (start, end)]
+        paths = [
+            (start, *inner, end) for size in range(n - 1) for inner in permutations(others, size)
+        ]
+        costs = np.array([sum(lengths[a, b] for a, b in pairwise(p)) for p in paths])
+        shortest[start, end] = costs.min()
+        best = [p for p, cost in zip(paths, costs, strict=True) if cost == costs.min() < np.inf]
+        for path in best:
+            between[start, end, list(path[1:-1])] += 1 / len(best)
+    return shortest, between
+
+
+def test_sums_and_paths_by_their_definitions(res):
+    weights = res.interactions.to_numpy()
+    found = wide(res.centrality(GROUPS)).loc[list(res.label_names)]
+    influence = weights.sum(axis=1)
+    np.testing.assert_allclose(found["strength"], np.abs(weights).sum(axis=1))
+    np.testing.assert_allclose(found["expected_influence"], influence)
+    np.testing.assert_allclose(found["expected_influence_2"], influence + weights @ influence)
+    shortest, between = by_definition(weights)
+    np.testing.assert_allclose(found["closeness"], 5 / shortest.sum(axis=1))
+    np.testing.assert_allclose(found["betweenness"], between.sum(axis=(0, 1)) / 2)
+    group = np.array([GROUPS[name] for name in res.label_names])
+    across = group[:, None] != group
+    np.testing.assert_allclose(found["bridge_strength"], np.abs(weights * across).sum(axis=1))
+    np.testing.assert_allclose(found["bridge_expected_influence"], (weights * across).sum(axis=1))
+    np.testing.assert_allclose(
+        found["bridge_closeness"], across.sum(axis=1) / (shortest * across).sum(axis=1)
+    )
+    bridges = (between * across[:, :, None]).sum(axis=(0, 1)) / 2
+    np.testing.assert_allclose(found["bridge_betweenness"], bridges)
+
+
+def test_errors_agree_with_the_jackknife(res):
+    stats, has = res.model.statistics, ~np.eye(6, dtype=bool)
+
+    def measures(counts):
+        fits = fit_nodes(stats.patterns, counts, res.settings)
+        weights = pair_weights(np.array([fit.coef[1:] for fit in fits]), has)
+        influence = weights.sum(axis=1)
+        return np.array([np.abs(weights).sum(axis=1), influence, influence + weights @ influence])
+
+    whole = measures(stats.counts)
+    apart = np.array([measures(stats.counts - line) for line in np.eye(len(stats.counts))]) - whole
+    jackknife = np.sqrt(np.einsum("g,gmk->mk", stats.counts, apart**2))
+    found = wide(res.centrality(), "se").loc[list(res.label_names), list(MEASURES)]
+    np.testing.assert_allclose(found.to_numpy().T, jackknife, rtol=0.04)
+
+
+def test_error_of_expected_influence_is_that_of_a_contrast(res):
+    table = res.centrality().set_index(["measure", "label"])
+    for name in res.label_names:
+        test = res.contrast({(name, other): 1 for other in res.label_names if other != name})
+        row = table.loc[("expected_influence", name)]
+        assert row["value"] == pytest.approx(test.estimates[0])
+        assert row["se"] == pytest.approx(test.errors[0])
+        assert row["upper"] == pytest.approx(row["value"] + 1.959963984540054 * row["se"])
+
+
+def test_paths_and_sparse_networks_have_no_errors(example, res):
+    table = res.centrality()
+    paths = table["measure"].isin(["closeness", "betweenness"])
+    assert (table.loc[paths, "reason"] == Reason.NO_ERROR).all()
+    assert (table.loc[~paths, "reason"] == Reason.OK).all()
+    net = im.IsingModel(example.labels).fit_regularized()
+    table = net.centrality(GROUPS)
+    assert (table["reason"] == Reason.NO_ERROR).all()
+    assert table["se"].isna().all()
+    strength = wide(table)["strength"].loc[list(net.label_names)]
+    np.testing.assert_allclose(strength, net.interactions.abs().sum())
+    shortest, between = by_definition(net.interactions.to_numpy())
+    found = wide(table).loc[list(net.label_names)]
+    np.testing.assert_allclose(found["betweenness"], between.sum(axis=(0, 1)) / 2)
+    np.testing.assert_allclose(found["closeness"], 5 / shortest.sum(axis=1))
+
+
+def test_an_empty_network_has_no_centrality():
+    labels = np.random.default_rng(0).integers(0, 2, (60, 4))
+    net = im.IsingModel(labels).fit_regularized(lam=1.0)
+    assert net.n_edges == 0
+    table = net.centrality(list("aabb"))
+    assert (table["value"] == 0).all()
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_labels_without_a_place_and_infinite_pairs_say_so():
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame((rng.random((400, 4)) < 0.4).astype(int), columns=list("abcd"))
+    labels["b"] &= 1 - labels["a"]
+    labels["e"] = 1
+    table = im.IsingModel(labels).fit().centrality().set_index(["measure", "label"])
+    assert table.loc[("strength", "e"), "reason"] == Reason.CONSTANT_LABEL
+    assert np.isnan(table.loc[("strength", "e"), "value"])
+    assert table.loc[("strength", "a"), "value"] == np.inf
+    assert table.loc[("strength", "a"), "reason"] == Reason.INFINITE_PAIR
+    assert table.loc[("expected_influence", "c"), "reason"] == Reason.OK
+    assert table.loc[("expected_influence", "c"), "se"] > 0
+    assert table.loc["closeness"]["value"].isna().all()
+    assert table.loc[("closeness", "c"), "reason"] == Reason.INFINITE_PAIR
+    assert not (table["value"].isna() & table["reason"].isin(["ok", "no-error"])).any()
+    net = im.IsingModel(labels).fit_regularized()
+    table = net.centrality().set_index(["measure", "label"])
+    assert table.loc[("strength", "e"), "reason"] == Reason.CONSTANT_LABEL
+    assert np.isfinite(table.loc[("closeness", "a"), "value"])
+    assert net.predictability().loc["e", "reason"] == Reason.CONSTANT_LABEL
+
+
+@pytest.mark.parametrize(
+    ("communities", "said"),
+    [
+        ({"asthma": 1}, "every label"),
+        ([1, 2], "one per label"),
+        ("mind", "one per label"),
+        ([1] * 6, "two or more"),
+    ],
+)
+def test_bad_communities_are_refused(res, communities, said):
+    with pytest.raises(DataError, match=said):
+        res.centrality(communities)
+
+
+@pytest.mark.parametrize("kind", ["plain", "covariates", "sparse", "sparse-features"])
+def test_predictability_is_that_of_other_programs(example, kind):
+    labels, features = example.labels, example.features
+    if kind == "covariates":
+        model = im.IsingModel(labels, covariates=features[["age"]])
+        found, probability = model.fit().predictability(), model.fit().predict()
+    elif kind == "plain":
+        fit = im.IsingModel(labels).fit()
+        found, probability = fit.predictability(), fit.predict()
+    else:
+        with_features = kind == "sparse-features"
+        net = im.IsingModel(labels, features).fit_regularized(features=with_features)
+        found = net.predictability()
+        odds = labels @ net.directed + net.thresholds
+        if with_features:
+            odds += features @ net.effects
+        probability = 1 / (1 + np.exp(-odds))
+    for name in labels:
+        y, p = labels[name], probability[name]
+        row = found.loc[name]
+        right = metrics.accuracy_score(y, p > 0.5)
+        most = max(y.mean(), 1 - y.mean())
+        assert row["accuracy"] == pytest.approx(right)
+        assert row["gain"] == pytest.approx((right - most) / (1 - most), abs=1e-9)
+        assert row["auc"] == pytest.approx(metrics.roc_auc_score(y, p.round(10)))
+        explained = 1 - metrics.log_loss(y, p) / metrics.log_loss(y, np.full(len(y), y.mean()))
+        assert row["deviance_r2"] == pytest.approx(explained)
+        assert row["reason"] == Reason.OK
+
+
+def test_predictability_of_features_needs_rows(example):
+    net = im.IsingModel(example.labels, example.features).fit_regularized(lam=0.1, features=True)
+    light = im.RegularizedIsingResults(net.model.without_data(), net.settings, net.paths)
+    with pytest.raises(ModelError, match="rows"):
+        light.predictability()
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_covariates_that_settle_a_label_leave_nothing_to_say():
+    rng = np.random.default_rng(2)
+    labels = pd.DataFrame((rng.random((300, 3)) < 0.5).astype(int), columns=list("abc"))
+    sex = pd.Series(rng.integers(0, 2, 300), name="sex")
+    labels["a"] *= sex
+    net = im.IsingModel(labels, covariates=sex.to_frame()).fit_regularized()
+    found = net.predictability()
+    assert found.loc["a", "reason"] == Reason.INFINITE_COVARIATE
+    assert found.loc["a", ["accuracy", "auc"]].isna().all()
+    assert found.loc["b", "reason"] == Reason.OK
