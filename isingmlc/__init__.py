@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RankingRoc,
     )
     from isingmlc.results.regularized import RegularizedIsingResults
+    from isingmlc.results.steps import FeatureSteps
     from isingmlc.selection.choice import select_features
     from isingmlc.selection.result import SelectionResult
     from isingmlc.statistics.labelsets import LabelsetStatistics
@@ -33,6 +34,7 @@ __all__ = [
     "EdgeTests",
     "FeatureRanking",
     "FeatureScores",
+    "FeatureSteps",
     "IsingModel",
     "IsingResults",
     "IsingSummary",
@@ -64,6 +66,7 @@ _MODULES = {
     "EdgeTests": "results.edge_tests",
     "FeatureRanking": "results.ranking",
     "FeatureScores": "results.ranking",
+    "FeatureSteps": "results.steps",
     "IsingModel": "model",
     "IsingResults": "results.ising",
     "IsingSummary": "base.printing",

@@ -73,6 +73,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     keep, keep_pvalue : int or float, float, optional
         What ``score+l1`` keeps: a number or share of the features, or those with an adjusted
         p-value up to a level.
+    n_features : int or float, optional
+        How many features ``forward`` and ``ssc`` pick one after the other; if omitted, as many as
+        `n_features_to_select` says, or 50 if that is no number.
+    given_labels, refit : bool, optional
+        Whether ``forward`` ranks features given the other labels too, and whether it fits the label
+        models again after each step.
+    stop, gamma : "ebic", float, optional
+        Whether ``forward`` stops picking where no label's EBIC falls any more, and its gamma.
     combine : {"sum", "max", "mean"}, optional
         How ``br-chi2``, ``br-ig`` and ``oner`` combine the labels.
     discretize : {"mdl", "quantile", "none"}, optional
@@ -161,6 +169,11 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         penalize_covariates: bool | None = None,
         keep: int | float | None = None,
         keep_pvalue: float | None = None,
+        n_features: int | float | None = None,
+        given_labels: bool | None = None,
+        refit: bool | None = None,
+        stop: str | None = None,
+        gamma: float | None = None,
         combine: str | None = None,
         discretize: str | None = None,
         n_bins: int | None = None,
@@ -184,6 +197,11 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.penalize_covariates = penalize_covariates
         self.keep = keep
         self.keep_pvalue = keep_pvalue
+        self.n_features = n_features
+        self.given_labels = given_labels
+        self.refit = refit
+        self.stop = stop
+        self.gamma = gamma
         self.combine = combine
         self.discretize = discretize
         self.n_bins = n_bins
@@ -264,7 +282,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             label_names=label_names or [f"y{k}" for k in range(coded.shape[1])],
             feature_names=list(names[ranked]),
             covariate_names=list(names[conditioned]),
-            **self._options(),
+            **self._options(size),
         )
         self.feature_ranking_ = ranking
         self.scores_ = np.full(X.shape[1], np.nan)
@@ -307,13 +325,16 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return min(DEFAULT_SIZE, available)
         return check_size("n_features_to_select", wanted, available)
 
-    def _options(self) -> dict[str, Any]:
-        """Give the options of the method that were set."""
+    def _options(self, size: int) -> dict[str, Any]:
+        """Give the options of the method that were set; `size` features are kept."""
         known = {name for method in RANKING_METHODS.values() for name in method.defaults}
         options = {name: getattr(self, name) for name in sorted(known)}
         found = RANKING_METHODS.get(self.method)
         if found is not None and "random_state" not in found.defaults:
             del options["random_state"]
+        is_number = not isinstance(self.n_features_to_select, str | None)
+        if found is not None and "n_features" in found.defaults and is_number:
+            options["n_features"] = size if self.n_features is None else self.n_features
         return {name: value for name, value in options.items() if value is not None}
 
     def _get_support_mask(self) -> BoolArray:

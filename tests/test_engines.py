@@ -866,3 +866,25 @@ def test_covariates_that_change_while_they_are_read_are_noticed(monkeypatch):
     monkeypatch.setattr(TableSource, "find_shift", meanwhile)
     with pytest.raises(im.exceptions.EngineError, match="it had 60 rows and 6 cells, now it has"):
         from_table(connection.table("t"), labels="a", covariates="place")
+
+
+@pytest.mark.parametrize("method", ["forward", "ssc"])
+@pytest.mark.parametrize("max_memory", [None, 600.0])
+def test_forward_rankings_ask_the_table_for_products(method, max_memory):
+    frame = make_frame()
+    frame["a"] |= frame["x2"] > 0.8
+    frame["x2"] = frame["x2"] + 0.5 * frame["x4"]
+    options = {"labels": LABELS, "features": FEATURES, "freq_weights": "w"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", im.exceptions.DataWarning)
+        stats = from_table(frame, **options, max_memory=max_memory)
+    found = im.IsingModel.from_statistics(stats).fit().rank_features(method)
+    expected = im.rank_features(
+        frame[LABELS], frame[FEATURES].astype(float), method, freq_weights=frame["w"]
+    )
+    assert found.path["feature"].tolist() == expected.path["feature"].tolist()
+    np.testing.assert_allclose(found.path["gain"], expected.path["gain"], rtol=1e-8)
+    # Rows that come from elsewhere are not in the table.
+    both = im.IsingModel.from_statistics(stats + in_memory(frame)).fit()
+    with pytest.raises(im.exceptions.ModelError, match="needs products of features"):
+        both.rank_features(method)

@@ -10,6 +10,8 @@ RANKINGS = (
     "products-joint",
     "l1",
     "score+l1",
+    "forward",
+    "ssc",
     "br-chi2",
     "br-ig",
     "lp-chi2",

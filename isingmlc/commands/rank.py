@@ -23,6 +23,7 @@ examples:
   isingmlc rank data.csv --labels 'y_*' --covariates age,sex
   isingmlc rank data.parquet --labels a,b,c --null ridge --penalty 2
   isingmlc rank scene-train.arff --xml scene.xml --method score+l1 --option keep=0.1
+  isingmlc rank data.csv --labels 'y_*' --method forward --option n_features=20
   isingmlc rank data.csv --labels 'y_*' --method br-ig --out ranking.csv
   zcat data.csv.gz | isingmlc rank - --labels 'y_*' --format json
 
@@ -31,12 +32,14 @@ methods (isingmlc.rank_features explains them and their options):
   products           the same, and the products of features with other labels
   products-joint     joint statistics of a feature and its products
   l1, score+l1       coefficients of l1-penalised models, all features or those the score keeps
+  forward            one after the other, each for what it adds to those before it
+  ssc                the same by canonical correlations with the labels
   br-chi2, br-ig     chi-square or information gain for each label by itself
   lp-chi2, lp-ig     the same for the labelset as one class
   oner               accuracy of rules on one feature
 
 --null, --penalty, --neighbors and --no-intercept are for methods with label models: score,
-products, products-joint and score+l1. --covariates is for these and for l1.
+products, products-joint and score+l1. --covariates is for these and for l1, forward and ssc.
 """
 
 

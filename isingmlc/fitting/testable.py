@@ -38,6 +38,7 @@ class Reason(StrEnum):
     COLLINEAR_FEATURE = "collinear-feature"
     SEPARATED_ALTERNATIVE = "separated-alternative"
     SCREENED_OUT = "screened-out"
+    REDUNDANT_FEATURE = "redundant-feature"
     NO_TESTABLE_LABEL = "no-testable-label"
     INFINITE_PAIR = "infinite-pair"
     UNKNOWN_PAIR = "unknown-pair"
@@ -68,6 +69,9 @@ _MEANINGS = {
     ),
     Reason.SEPARATED_ALTERNATIVE: "the feature separates the label: its coefficient is infinite",
     Reason.SCREENED_OUT: "the score tests did not keep the feature for the penalised models",
+    Reason.REDUNDANT_FEATURE: (
+        "nothing of the feature is left once the features picked before it are known"
+    ),
     Reason.NO_TESTABLE_LABEL: "no label can be tested",
     Reason.INFINITE_PAIR: "one label settles the other: their interaction is infinite",
     Reason.UNKNOWN_PAIR: "the data do not identify the interaction of the labels",

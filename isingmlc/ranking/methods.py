@@ -25,6 +25,7 @@ from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.moderation import CHEAP
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
+from isingmlc.ranking.forward import rank_by_forward, rank_by_ssc
 from isingmlc.results.ranking import FeatureRanking, FeatureScores, best_first
 
 if TYPE_CHECKING:
@@ -380,6 +381,8 @@ RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
         "products-joint": RankingMethod.of(rank_by_joint_products),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
         "score+l1": RankingMethod.of(rank_by_score_and_l1),
+        "forward": RankingMethod.of(rank_by_forward, needs_fit=False),
+        "ssc": RankingMethod.of(rank_by_ssc, needs_fit=False),
         "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
         "br-ig": by_filter("br-ig", br_filter, "ig"),
         "lp-chi2": by_filter("lp-chi2", lp_filter, "chi2", per_label=False),
@@ -570,6 +573,12 @@ def rank_features(
           the other labels and all features. Columns that are copies of each other share one
           coefficient in any proportion.
         - ``"score+l1"``: ``score`` keeps some features, ``l1`` ranks those.
+        - ``"forward"``: features are picked one after the other, each for the sum over labels of
+          its score statistics given the features picked before it. Features that complement each
+          other come first, and of several that say the same one does. `FeatureRanking.path` shows
+          the steps.
+        - ``"ssc"``: the same by the sum of squared canonical correlations of the features picked
+          with the labels [2]_; the fastest.
         - ``"br-chi2"``, ``"br-ig"``: chi-square or information gain of the feature for each
           label by itself.
         - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
@@ -585,9 +594,8 @@ def rank_features(
     **options
         Options of the method:
 
-        - ``min_count`` (score, products, products-joint, l1, score+l1): labels with fewer
-          rows of one kind in play are not used. For ``lp-chi2`` and ``lp-ig`` rows whose labelset
-          is rarer than this are left out.
+        - ``min_count`` (all from score to ssc): labels with fewer rows of one kind in play are not
+          used. For ``lp-chi2`` and ``lp-ig`` rows whose labelset is rarer than this are left out.
         - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
           coefficients vanish; 0.0001.
         - ``penalize_covariates`` (l1, score+l1): whether covariates are penalised like labels and
@@ -595,6 +603,15 @@ def rank_features(
         - ``keep`` (score+l1): number or share of the features that is kept, 0.2; or
           ``keep_pvalue``: keep those whose p-value, adjusted for the false-discovery rate, is at
           most this.
+        - ``n_features`` (forward, ssc): how many features to pick, a number or a share; 50, or all
+          if there are fewer. The others follow in the order of what they would add to these.
+        - ``given_labels`` (forward): whether the models have the other labels too, with a ridge
+          penalty of 1; False.
+        - ``refit`` (forward): whether the label models are fitted again after each step, with what
+          was picked and a ridge penalty of 1 on standardised features, and not under the weights of
+          the models without features; False. Takes about ten times as long.
+        - ``stop`` (forward): ``"ebic"`` stops before a feature that lowers the EBIC, with ``gamma``
+          0.5, of no label; None, the default, picks ``n_features``.
         - ``combine`` (br-chi2, br-ig, oner): ``"sum"``, ``"max"`` or ``"mean"`` over labels.
         - ``discretize`` (br-chi2, br-ig, lp-chi2, lp-ig): how features with many values become
           categories, ``"mdl"`` (minimum description length), ``"quantile"`` (``n_bins`` intervals)
@@ -622,6 +639,8 @@ def rank_features(
     ----------
     .. [1] Teisseyre, P. (2016). Feature ranking for multi-label classification using Markov
        networks. *Neurocomputing*. arXiv:1602.07464.
+    .. [2] Zhang, S. and Lang, Z.-Q. (2022). Orthogonal least squares based fast feature selection
+       for linear classification. *Pattern Recognition* 123, 108419.
 
     Examples
     --------
@@ -633,6 +652,16 @@ def rank_features(
     ('age', 'bmi', 'female')
     >>> im.rank_features(data.labels, data.features, method="score", neighbors=2).settings
     {'null': 'mle', 'neighbors': 2, 'min_count': 2}
+
+    What each feature adds to those picked before it:
+
+    >>> steps = im.rank_features(data.labels, data.features, method="forward", n_features=3).path
+    >>> steps[["feature", "gain", "labels"]].round(1)
+         feature   gain                                  labels
+    step
+    1        age  499.1  hypertension, arthritis, heart_disease
+    2        bmi  120.9       diabetes, hypertension, arthritis
+    3     female   61.7                   depression, arthritis
 
     What features say given age and sex:
 

@@ -19,6 +19,7 @@ from isingmlc.base.readonly import table
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
+from isingmlc.results.steps import FeatureSteps, list_steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,6 +103,8 @@ class FeatureScores:
         What to keep in mind, in sentences.
     tests : EdgeTests or None
         Tests whose p-values of features are the ranking's, computed when they are asked for.
+    steps : FeatureSteps or None
+        How features were picked, if one after the other.
 
     Examples
     --------
@@ -119,6 +122,7 @@ class FeatureScores:
     pairs: FloatArray | Callable[[], FloatArray] | None = None
     notes: tuple[str, ...] = ()
     tests: EdgeTests | None = None
+    steps: FeatureSteps | None = None
 
     @cached_property
     def pair_statistics(self) -> FloatArray | None:
@@ -219,6 +223,21 @@ class FeatureRanking:
             combinations(self.label_names, 2), names=["label", "with"]
         )
         return pd.DataFrame(self.scores.pair_statistics, self._index, columns)
+
+    @table
+    def path(self) -> pd.DataFrame | None:
+        """How features were picked one after the other, one row per step; None if they were not.
+
+        Columns are the feature, its gain (what it adds to those before it, to all labels
+        together), the total of all gains up to it, the labels that gained most (each a tenth of
+        the gain or more), and the features that the step made redundant: those that lost most of
+        what they would have added before, more than half of it.
+        """
+        steps = self.scores.steps
+        if steps is None:
+            return None
+        parts = self.scores.contributions
+        return list_steps(steps, self.feature_names, self.label_names, parts)
 
     @table
     def reasons(self) -> pd.Series:

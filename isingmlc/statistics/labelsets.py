@@ -81,6 +81,10 @@ class LabelsetStatistics:
         Formula terms that made several columns, and where these are.
     term_products : dict of str to ndarray, shape (L, d, d)
         Sums of the cross-products of the d columns of such terms, around `shift`.
+    products : callable or None
+        Asks the engine that holds the rows for the products of one feature with all: takes a
+        position and the shift, and gives their sums within cells, shape (L, p). None where nobody
+        can be asked; it is not saved.
 
     Notes
     -----
@@ -115,10 +119,15 @@ class LabelsetStatistics:
     n_rows: int
     term_columns: Mapping[str, IntArray] = field(default_factory=dict)
     term_products: Mapping[str, FloatArray] = field(default_factory=dict)
+    products: Callable[[int, FloatArray], FloatArray] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.patterns, self.counts):
             array.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The connection to an engine stays where it is.
+        return {**self.__dict__, "products": None}
 
     def __repr__(self) -> str:
         return (
@@ -395,6 +404,7 @@ class LabelsetStatistics:
                 term: _add_rows(products, theirs.term_products[term], pool, codes)
                 for term, products in mine.term_products.items()
             },
+            products=None,
         )
 
     def __radd__(self, other: object) -> LabelsetStatistics:
@@ -663,6 +673,7 @@ def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetSta
         feature_names=tuple(stats.feature_names[at] for at in positions.tolist()),
         term_columns={},
         term_products={},
+        products=None,
     )
 
 
@@ -670,7 +681,7 @@ def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> Lab
     """Give the statistics of some features, whose sums are these."""
     if sums is stats.source:
         return stats
-    return replace(stats, source=sums, feature_names=stats.feature_names[part])
+    return replace(stats, source=sums, feature_names=stats.feature_names[part], products=None)
 
 
 def stats_with(

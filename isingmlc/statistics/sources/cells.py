@@ -91,7 +91,7 @@ def most_cells(n_labels: int, n_covariates: int, limit: float) -> float:
     """
     # A cell is here as an answer, as bits and as a pattern; a covariate, which may be text, as what
     # came, as a number and as its place among all numbers.
-    return limit // (2 * n_labels + 64 + 40 * n_covariates)
+    return float(np.floor(limit / (2 * n_labels + 64 + 40 * n_covariates)))
 
 
 def check_cells(n_cells: int, n_labels: int, n_covariates: int, limit: float) -> None:

@@ -142,8 +142,51 @@ class TableSource:
         FeatureSums
             Their sums, in the order of the labelsets.
         """
-        metrics = {"n": self.rows.count(), **self._sums(features, shift)}
-        answer = run(self.rows.group_by(**self._keys()).aggregate(**metrics))
+        answer, order = self._aggregate(self._sums(features, shift), labelsets)
+        sums, squares = (matrix(answer, prefix, len(features))[order] for prefix in ("s", "q"))
+        self._check_finite(features, squares)
+        return FeatureSums(sums, squares, shift)
+
+    def sum_products(
+        self, column: int, shift: FloatArray, labelsets: LabelsetStatistics
+    ) -> FloatArray:
+        """Sum the products of one feature with all, within labelsets.
+
+        Parameters
+        ----------
+        column : int
+            Position of the feature.
+        shift : ndarray, shape (p,)
+            What is subtracted from each feature.
+        labelsets : LabelsetStatistics
+            What `count_labelsets` gave.
+
+        Returns
+        -------
+        ndarray, shape (L, p)
+            The sums, in the order of the labelsets.
+        """
+        features, weights = self.columns.features, self.columns.freq_weights
+        one = number(self.rows[features[column]]) - exactly(float(shift[column]))
+        if weights is not None:
+            one = one * number(self.rows[weights])
+        sums = np.empty((len(labelsets.counts), len(features)))
+        for part in chunks(len(features), width=COLUMNS_AT_ONCE):
+            pairs = zip(features[part], shift[part].tolist(), strict=True)
+            metrics = {
+                f"s{at}": (one * (number(self.rows[name]) - exactly(origin))).sum()
+                for at, (name, origin) in enumerate(pairs)
+            }
+            answer, order = self._aggregate(metrics, labelsets)
+            sums[:, part] = matrix(answer, "s", len(metrics))[order]
+        return sums
+
+    def _aggregate(
+        self, metrics: dict[str, Any], labelsets: LabelsetStatistics
+    ) -> tuple[Any, IntArray]:
+        """Aggregate within labelsets; give the answer and the order that sorts it as they are."""
+        query = self.rows.group_by(**self._keys())
+        answer = run(query.aggregate(n=self.rows.count(), **metrics))
         patterns, context, order = self._sort(answer)
         n_rows = int(answer["n"].to_numpy().sum())
         if n_rows != labelsets.n_rows or not _same_cells(patterns, context, labelsets):
@@ -152,9 +195,7 @@ class TableSource:
                 f"{name_cells(len(labelsets.counts), context)}, now it has {n_rows} and "
                 f"{len(patterns)}. Read a copy or a snapshot of it."
             )
-        sums, squares = (matrix(answer, prefix, len(features))[order] for prefix in ("s", "q"))
-        self._check_finite(features, squares)
-        return FeatureSums(sums, squares, shift)
+        return answer, order
 
     def sum_columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sum all features over all rows.
@@ -267,10 +308,12 @@ def read_table(
     size = 16 * n_cells * n_features
     if size <= limit:
         keeper = Checkpoint(checkpoint, asdict(columns), Record({}))
-        return _sum_features(source, labelsets, keeper), source
+        stats = _sum_features(source, labelsets, keeper)
+        return replace(stats, products=_ProductReader(source, labelsets)), source
     width = block_width(name_cells(n_cells, labelsets.context), n_features, size, limit)
     blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
-    return replace(labelsets, source=blocks, feature_names=columns.features), source
+    stats = replace(labelsets, source=blocks, feature_names=columns.features)
+    return replace(stats, products=_ProductReader(source, labelsets)), source
 
 
 def _sum_features(
@@ -355,3 +398,14 @@ class _BlockReader:
             np.concatenate([answer.squares for answer in answers], axis=1),
             shift,
         )
+
+
+@dataclass(frozen=True)
+class _ProductReader:
+    """Asks a table for the products of one feature with all."""
+
+    source: TableSource
+    labelsets: LabelsetStatistics
+
+    def __call__(self, column: int, shift: FloatArray) -> FloatArray:
+        return self.source.sum_products(column, shift, self.labelsets)

@@ -1,0 +1,445 @@
+r"""Forward rankings: each feature is ranked for what it adds to those picked before it.
+
+``forward`` adds up, over labels, score statistics given what was picked. The label models are
+fitted once, without features, and their weights are kept: with the weights
+:math:`w_{ik} = p_{ik}(1 - p_{ik})` and residuals :math:`e_{ik}` of label k, the statistic of a
+feature given others is that of a weighted least-squares regression of e / w, so that all steps are
+one weighted Gram–Schmidt sweep (see :mod:`isingmlc.ranking.sweep`). Statistics estimate by how much
+the deviance of a label falls; none can fall by more than it has left.
+
+``ssc`` adds up squared canonical correlations of the features picked with the labels: the same
+sweep with equal weights, on labels that are made orthonormal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_count, check_number, check_option, check_size
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, StrArray, chunks, dense
+from isingmlc.fitting.information import Factors
+from isingmlc.fitting.newton import newton_together, thread_pools
+from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
+from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.testable import (
+    Reason,
+    find_constant,
+    judge_counts,
+    judge_features,
+    judge_fits,
+)
+from isingmlc.inference.score import NullModel, null_models, own_spread, plain_scores
+from isingmlc.model import IsingModel
+from isingmlc.ranking.cross_products import AskedProducts, RowProducts, find_products
+from isingmlc.ranking.sweep import Standing, Sweep, sweep
+from isingmlc.results.ranking import FeatureRanking, FeatureScores
+from isingmlc.results.steps import FeatureSteps
+from isingmlc.statistics.labelsets import cells_of, feature_blocks
+
+# How many features are picked if nobody says; all if there are fewer.
+N_FEATURES = 50
+# Ridge penalty of labels, and of features in models that are fitted again.
+PENALTY = 1.0
+# Gains up to this are none: in deviance, and in squared correlations.
+_NO_DEVIANCE = 1e-9
+_NO_CORRELATION = 1e-12
+# Directions of the labels with less than this share of the variance are relations among them.
+_RELATED = 1e-10
+# By so much, relatively, importances of features in a row differ at least.
+_APART = 1e-6
+_MAX_STEPS = 100
+# Features are made dense in blocks of about this size.
+_PART_BYTES = 2**26
+STOPS = (None, "ebic")
+
+
+def rank_by_forward(
+    model: IsingModel,
+    *,
+    n_features: int | float | None = None,
+    given_labels: bool = False,
+    refit: bool = False,
+    stop: str | None = None,
+    gamma: float = 0.5,
+    min_count: int = 2,
+) -> FeatureRanking:
+    """Pick features one after the other by what they add to the models of the labels."""
+    for name, value in (("given_labels", given_labels), ("refit", refit)):
+        check_option(name, value, (True, False))
+    check_option("stop", stop, STOPS)
+    if check_number("gamma", gamma) < 0:
+        raise exc.DataError(f"gamma must not be negative, but is {gamma:g}.")
+    size = _check_size(model, n_features)
+    products = find_products(model.statistics, _rows(model, "forward"), "method='forward'")
+    if refit and isinstance(products, AskedProducts):
+        raise exc.ModelError(exc.ROWS_NEEDED.format(purpose="method='forward' with refit=True"))
+    null = _fit_null(model, given_labels, min_count)
+    reasons = judge_features(_constant(model), null.label_reason)
+    usable = reasons == Reason.OK
+    n_used = len(null.labels)
+    if not n_used or not usable.any():
+        found = _nothing(len(usable), n_used)
+    else:
+        restart = _Refits(model, null, products) if refit else None
+        cost = np.log(model.nobs) + 2 * gamma * np.log(len(usable)) if stop else 0.0
+        found = sweep(
+            _stand(model, null, products),
+            usable,
+            size,
+            nothing=_NO_DEVIANCE,
+            worthwhile=float(cost),
+            restart=restart,
+        )
+    settings: dict[str, object] = {
+        "n_features": size,
+        "given_labels": given_labels,
+        "refit": refit,
+        "stop": stop,
+        **({"gamma": gamma} if stop else {}),
+        "min_count": min_count,
+    }
+    return _rank("forward", model, found, null.labels, null.label_reason, reasons, settings)
+
+
+def rank_by_ssc(
+    model: IsingModel, *, n_features: int | float | None = None, min_count: int = 2
+) -> FeatureRanking:
+    """Pick features one after the other by the canonical correlations of all with the labels."""
+    size = _check_size(model, n_features)
+    stats = model.statistics
+    products = find_products(stats, _rows(model, "ssc"), "method='ssc'")
+    positives = stats.counts @ stats.patterns
+    minority = np.minimum(positives, stats.nobs - positives)
+    label_reason = judge_counts(minority, check_count("min_count", min_count, 0))
+    labels = np.flatnonzero(label_reason == Reason.OK)
+    reasons = judge_features(_constant(model), label_reason)
+    usable = reasons == Reason.OK
+    if not len(labels) or not usable.any():
+        found = _nothing(len(usable), len(labels))
+    else:
+        standing = _stand_equal(model, labels, products)
+        found = sweep(standing, usable, size, nothing=_NO_CORRELATION)
+    settings: dict[str, object] = {"n_features": size, "min_count": min_count}
+    return _rank("ssc", model, found, labels, label_reason, reasons, settings)
+
+
+def _check_size(model: IsingModel, n_features: int | float | None) -> int:
+    """Give how many features are picked."""
+    available = len(model.feature_names)
+    if not available:
+        raise exc.ModelError(exc.NO_FEATURES)
+    if n_features is None:
+        return min(N_FEATURES, available)
+    return check_size("n_features", n_features, available)
+
+
+def _rows(model: IsingModel, method: str) -> Any:
+    """Give the rows, if there are any."""
+    return None if model.data is None else model._rows(f"method={method!r}")
+
+
+def _constant(model: IsingModel) -> BoolArray:
+    """Mark the features that cannot be used."""
+    return find_constant(model.statistics, model.intercept)
+
+
+# Where a sweep begins
+
+
+class _Null(NamedTuple):
+    """The label models before any feature is picked.
+
+    Attributes
+    ----------
+    labels : ndarray of int
+        The labels that can be used.
+    label_reason : ndarray of object, shape (K,)
+        Why the others cannot.
+    nulls : list of NullModel
+        Their models, under fixed weights.
+    deviance : ndarray, shape (labels,)
+        Their deviances.
+    fit : NetworkFit
+        The fits of all labels.
+    """
+
+    labels: IntArray
+    label_reason: StrArray
+    nulls: list[NullModel]
+    deviance: FloatArray
+    fit: NetworkFit
+
+
+def _fit_null(model: IsingModel, given_labels: bool, min_count: int) -> _Null:
+    """Fit the label models without features, a ridge penalty on the other labels."""
+    stats = model.statistics
+    settings = FitSettings("ridge", PENALTY, model.intercept)
+    n_labels = len(model.label_names)
+    neighbors = None if given_labels else np.zeros((n_labels, n_labels), dtype=np.bool_)
+    regressors = Regressors.of_statistics(stats, model.intercept)
+    nodes = fit_nodes(stats.patterns, stats.counts, settings, neighbors, regressors=regressors)
+    fit = NetworkFit(stats, settings, nodes, model.data, model.terms, regressors)
+    label_reason = judge_fits(fit, min_count)
+    labels = np.flatnonzero(label_reason == Reason.OK)
+    residuals = [
+        np.where(stats.patterns[:, node.label], node.complement, -node.probability)
+        * (node.weight > 0)
+        for node in nodes
+    ]
+    # The gain is one in penalised likelihood, whose gradient is zero: residuals are as they are.
+    nulls = [
+        replace(null, effective=residuals[null.label])
+        for null in null_models(fit, labels.tolist(), noise_kind="weights")
+    ]
+    deviance = np.array([-2 * nodes[label].llf for label in labels])
+    return _Null(labels, label_reason, nulls, deviance, fit)
+
+
+def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts) -> Standing:
+    """Give scores and variances of all features in the label models."""
+    stats, nulls = model.statistics, null.nulls
+    shape = (len(model.feature_names), len(nulls))
+    score, variance, scale = (np.empty(shape) for _ in range(3))
+    spread = own_spread(stats, model.intercept)
+    for part, block in feature_blocks(stats):
+        found = plain_scores(nulls, block.sums, block.squares, spread[part])
+        score[part], variance[part], scale[part] = (
+            each.T for each in (found.score, found.variance, found.scale)
+        )
+    weights = np.array([each.weight for each in nulls]).T
+
+    def cross(column: int) -> FloatArray:
+        fitted = np.zeros_like(weights)
+        sums = products.sums_of(column)[:, None]
+        for at, each in enumerate(nulls):
+            fitted[each.rows, at] = each.fit_to(each.lean(sums)).ravel()
+        return products(column, weights, fitted)
+
+    return Standing(score, variance, scale, null.deviance, cross)
+
+
+def _stand_equal(
+    model: IsingModel, labels: IntArray, products: RowProducts | AskedProducts
+) -> Standing:
+    """Give scores and variances of all features for orthonormal labels, under equal weights."""
+    stats = model.statistics
+    regressors = Regressors.of_statistics(stats, model.intercept)
+    basis = np.flatnonzero(regressors.free)[0 if model.intercept else 1 :]
+    weight = np.ones(len(stats.counts))
+    factors = Factors(regressors.pairs, stats.counts, [basis], weight[None], None)
+    null = NullModel(
+        0, stats.counts, factors, np.arange(len(weight)), weight, weight, weight, False
+    )
+    target = stats.patterns[:, labels].astype(np.float64)
+    target -= null.fit_to(null.lean(stats.counts[:, None] * target))
+    target = target @ _whiten((target * stats.counts[:, None]).T @ target)
+    n_features = len(model.feature_names)
+    score = np.empty((n_features, len(labels)))
+    variance, scale = (np.empty((n_features, 1)) for _ in range(2))
+    spread = own_spread(stats, model.intercept)
+    for part, block in feature_blocks(stats):
+        found = plain_scores([null], block.sums, block.squares, spread[part])
+        variance[part], scale[part] = found.variance.T, found.scale.T
+        score[part] = block.sums.T @ target
+
+    def cross(column: int) -> FloatArray:
+        fitted = null.fit_to(null.lean(products.sums_of(column)[:, None]))
+        return products(column, weight[:, None], fitted)
+
+    return Standing(score, variance, scale, np.full(len(labels), np.inf), cross)
+
+
+def _whiten(covariance: FloatArray) -> FloatArray:
+    """Give the symmetric map that makes columns orthonormal and keeps them near what they were."""
+    size = np.sqrt(covariance.diagonal())
+    size[size == 0] = np.inf
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    roots = np.zeros_like(values)
+    kept = values > _RELATED * values[-1]
+    roots[kept] = values[kept] ** -0.5
+    return np.asarray((vectors * roots) @ vectors.T / size[:, None])
+
+
+# Label models that are fitted again after each step
+
+
+class _Refits:
+    """Fits the label models again with the features that are picked, all rows by themselves.
+
+    Features are standardised, and have the penalty that labels have.
+
+    Parameters
+    ----------
+    model : IsingModel
+        The model, with rows.
+    null : _Null
+        The label models before any feature is picked.
+    products : RowProducts
+        Cross-products of the features.
+    """
+
+    def __init__(self, model: IsingModel, null: _Null, products: RowProducts | AskedProducts):
+        data = model._rows("refit=True")
+        stats = model.statistics
+        cells = cells_of(stats, data)
+        self._features: Features = data.features
+        self._shift, self._null = stats.shift, null
+        self._spread = own_spread(stats, model.intercept)
+        self._counts = np.ones(len(cells)) if data.weights is None else data.weights
+        self._design = null.fit.regressors.matrix[cells]
+        self._nodes = [null.fit.nodes[label] for label in null.labels]
+        self._signs = np.where(data.labels[:, null.labels].T, 1.0, -1.0)
+        self._in_play = np.array([node.in_play[cells] for node in self._nodes])
+        # A ridge penalty hides that columns depend on each other; plain least squares do not.
+        self._plain = _stand_equal(model, null.labels, products)
+
+    def __call__(self, picked: list[int]) -> Standing:
+        """Fit the models with the features picked; give scores and variances of all features.
+
+        Parameters
+        ----------
+        picked : list of int
+            Positions of the features; the last one is new.
+
+        Returns
+        -------
+        Standing
+            Where the next step begins.
+        """
+        self._plain.take_out(picked[-1])
+        self._add_column(picked[-1])
+        n_before = self._null.fit.regressors.n_columns
+        n_columns = self._design.shape[1]
+        penalty = np.full(n_columns, PENALTY)
+        penalty[:n_before][self._null.fit.regressors.free] = 0.0
+        bases = [np.append(node.basis, np.arange(n_before, n_columns)) for node in self._nodes]
+        pairs = PairSums(self._design, self._binary())
+        with thread_pools().limit(limits=1, user_api="blas"):
+            solutions = newton_together(
+                pairs,
+                self._signs,
+                self._counts * self._in_play,
+                bases,
+                max_steps=[_MAX_STEPS] * len(bases),
+                penalty=penalty,
+            )
+        coef = np.zeros((len(bases), n_columns))
+        for line, basis, solution in zip(coef, bases, solutions, strict=True):
+            line[basis] = solution.coef
+        margins = self._signs * (coef @ self._design.T)
+        surprise = expit(-margins) * self._in_play
+        weights = surprise * expit(margins)
+        deviance = -2 * (self._in_play * log_expit(margins)) @ self._counts
+        factors = Factors(pairs, self._counts, bases, weights, penalty)
+        nulls = [
+            NullModel(
+                at, self._counts, factors, np.flatnonzero(weight), weight, weight, rest, False
+            )
+            for at, (weight, rest) in enumerate(zip(weights, self._signs * surprise, strict=True))
+        ]
+        return self._stand(nulls, deviance)
+
+    def _binary(self) -> BoolArray:
+        """Mark columns of zeros and ones."""
+        return np.asarray(((self._design == 0) | (self._design == 1)).all(axis=0))
+
+    def _add_column(self, column: int) -> None:
+        """Put a feature into the models, standardised."""
+        values = dense(self._features[:, [column]]).ravel() - self._shift[column]
+        share = self._counts / self._counts.sum()
+        values = values - share @ values
+        self._design = np.column_stack([self._design, values / np.sqrt(share @ values**2)])
+
+    def _stand(self, nulls: list[NullModel], deviance: FloatArray) -> Standing:
+        """Give scores and variances of all features, a block of them at a time."""
+        n_rows, n_features = self._features.shape
+        score, variance, scale = (np.empty((n_features, len(nulls))) for _ in range(3))
+        counts = self._counts[:, None]
+        for part in chunks(n_features, 24 * n_rows, limit=_PART_BYTES):
+            values = dense(self._features[:, part]) - self._shift[part]
+            sums = counts * values
+            found = plain_scores(nulls, sums, sums * values, self._spread[part])
+            score[part], variance[part], scale[part] = (
+                each.T for each in (found.score, found.variance, found.scale)
+            )
+        variance[~self._plain.alive.any(axis=1)] = 0.0
+        return Standing(score, variance, scale, deviance, self._plain.cross)
+
+
+# What was found
+
+
+def _nothing(n_features: int, n_targets: int) -> Sweep:
+    """Give what a sweep finds if there is no feature, or no label, to use."""
+    return Sweep(
+        np.zeros(0, dtype=np.intp),
+        np.zeros((0, n_targets)),
+        (),
+        np.zeros((n_features, n_targets)),
+        np.zeros(n_features, dtype=np.bool_),
+    )
+
+
+def _rank(
+    method: str,
+    model: IsingModel,
+    found: Sweep,
+    labels: IntArray,
+    label_reason: StrArray,
+    reasons: StrArray,
+    settings: dict[str, object],
+) -> FeatureRanking:
+    """Make a ranking of what a sweep picked, and what it left."""
+    parts = found.remaining.copy()
+    parts[found.picked] = found.gains
+    contributions = np.full((len(reasons), len(model.label_names)), np.nan)
+    contributions[:, labels] = parts
+    reasons = reasons.copy()
+    reasons[found.redundant] = Reason.REDUNDANT_FEATURE
+    importance = parts.sum(axis=1)
+    # A later feature may add more than an earlier one; the order is that of the steps.
+    rest = np.delete(importance, found.picked).max(initial=0.0)
+    for at in found.picked[::-1].tolist():
+        importance[at] = max(importance[at], rest * (1 + _APART))
+        rest = importance[at]
+    steps = FeatureSteps(found.picked, found.gains.sum(axis=1), found.displaced)
+    scores = FeatureScores(
+        importance,
+        contributions,
+        reasons,
+        label_reason,
+        notes=_notes(model, found, settings),
+        steps=steps,
+    )
+    return FeatureRanking(method, model.feature_names, model.label_names, scores, settings)
+
+
+def _notes(model: IsingModel, found: Sweep, settings: dict[str, object]) -> tuple[str, ...]:
+    """Say how features were picked, and what was not."""
+    names = np.array(model.feature_names, dtype=object)
+    n_picked = len(found.picked)
+    notes = [
+        f"{n_picked} features were picked one after the other, each for what it adds to those "
+        "before it; the others follow in the order of what they would add to these. There are no "
+        "p-values: features that were picked by the labels would have too small ones.",
+    ]
+    if n_picked != settings["n_features"] and n_picked:
+        why = (
+            "the EBIC of no label falls any more"
+            if settings.get("stop") and (found.remaining > 0).any()
+            else "no other feature adds anything"
+        )
+        notes.append(f"Picking stopped after {names[found.picked[-1]]}: {why}.")
+    if found.redundant.any():
+        redundant = names[found.redundant]
+        notes.append(
+            f"{len(redundant)} features ({exc.shorten(redundant)}) are linear functions of those "
+            "picked before them, and were not picked."
+        )
+    return tuple(notes)

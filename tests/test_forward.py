@@ -1,0 +1,395 @@
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from forward_data import ssc_data
+from golden import FOLDER
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+import isingmlc as im
+from isingmlc.exceptions import DataError, DataWarning, ModelError
+from isingmlc.sklearn import IsingSelector
+
+METHODS = ("forward", "ssc")
+
+
+@pytest.fixture(scope="module")
+def example():
+    return im.datasets.load_example()
+
+
+def draw(seed, n_rows=300, n_features=8, n_labels=3):
+    """Draw labels that depend on each other and on correlated features."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=(n_rows, 3))
+    features = base @ rng.normal(size=(3, n_features)) + 0.7 * rng.normal(size=(n_rows, n_features))
+    pull = base @ rng.normal(size=(3, n_labels)) + rng.logistic(size=(n_rows, n_labels))
+    pull += 0.5 * pull[:, [0]]
+    return pull > 0.3, features
+
+
+def rank(labels, features, method="forward", **options):
+    return im.rank_features(np.asarray(labels).astype(int), features, method, **options)
+
+
+def positions(ranking, count=None):
+    """Give the positions of the features that were picked."""
+    names = ranking.path["feature"][:count]
+    return [ranking.feature_names.index(name) for name in names]
+
+
+# Against other programs
+
+
+def ridge_fit(design, outcome, penalised):
+    """Fit a ridge-penalised logistic regression by a general optimiser."""
+    sign = np.where(outcome, 1.0, -1.0)
+
+    def lose(coef):
+        margin = sign * (design @ coef)
+        value = -log_expit(margin).sum() + 0.5 * (coef[penalised] ** 2).sum()
+        slope = -(design.T @ (sign * expit(-margin)))
+        slope[penalised] += coef[penalised]
+        return value, slope
+
+    found = minimize(
+        lose,
+        np.zeros(design.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 5000},
+    )
+    return expit(design @ found.x)
+
+
+def slow_forward(labels, features, n_steps, *, given_labels, refit):
+    """Pick features by weighted least squares on rows, one regression per candidate."""
+    n_rows, n_labels = labels.shape
+    columns = (features - features.mean(axis=0)) / features.std(axis=0)
+    left, gains, picked = None, [], []
+    for _ in range(n_steps):
+        inside = picked if refit else []
+        probability = np.empty(labels.shape)
+        designs, ridges = [], []
+        for k in range(n_labels):
+            others = np.delete(labels, k, axis=1).astype(float) if given_labels else None
+            parts = [np.ones((n_rows, 1)), *([others] if given_labels else [])]
+            n_others = n_labels - 1 if given_labels else 0
+            design = np.hstack([*parts, columns[:, inside]])
+            penalised = np.arange(1, design.shape[1])
+            probability[:, k] = ridge_fit(design, labels[:, k], penalised)
+            # What was picked under fixed weights is a regressor without a penalty.
+            whole = design if refit else np.hstack([design, columns[:, picked]])
+            designs.append(whole)
+            ridges.append(np.r_[0.0, np.ones(n_others + len(inside))])
+        if left is None or refit:
+            likelihood = np.where(labels, probability, 1 - probability)
+            left = -2 * np.log(likelihood).sum(axis=0)
+        worth = np.zeros((features.shape[1], n_labels))
+        for j in set(range(features.shape[1])) - set(picked):
+            for k in range(n_labels):
+                design, ridge = designs[k], np.diag(np.sqrt(ridges[k]))
+                weight = probability[:, k] * (1 - probability[:, k])
+                response = (labels[:, k] - probability[:, k]) / weight
+                pseudo = np.zeros((len(ridge), design.shape[1]))
+                pseudo[:, : len(ridge)] = ridge
+                # The penalty enters as rows of their own, around the coefficients of the fit.
+                if refit or given_labels:
+                    worth[j, k] = _score(design, columns[:, j], weight, response, pseudo)
+                else:
+                    small = sm.WLS(response, design, weights=weight).fit()
+                    large = sm.WLS(response, np.column_stack([design, columns[:, j]]), weight).fit()
+                    worth[j, k] = small.ssr - large.ssr
+        capped = np.minimum(worth, left)
+        best = int(np.argmax(capped.sum(axis=1)))
+        picked.append(best)
+        gains.append(capped[best])
+        left = left - capped[best]
+    return picked, np.array(gains)
+
+
+def _score(design, column, weight, response, pseudo):
+    """Give the fall of a penalised sum of squares by one more column.
+
+    The gradient of the penalised likelihood is zero, so in rows of their own the penalties have a
+    response that balances what the residuals leave.
+    """
+    root = np.sqrt(weight)
+    pull = design.T @ (weight * response)
+    ridge = pseudo.diagonal()[: len(pseudo)] ** 2
+    offset = np.zeros(len(pseudo))
+    inside = ridge > 0
+    offset[inside] = -pull[: len(pseudo)][inside] / np.sqrt(ridge[inside])
+    left = np.vstack([root[:, None] * design, pseudo])
+    right = np.r_[root * response, offset]
+    extra = np.r_[root * column, np.zeros(len(pseudo))]
+    falls = []
+    for matrix in (left, np.column_stack([left, extra])):
+        coef = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        falls.append(((right - matrix @ coef) ** 2).sum())
+    return falls[0] - falls[1]
+
+
+@pytest.mark.parametrize("given_labels", [False, True])
+@pytest.mark.parametrize("refit", [False, True])
+def test_steps_are_those_of_regressions_on_rows(given_labels, refit):
+    labels, features = draw(3)
+    picked, gains = slow_forward(labels, features, 4, given_labels=given_labels, refit=refit)
+    found = rank(labels, features, n_features=4, given_labels=given_labels, refit=refit)
+    assert positions(found) == picked
+    np.testing.assert_allclose(found.path["gain"], gains.sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found.contributions.to_numpy()[picked], gains, rtol=1e-4, atol=1e-6)
+
+
+def test_refits_are_those_of_statsmodels():
+    labels, features = draw(5, n_rows=4000)
+    outcome, picked = labels.astype(float), []
+    for _ in range(4):
+        design = sm.add_constant(features[:, picked]) if picked else np.ones((len(labels), 1))
+        worth = np.zeros(features.shape[1])
+        for k in range(labels.shape[1]):
+            fit = sm.GLM(outcome[:, k], design, family=sm.families.Binomial()).fit()
+            for j in set(range(features.shape[1])) - set(picked):
+                test = sm.GLM(outcome[:, k], design, family=sm.families.Binomial()).score_test(
+                    np.asarray(fit.params), exog_extra=features[:, [j]]
+                )
+                worth[j] += float(np.squeeze(test[0]))
+        picked.append(int(np.argmax(worth)))
+    # A ridge penalty of 1 is little to 4,000 rows.
+    assert positions(rank(labels, features, n_features=4, refit=True)) == picked
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_canonical_correlations_pick_what_fastcan_picks(seed):
+    reference = pd.read_csv(FOLDER / "fastcan_order.csv").query("seed == @seed")
+    labels, features = ssc_data(seed)
+    found = rank(labels, features, "ssc", n_features=len(reference))
+    assert positions(found) == reference["feature"].tolist()
+    np.testing.assert_allclose(found.path["gain"], reference["gain"], rtol=1e-6)
+
+
+def test_canonical_correlations_are_those_of_the_definition():
+    labels, features = ssc_data(7)
+    found = rank(labels, features, "ssc", n_features=5)
+    centred = labels - labels.mean(axis=0)
+    of_labels = np.linalg.qr(centred)[0]
+    for size in (1, 3, 5):
+        chosen = features[:, positions(found, size)]
+        of_features = np.linalg.qr(chosen - chosen.mean(axis=0))[0]
+        correlations = np.linalg.svd(of_features.T @ of_labels, compute_uv=False)
+        assert found.path["total"].iloc[size - 1] == pytest.approx((correlations**2).sum())
+
+
+# What must hold for all data
+
+
+@given(st.integers(0, 10**6), st.sampled_from(METHODS), st.booleans())
+@settings(max_examples=25)
+def test_order_scale_and_origin_do_not_matter(seed, method, given_labels):
+    options = {"given_labels": given_labels} if method == "forward" else {}
+    labels, features = draw(seed % 1000, n_rows=120, n_features=6)
+    rng = np.random.default_rng(seed)
+    before = rank(labels, features, method, **options).path
+    rows, columns = rng.permutation(len(labels)), rng.permutation(features.shape[1])
+    moved = features * rng.uniform(0.01, 100, features.shape[1]) + rng.normal(
+        size=features.shape[1], scale=50
+    )
+    names = [f"x{at + 1}" for at in columns]
+    after = rank(
+        labels[rows], moved[np.ix_(rows, columns)], method, feature_names=names, **options
+    ).path
+    assert after["feature"].tolist() == before["feature"].tolist()
+    np.testing.assert_allclose(after["gain"], before["gain"], rtol=1e-5)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(METHODS), st.booleans())
+@settings(max_examples=25)
+def test_of_columns_that_are_copies_one_is_picked(seed, method, refit):
+    options = {"refit": refit} if method == "forward" else {}
+    labels, features = draw(seed % 1000, n_rows=80, n_features=4)
+    mirrored = 3 - 2 * features
+    found = rank(labels, np.hstack([features, mirrored, features[:, :2]]), method, **options)
+    picked = positions(found)
+    assert sorted(at % 4 for at in picked) == [0, 1, 2, 3]
+    unpicked = [name for name in found.feature_names if name not in set(found.path["feature"])]
+    assert (found.reasons[unpicked] == "redundant-feature").all()
+    assert (found.importance[unpicked] == 0).all()
+    assert any("linear functions" in note for note in found.scores.notes)
+    assert any(f"stopped after {found.order[3]}" in note for note in found.scores.notes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("covariates", [False, True])
+def test_sparse_weighted_and_blockwise_data_give_the_same(method, covariates, monkeypatch):
+    rng = np.random.default_rng(2)
+    labels, features = draw(2, n_rows=150)
+    features = np.where(features > 0.5, features, 0.0)
+    features[:, -1] = rng.uniform(1, 2, len(features))
+    times = rng.integers(1, 4, len(labels))
+    known = {"covariates": rng.integers(0, 3, (len(labels), 1))} if covariates else {}
+    expected = rank(
+        np.repeat(labels, times, axis=0),
+        np.repeat(features, times, axis=0),
+        method,
+        **{name: np.repeat(value, times, axis=0) for name, value in known.items()},
+    )
+    assert expected.adjusted_for == (("c1",) if covariates else ())
+    monkeypatch.setattr("isingmlc.ranking.cross_products._PASS_BYTES", 2000)
+    for given_features in (features, sparse.csr_array(features)):
+        found = rank(labels, given_features, method, freq_weights=times, **known)
+        assert found.path["feature"].tolist() == expected.path["feature"].tolist()
+        np.testing.assert_allclose(found.path["gain"], expected.path["gain"], rtol=1e-8)
+
+
+def test_covariates_are_in_the_models_from_the_start():
+    labels, features = draw(4)
+    known, others = features[:, :1], features[:, 1:]
+    found = rank(labels, others, n_features=1, covariates=known)
+    fits = [
+        sm.GLM(y, sm.add_constant(known), family=sm.families.Binomial())
+        for y in labels.T.astype(float)
+    ]
+    expected = np.zeros(others.shape[1])
+    for fit in fits:
+        params = np.asarray(fit.fit(tol=1e-12).params)
+        for j in range(others.shape[1]):
+            expected[j] += float(np.squeeze(fit.score_test(params, exog_extra=others[:, [j]])[0]))
+    assert positions(found) == [int(np.argmax(expected))]
+    assert found.path["gain"].iloc[0] == pytest.approx(expected.max(), rel=1e-6)
+
+
+# The result
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_forward_ranking_shows_its_path(example, method):
+    labels, features = example.labels, example.features.assign(copy=example.features["age"])
+    ranking = im.rank_features(labels, features, method, n_features=6)
+    path = ranking.path
+    assert path.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert ranking.order[:6] == tuple(path["feature"])
+    assert path["feature"].iloc[0] == "age"
+    assert "copy" in path["redundant"].iloc[0]
+    assert path["labels"].iloc[0].startswith("hypertension")
+    np.testing.assert_allclose(path["total"], path["gain"].cumsum())
+    parts = ranking.contributions.loc[path["feature"]].sum(axis=1)
+    np.testing.assert_allclose(parts, path["gain"])
+    # The others follow by what they would add.
+    rest = ranking.importance[list(ranking.order[6:])]
+    assert rest.is_monotonic_decreasing
+    assert ranking.pvalues is None
+    assert "no p-values" in " ".join(str(ranking.summary()).split())
+    with pytest.raises(ModelError, match="has no p-values"):
+        ranking.select()
+    assert f"({method})" in ranking.plot().get_title()
+    assert im.rank_features(labels, features).path is None
+
+
+def test_a_later_feature_that_adds_more_stays_behind():
+    # The sum is best by itself; then either part makes the whole known.
+    rng = np.random.default_rng(0)
+    first, noise = rng.normal(size=(2, 500))
+    labels = (first + 0.1 * rng.normal(size=500) > 0)[:, None]
+    features = np.column_stack([first + noise, noise, rng.normal(size=500)])
+    ranking = rank(labels, features, "ssc")
+    assert ranking.path["gain"].iloc[1] > ranking.path["gain"].iloc[2]
+    assert ranking.order == ("x1", "x2", "x3")
+    assert ranking.importance.is_monotonic_decreasing
+
+
+def test_a_gain_is_at_most_the_deviance_left():
+    rng = np.random.default_rng(1)
+    labels = rng.uniform(size=(400, 2)) < [0.05, 0.4]
+    features = np.column_stack([labels[:, 0] + 0.01 * rng.normal(size=400), rng.normal(size=400)])
+    found = rank(labels, features, n_features=1)
+    share = labels.mean(axis=0)[0]
+    deviance = -2 * 400 * (share * np.log(share) + (1 - share) * np.log(1 - share))
+    assert found.contributions.iloc[0, 0] == pytest.approx(deviance)
+
+
+def test_the_ebic_stops(example):
+    stopped = im.rank_features(example, method="forward", stop="ebic")
+    n_picked = len(stopped.path)
+    assert 0 < n_picked < len(example.feature_names)
+    assert set(stopped.path["feature"]) <= set(example.relevant)
+    price = np.log(len(example.labels)) + np.log(len(example.feature_names))
+    whole = im.rank_features(example, method="forward")
+    best = whole.contributions.loc[whole.path["feature"]].max(axis=1)
+    assert (best[:n_picked] > price).all()
+    assert best.iloc[n_picked] <= price
+    assert any("EBIC" in note for note in stopped.scores.notes)
+    assert len(im.rank_features(example, method="forward", stop="ebic", gamma=5).path) < n_picked
+
+
+def test_forward_selects(example):
+    selection = im.select_features(example, method="forward", grid=[1, 3, 5], random_state=0)
+    assert selection.method == "forward"
+    assert selection.selected[0] == "age"
+    picker = IsingSelector("ssc", n_features_to_select=4).fit(example.features, example.labels)
+    assert len(picker.feature_ranking_.path) == 4
+    expected = im.rank_features(example, method="ssc").top(4)
+    assert set(picker.get_feature_names_out()) == set(expected)
+    picker = IsingSelector("forward", n_features=7).fit(example.features, example.labels)
+    assert len(picker.feature_ranking_.path) == 7
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bad_options_are_refused(example, method):
+    with pytest.raises(DataError, match="n_features must be at most the number of features, 30"):
+        im.rank_features(example, method=method, n_features=31)
+    with pytest.raises(DataError, match="has no option 'keep'"):
+        im.rank_features(example, method=method, keep=0.1)
+    with pytest.raises(DataError, match="null, penalty and neighbors are for methods"):
+        im.rank_features(example, method=method, neighbors=2)
+    with pytest.raises(ModelError, match="features"):
+        im.rank_features(example.labels, method=method)
+
+
+def test_bad_options_of_forward_are_refused(example):
+    for options, message in (
+        ({"refit": "yes"}, "refit must be"),
+        ({"given_labels": 2}, "given_labels must be"),
+        ({"stop": "aic"}, "stop must be"),
+        ({"gamma": -1}, "gamma must not be negative"),
+    ):
+        with pytest.raises(DataError, match=message):
+            im.rank_features(example, method="forward", **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_statistics_alone_hold_no_products(example, method):
+    stats = im.LabelsetStatistics.from_arrays(example.labels, example.features)
+    fit = im.IsingModel.from_statistics(stats).fit()
+    with pytest.raises(ModelError, match="from_table"):
+        fit.rank_features(method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_label_to_test_is_said(method):
+    labels = np.zeros((30, 2), dtype=int)
+    labels[0, 0] = 1
+    features = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.warns(DataWarning) as caught:
+        ranking = im.rank_features(labels, features, method)
+    assert any("nothing" in str(warning.message) for warning in caught)
+    assert (ranking.reasons == "no-testable-label").all()
+    assert len(ranking.path) == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_features_that_cannot_be_used_have_a_reason(method):
+    labels, features = draw(9)
+    features[:, 2] = 5.0
+    with pytest.warns(DataWarning, match="constant"):
+        ranking = rank(labels, features, method)
+    assert ranking.reasons["x3"] == "constant-feature"
+    assert "x3" not in set(ranking.path["feature"])
+    collinear = rank(labels, np.column_stack([features[:, 0], 2 * features[:, 0] + 1]), method)
+    assert collinear.path["feature"].tolist() == ["x1"]
