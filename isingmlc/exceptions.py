@@ -5,9 +5,12 @@ scikit-learn raise catches ours. A message names the argument, what was wanted, 
 given, and what to do. The package never touches the global warning filters.
 """
 
+import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 __all__ = [
     "AliasingWarning",
@@ -377,6 +380,12 @@ FREE_THRESHOLD = (
 )
 
 
+# Warnings that `warn_once` keeps back, by category and kind.
+_kept: ContextVar[dict[tuple[type[IsingWarning], str], str] | None] = ContextVar(
+    "_kept", default=None
+)
+
+
 def shorten(names: Iterable[object], limit: int = 5) -> str:
     """Write a list of names for a message, at most `limit` of them.
 
@@ -412,6 +421,10 @@ def warn(message: str, category: type[IsingWarning]) -> None:
     category : type of IsingWarning
         One of our classes.
     """
+    kept = _kept.get()
+    if kept is not None:
+        kept.setdefault((category, _kind(message)), message)
+        return
     level = 1
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
@@ -420,5 +433,42 @@ def warn(message: str, category: type[IsingWarning]) -> None:
     warnings.warn(message, category, stacklevel=level + 1)
 
 
+@contextmanager
+def warn_once() -> Iterator[None]:
+    """Keep warnings of the package back, and issue one of each kind at the end.
+
+    What is computed several times, such as rankings of the folds of a cross-validation, would say
+    the same several times. Warnings of one kind differ in names and numbers only; the first is
+    issued, also if an error ends what was begun.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught, warn_once():
+    ...     warnings.simplefilter("always")
+    ...     for fold in range(5):
+    ...         warn(f"label(s) 'a{fold}' are rare.", DataWarning)
+    >>> [str(each.message) for each in caught]
+    ["label(s) 'a0' are rare."]
+    """
+    if _kept.get() is not None:
+        yield
+        return
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        kept = _kept.get() or {}
+        _kept.reset(token)
+        for (category, _), message in kept.items():
+            warn(message, category)
+
+
+def _kind(message: str) -> str:
+    """Give a message without its names and numbers."""
+    return re.sub(r"'[^']*'|\([^)]*\)| and \d+ more|[\d.,]+", "", message)
+
+
 def _is_ours(module: str) -> bool:
-    return module == "isingmlc" or module.startswith("isingmlc.")
+    # Between ours there may be the end of a block of `warn_once`.
+    return module in ("isingmlc", "contextlib") or module.startswith("isingmlc.")

@@ -136,6 +136,31 @@ def evaluate(
     return pd.Series(scores, name="score")
 
 
+def score_rows(truth: BoolArray, guess: BoolArray) -> FloatArray:
+    """Give the measures of single rows, whose means `evaluate` gives.
+
+    Parameters
+    ----------
+    truth, guess : ndarray of bool, shape (n, K)
+        True and predicted labels.
+
+    Returns
+    -------
+    ndarray, shape (n, 3)
+        The measures, in the order of `METRICS`.
+
+    Examples
+    --------
+    >>> score_rows(np.array([[True, True]]), np.array([[True, False]]))
+    array([[0. , 0.5, 0.5]])
+    """
+    agrees = truth == guess
+    size = (truth | guess).sum(axis=1)
+    shared = (truth & guess).sum(axis=1)
+    jaccard = np.divide(shared, size, out=np.zeros(len(truth)), where=size > 0)
+    return np.column_stack([agrees.all(axis=1), agrees.mean(axis=1), jaccard])
+
+
 METRICS: Mapping[str, Callable[..., float]] = MappingProxyType(
     {"subset": subset_accuracy, "hamming": hamming_score, "jaccard": jaccard_score}
 )

@@ -262,18 +262,20 @@ class IsingModel(ReadOnly):
         return model
 
     @classmethod
-    def _from_rows(cls, data: ModelData, intercept: bool = True) -> IsingModel:
-        """Make a model of rows that passed the door."""
+    def _from_rows(
+        cls, data: ModelData, intercept: bool = True, *, tests: bool = True
+    ) -> IsingModel:
+        """Make a model of rows that passed the door; without `tests` no p-value comes of it."""
         model = cls.__new__(cls)
-        model._set_up(data, intercept)
+        model._set_up(data, intercept, tests)
         return model
 
-    def _set_up(self, data: ModelData, intercept: bool) -> None:
+    def _set_up(self, data: ModelData, intercept: bool, tests: bool = True) -> None:
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
         stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
-        self._warn_about_data(stats)
+        self._warn_about_data(stats, tests)
 
     def _hold(
         self,
@@ -302,7 +304,7 @@ class IsingModel(ReadOnly):
             nobs=stats.nobs,
         )
 
-    def _warn_about_data(self, given: LabelsetStatistics) -> None:
+    def _warn_about_data(self, given: LabelsetStatistics, tests: bool = True) -> None:
         """Say what is odd about the data, which may have covariates that the model left out."""
         stats = self.statistics
         _check_context(stats)
@@ -318,7 +320,7 @@ class IsingModel(ReadOnly):
         for template, concerned in (
             (exc.CONSTANT_COVARIATES, constant),
             (exc.CONSTANT_LABELS, names[minority == 0]),
-            (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE)]),
+            (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE) & tests]),
             (exc.CONSTANT_FEATURES, features[self._constant_features()]),
         ):
             if len(concerned):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import BoolArray
 from isingmlc.base.printing import (
@@ -23,6 +24,7 @@ from isingmlc.base.printing import (
 )
 from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.testable import Reason
+from isingmlc.metrics import METRICS
 
 if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
@@ -43,6 +45,8 @@ _MAX_LISTED = 4
 # summary recommends a penalty.
 _MUCH_DETERMINED = 0.25
 _FEW_ROWS = 0.5
+# Sizes beyond the chosen one whose gain is listed.
+_FOLLOWING = 5
 
 
 def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
@@ -187,10 +191,11 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
     frame = selection.ranking.to_frame().loc[chosen]
     tables = [_list_features(frame, top, "chosen features")]
     validated = selection.n_validation > 0
+    folds = f"{selection.n_folds} folds of " if selection.n_folds > 1 else ""
     left = [
         ("Method:", selection.method),
         ("Chosen:", f"{len(chosen)} of {len(selection.feature_names)}"),
-        ("Chosen by:", "validation" if validated else "p-values"),
+        ("Chosen by:", f"{folds}validation" if validated else "p-values"),
     ]
     right = [
         ("Rows to rank on:", f"{selection.n_train}"),
@@ -201,12 +206,29 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
     if len(path["method"].unique()) > 1:
         best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable")
         best = best.drop_duplicates("method")
-        measures = [name for name in best.columns if name not in ("method", "size", "score")]
+        measures = ["score_se", *METRICS]
         forms = {"size": "{:d}", **dict.fromkeys(measures, "{:.4f}")}
         tables.append(list_rows(best, ["method"], forms, "The best size of each ranking"))
+    following = path[(path["method"] == selection.method) & (path["size"] > len(chosen))]
+    if len(following):
+        tables.append(_list_following(selection, following.head(_FOLLOWING)))
     head = two_columns("Feature Selection", left, right, tables[0].width)
     covariates = list_covariates(selection.ranking.adjusted_for, head.width)
     return IsingSummary([head, *covariates, *tables], list(selection.ranking.scores.notes))
+
+
+def _list_following(selection: SelectionResult, following: pd.DataFrame) -> Table:
+    """Tabulate what the next features of the ranking would add."""
+    order = selection.ranking.order
+    # With several folds the features are those of the ranking of all rows.
+    before = [len(selection.selected), *following["size"].iloc[:-1]]
+    added = [
+        exc.shorten(order[start:stop], 2).replace("'", "")
+        for start, stop in zip(before, following["size"], strict=True)
+    ]
+    listed = following.assign(feature=added)[["feature", "size", "difference", "score_se"]]
+    forms = {"size": "{:d}", "difference": "{:+.4f}", "score_se": "{:.4f}"}
+    return list_rows(listed, ["feature"], forms, "What the next features would add to the score")
 
 
 def _list_features(frame: pd.DataFrame, top: int, what: str) -> Table:

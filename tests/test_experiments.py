@@ -398,7 +398,7 @@ def test_tables_have_all_methods_beside_the_paper(tmp_path, mulan):
     assert ((selections[list(MEASURES)] >= 0) & (selections[list(MEASURES)] <= 1)).all(axis=None)
     assert selections["size"].between(1, 10).all()
     split = sources.load_split("scene", mulan, 0)
-    options = {"grid": 2, "random_state": 0}
+    options = {"grid": 2, "random_state": 0, "split": "random", "classifier": "chain"}
     chosen = im.select_features(split.train, method="br-ig", **options)
     expected = chosen.evaluate(split.test.labels, split.test.features)["subset"]
     assert table.loc[("scene", "here"), "br-ig"] == pytest.approx(expected)
@@ -424,7 +424,14 @@ def test_tables_have_fewer_labels_beside_and_count_no_data_set_twice(tmp_path):
     assert table.loc["ArtData3"].index.tolist() == values[:3]
     split = sources.load_split("genbase", tmp_path / "data", 0, 20)
     with pytest.warns(DataWarning, match="finds nothing"):
-        chosen = im.select_features(split.train, method="br-ig", grid=2, random_state=0)
+        chosen = im.select_features(
+            split.train,
+            method="br-ig",
+            grid=2,
+            split="random",
+            classifier="chain",
+            random_state=0,
+        )
     expected = chosen.evaluate(split.test.labels, split.test.features)["hamming"]
     found = table.loc[("genbase", "here, 20 labels"), "br-ig"]
     assert found == pytest.approx(expected)

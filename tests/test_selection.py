@@ -39,7 +39,15 @@ class OneLabel(LogisticRegression):
 def test_the_procedure_is_that_of_the_paper(data):
     """Step by step with scikit-learn alone, on the split that the seed gives."""
     labels, features = data
-    chosen = im.select_features(labels, features, max_features=6, validation=0.25, random_state=5)
+    chosen = im.select_features(
+        labels,
+        features,
+        max_features=6,
+        validation=0.25,
+        split="random",
+        classifier="chain",
+        random_state=5,
+    )
     order = np.random.default_rng(5).permutation(400)
     held, kept = np.sort(order[:100]), np.sort(order[100:])
     ranking = im.rank_features(labels.iloc[kept], features.iloc[kept])
@@ -232,7 +240,7 @@ def test_a_label_may_vary_in_no_training_row(data):
     labels = labels.assign(rare=rare)
     with pytest.warns(DataWarning):
         chosen = im.select_features(
-            labels, features, max_features=2, validation=0.3, random_state=0
+            labels, features, max_features=2, validation=0.3, split="random", random_state=0
         )
     assert set(chosen.predict(features)["rare"]) <= {0, 1}
 
@@ -304,7 +312,8 @@ def test_real_sets_with_constant_labels_in_the_split_work(data_dir):
         ({"n_jobs": 0}, DataError, "n_jobs must be"),
         ({"adjust": "best"}, DataError, "adjust must be one of"),
         ({"classifier": OneLabel}, DataError, "not fitted yet"),
-        ({"classifier": "chain"}, DataError, "classifier must be a multi-label estimator"),
+        ({"classifier": "tree"}, DataError, "classifier must be one of 'ising', 'chain'"),
+        ({"classifier": 3}, DataError, "classifier must be 'ising', 'chain' or a multi-label"),
         ({"max_features": 0}, DataError, "max_features must be"),
         ({"max_features": 11}, DataError, r"max_features must be at most .* 10, but is 11"),
         ({"max_features": 1.5}, DataError, "max_features must be"),
@@ -338,7 +347,7 @@ def test_labels_that_never_vary_in_the_split_are_said(data):
     order = np.random.default_rng(0).permutation(400)
     labels[order[0]] = 1
     with pytest.raises(DataError, match="no label varies among the 280 rows for training"):
-        im.select_features(labels, features, random_state=0)
+        im.select_features(labels, features, split="random", random_state=0)
 
 
 def test_data_without_features_are_refused(data):
@@ -411,7 +420,7 @@ def test_a_pair_alone_is_a_method(data):
 
 def test_one_label_is_enough(data):
     labels, features = data
-    for classifier in (None, KNeighborsClassifier()):
+    for classifier in ("ising", "chain", KNeighborsClassifier()):
         chosen = im.select_features(
             labels[["a"]], features, max_features=2, classifier=classifier, random_state=0
         )
@@ -446,7 +455,14 @@ def test_with_covariates_the_procedure_is_the_same_given_them(confounded):
     """Step by step with scikit-learn alone, on the split that the seed gives."""
     labels, features, covariates = confounded
     chosen = im.select_features(
-        labels, features, covariates=covariates, max_features=4, validation=0.25, random_state=5
+        labels,
+        features,
+        covariates=covariates,
+        max_features=4,
+        validation=0.25,
+        split="random",
+        classifier="chain",
+        random_state=5,
     )
     order = np.random.default_rng(5).permutation(800)
     held, kept = np.sort(order[:200]), np.sort(order[200:])

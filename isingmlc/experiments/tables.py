@@ -236,6 +236,8 @@ def measure(
         "max_features": max_features,
         "grid": n_sizes,
         "validation": validation,
+        "split": "random",
+        "classifier": "chain",
         "metric": metric,
         "random_state": seed,
     }

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from isingmlc import exceptions as exc
+from isingmlc.metrics import METRICS
 from isingmlc.plots.style import (
     DOTTED,
     FAINT,
@@ -52,7 +53,8 @@ def plot_result(selection: SelectionResult, ax: Axes | None) -> Axes:
             ax=ax,
         )
     adjusted_for = selection.ranking.adjusted_for
-    return plot_selection(path.drop(columns="score"), size, adjusted_for=adjusted_for, ax=ax)
+    path = path[["size", *METRICS]]
+    return plot_selection(path, size, adjusted_for=adjusted_for, ax=ax)
 
 
 def plot_selection(

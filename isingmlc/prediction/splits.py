@@ -21,7 +21,8 @@ def stratify(
 
     The label with the fewest rows that are left is dealt with first: each of its rows goes to the
     part that still wants the most rows with this label, of equal ones to that which wants the most
-    rows. Rows with the same labels are dealt out together.
+    rows, both in relation to the size that it is to have. Rows with the same labels are dealt out
+    together.
 
     Parameters
     ----------
@@ -64,9 +65,12 @@ def stratify(
     def deal_out(at: int, wishes: FloatArray) -> None:
         nonlocal wanted, wanted_with, left_with
         size = counts[at]
-        # Every row that a part gets leaves it wanting one less.
+        # Every row that a part gets leaves it wanting one less. Wants are relative to shares, or
+        # a large part would have all that comes first.
         fewer = np.arange(size)
-        first, second = (np.subtract.outer(each, fewer).ravel() for each in (wishes, wanted))
+        first, second = (
+            (np.subtract.outer(each, fewer) / shares[:, None]).ravel() for each in (wishes, wanted)
+        )
         owner = np.repeat(np.arange(len(shares)), size)
         # Sums of shares that should be equal may differ by rounding.
         best = np.lexsort((owner, -second.round(9), -first.round(9)))[:size]

@@ -23,6 +23,7 @@ from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as NULLS
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.moderation import CHEAP
+from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
 from isingmlc.ranking.forward import rank_by_forward, rank_by_ssc
@@ -674,15 +675,17 @@ def rank_features(
     has_covariates = covariates is not None
     label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
     check_request(method, options, **label_models, has_covariates=has_covariates)
-    model = IsingModel(
+    rows = prepare(
         labels,
         features,
         covariates=covariates,
-        intercept=intercept,
         freq_weights=freq_weights,
         missing=missing,
         label_names=label_names,
         feature_names=feature_names,
         covariate_names=covariate_names,
     )
+    # Rare labels are named where p-values come of it.
+    tests = method == "score" or options.get("keep_pvalue") is not None
+    model = IsingModel._from_rows(rows, intercept, tests=tests)
     return Ranker(model).rank(method, **label_models, **options)

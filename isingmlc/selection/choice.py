@@ -24,9 +24,10 @@ from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker, check_request
 from isingmlc.results.ranking import FeatureRanking
-from isingmlc.selection.classifiers import VaryingLabels, join_columns, logistic_chain, vary
+from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
+from isingmlc.selection.folds import make_folds
 from isingmlc.selection.result import SelectionResult
-from isingmlc.selection.validation import split_rows, try_sizes
+from isingmlc.selection.validation import Fold, choose, try_sizes
 
 # Conditional and marginal relevance differ from one data set to the next: these four rankings
 # cover both, and the validation set chooses among them.
@@ -36,6 +37,7 @@ AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
     ("products", {}),
     ("score+l1", {}),
 )
+RULES = ("best", "one-se")
 # Options of rankings that say what the label models are.
 _LABEL_MODELS = ("null", "penalty", "neighbors")
 # More numbers of features than this take long to try, unless rows are few.
@@ -50,13 +52,19 @@ def select_features(
     covariates: Any = None,
     ranking: FeatureRanking | None = None,
     neighbors: Any = None,
+    intercept: bool = True,
+    freq_weights: Any = None,
     alpha: float | None = None,
     adjust: str | None = "fdr_bh",
     max_features: int | float = 0.2,
     grid: int | Sequence[int] | None = None,
     validation: float = 0.3,
+    cv: Any = None,
+    split: str = "stratified",
+    groups: Any = None,
+    rule: str = "best",
     metric: str = "subset",
-    classifier: Any = None,
+    classifier: Any = "ising",
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
@@ -69,13 +77,15 @@ def select_features(
     Rows are split into two parts. Features are ranked on the first, a classifier is trained there
     on the first 1, 2, … features of the ranking, and the number of features with the best score
     on the second part is kept (the smaller one of two that are equal). The classifier is then
-    fitted again on these features with all rows. With `alpha` there is no split: features are
-    chosen by the p-values of a ranking of all rows.
+    fitted again on these features with all rows. With `cv` every row has its turn in the second
+    part, and the features that are kept are the first of a ranking of all rows. With `alpha` there
+    is no split: features are chosen by the p-values of a ranking of all rows.
 
     Parameters
     ----------
-    labels, features, missing, label_names, feature_names, covariate_names
-        As `IsingModel` takes them.
+    labels, features, intercept, freq_weights, missing, label_names, feature_names, covariate_names
+        As `IsingModel` takes them. With `freq_weights` rows count as often in rankings, classifier
+        and measures.
     covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
         What features are chosen given, such as age and sex, as `IsingModel` takes it. The label
         models of rankings have them, and so has the classifier, whatever is chosen; they are
@@ -104,11 +114,25 @@ def select_features(
         the given ones. All up to `max_features` if omitted.
     validation : float
         Share of the rows that is kept for validation, in (0, 1).
+    cv : int, splitter or iterable, optional
+        Folds instead of one validation set: so many, made as `split` says, or any splitter of
+        scikit-learn's, or pairs of rows to train and to validate on.
+    split : {"stratified", "random", "ordered"}
+        How rows are split: so that both parts have the labels in the same shares
+        (`MultilabelStratifiedKFold` explains it), at random, or so that later rows validate what
+        earlier ones teach (with `cv`, as scikit-learn's ``TimeSeriesSplit``).
+    groups : array_like, shape (n,), optional
+        Rows of one group, such as those of one person, stay in one part; groups are split at
+        random.
+    rule : {"best", "one-se"}
+        Whether the size with the best score is kept, or the smallest one whose score is within one
+        standard error of it.
     metric : {"subset", "hamming", "jaccard"}
         What is maximised on the validation rows.
-    classifier : estimator, optional
-        Any multi-label classifier of scikit-learn's kind; a chain of logistic regressions if
-        omitted. A label that is constant in the training rows is predicted as its constant.
+    classifier : {"ising", "chain"} or estimator
+        `IsingClassifier`, which predicts for `metric`; the paper's chain of logistic regressions;
+        or any multi-label classifier of scikit-learn's kind. A label that is constant in the
+        training rows is predicted as its constant.
     random_state : int, Generator or None
         Source of the split.
     n_jobs : int
@@ -144,7 +168,7 @@ def select_features(
     >>> len(sel.selected) <= 6
     True
     >>> sel.path.columns.tolist()
-    ['method', 'size', 'score', 'subset', 'hamming', 'jaccard']
+    ['method', 'size', 'score', 'score_se', 'difference', 'subset', 'hamming', 'jaccard']
 
     What to measure besides age and sex, which are known anyway:
 
@@ -158,11 +182,17 @@ def select_features(
     """
     check_option("metric", metric, tuple(METRICS))
     check_option("adjust", adjust, (None, *ADJUSTMENTS))
+    check_option("rule", rule, RULES)
     n_jobs = check_jobs(n_jobs)
     share = check_number("validation", validation, above=0, below=1)
     if ranking is not None and neighbors is not None:
         raise exc.DataError(
             "neighbors are for rankings that are made here, but ranking is given. Leave one out."
+        )
+    if alpha is not None and not (cv is None and groups is None):
+        raise exc.DataError(
+            "alpha chooses features by p-values of all rows, without folds: leave cv and groups "
+            "out, or alpha."
         )
     has_covariates = covariates is not None
     asked = (
@@ -170,11 +200,12 @@ def select_features(
         if ranking is not None
         else _read_methods(method, alpha, neighbors, has_covariates=has_covariates)
     )
-    estimator = VaryingLabels(_check_classifier(classifier))
+    estimator = VaryingLabels(make_classifier(classifier, metric))
     data = prepare(
         labels,
         features,
         covariates=covariates,
+        freq_weights=freq_weights,
         missing=missing,
         label_names=label_names,
         feature_names=feature_names,
@@ -188,38 +219,58 @@ def select_features(
         )
     given = {} if ranking is None else {_check_ranking(ranking, data).method: ranking}
     sizes = _sizes(len(data.feature_names), max_features, grid)
-    if alpha is None:
-        training, held_out = split_rows(data, share, random_state)
-        if grid is None and len(sizes) > _MANY_SIZES:
-            exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
-        rankings = given or _rank(training, asked)
-        path = try_sizes(training, held_out, data.context, rankings, sizes, estimator, n_jobs)
-        path.insert(2, "score", path[metric])
-        # Rows are in the order of methods and sizes, but among equal scores the smaller size wins.
-        best = path.sort_values(["score", "size"], ascending=[False, True], kind="stable").iloc[0]
-        name = str(best["method"])
-        found = rankings[name]
-        selected = found.order[: int(best["size"])]
-        n_train, n_validation = training.n_rows, held_out.n_rows
-    else:
-        ((name, found),) = (given or _rank(data, asked)).items()
-        path = pd.DataFrame(columns=["method", "size", "score", *METRICS])
-        selected = found.select(alpha, adjust)
-        if not selected:
-            raise exc.ModelError(_why_none(found, alpha, adjust))
-        n_train, n_validation = data.n_rows, 0
-    place = {feature: at for at, feature in enumerate(data.feature_names)}
-    chosen = data.take_features(np.array([place[feature] for feature in selected]))
-    columns = join_columns(data.context.columns, chosen.features)
+    # Rankings of several folds say the same several times.
+    with exc.warn_once():
+        if alpha is None:
+            pairs = make_folds(
+                data,
+                validation=share,
+                cv=cv,
+                split=split,
+                groups=groups,
+                random_state=random_state,
+            )
+            if grid is None and len(sizes) > _MANY_SIZES:
+                exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
+            folds = []
+            for rows, others in pairs:
+                training = data.take_rows(rows)
+                rankings = given or _rank(training, asked, intercept)
+                folds.append(Fold(training, data.take_rows(others), rankings))
+            path = try_sizes(folds, data.context, sizes, estimator, metric, n_jobs)
+            name, size = choose(path, rule)
+            found = folds[0].rankings[name]
+            if len(folds) > 1 and not given:
+                found = _rank(data, {name: asked[name]}, intercept)[name]
+            selected = found.order[:size]
+            is_chosen = (path["method"] == name) & (path["size"] == size)
+            difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
+            path.insert(4, "difference", difference)
+            n_train, n_validation = len(pairs[0][0]), sum(len(others) for _, others in pairs)
+        else:
+            ((name, found),) = (given or _rank(data, asked, intercept, tests=True)).items()
+            path = pd.DataFrame(
+                columns=["method", "size", "score", "score_se", "difference", *METRICS]
+            )
+            selected = found.select(alpha, adjust)
+            if not selected:
+                raise exc.ModelError(_why_none(found, alpha, adjust))
+            pairs = []
+            n_train, n_validation = data.n_rows, 0
+        place = {feature: at for at, feature in enumerate(data.feature_names)}
+        chosen = data.take_features(np.array([place[feature] for feature in selected]))
+        columns = join_columns(data.context.columns, chosen.features)
+        fitted = estimator.fit(columns, chosen.labels, chosen.weights)
     return SelectionResult(
         selected=selected,
         method=name,
-        classifier=estimator.fit(columns, chosen.labels),
+        classifier=fitted,
         ranking=found,
         metric=metric,
         attempts=path,
         n_train=n_train,
         n_validation=n_validation,
+        n_folds=len(pairs),
         label_names=data.label_names,
         feature_names=data.feature_names,
         context=data.context.without_rows(),
@@ -305,20 +356,6 @@ def _check_ranking(ranking: Any, data: ModelData) -> FeatureRanking:
     return ranking
 
 
-def _check_classifier(classifier: Any) -> Any:
-    """Give the classifier to use, or say that it is none."""
-    if classifier is None:
-        return logistic_chain()
-    if isinstance(classifier, type) or not all(
-        hasattr(classifier, name) for name in ("fit", "predict", "get_params")
-    ):
-        raise exc.DataError(
-            "classifier must be a multi-label estimator of scikit-learn's kind, not fitted yet, "
-            f"but is {classifier!r}. Pass e.g. ClassifierChain(LogisticRegression())."
-        )
-    return classifier
-
-
 def _sizes(available: int, max_features: int | float, grid: int | Sequence[int] | None) -> IntArray:
     """Give the numbers of features to try."""
     most = check_size("max_features", max_features, available)
@@ -348,10 +385,14 @@ def _many_sizes(n_sizes: int, n_rankings: int) -> str:
 
 
 def _rank(
-    data: ModelData, asked: Mapping[str, tuple[str, Mapping[str, Any]]]
+    data: ModelData,
+    asked: Mapping[str, tuple[str, Mapping[str, Any]]],
+    intercept: bool,
+    *,
+    tests: bool = False,
 ) -> dict[str, FeatureRanking]:
-    """Rank the features by each method."""
-    ranker = Ranker(IsingModel._from_rows(data))
+    """Rank the features by each method, for p-values if it `tests`."""
+    ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests))
     return {name: ranker.rank(method, **options) for name, (method, options) in asked.items()}
 
 

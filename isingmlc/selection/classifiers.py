@@ -1,4 +1,4 @@
-"""Multi-label classifiers: the default one, and what makes any of them bear constant labels."""
+"""Multi-label classifiers: those with names, and what makes any of them bear constant labels."""
 
 from __future__ import annotations
 
@@ -12,17 +12,59 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
+from isingmlc.prediction.classifier import IsingClassifier
 
+CLASSIFIERS = ("ising", "chain")
 # Sparse columns that take up to this many bytes are made dense: chains work much faster on them.
 _DENSE_BYTES = 2**28
 
 
+def make_classifier(given: Any, metric: str) -> Any:
+    """Give the classifier to use, or say that it is none.
+
+    Parameters
+    ----------
+    given : estimator or {"ising", "chain"}
+        A classifier of scikit-learn's kind, or the name of one.
+    metric : str
+        The measure that ``"ising"`` predicts for.
+
+    Returns
+    -------
+    estimator
+        Not fitted yet.
+
+    Raises
+    ------
+    DataError
+        When it is no classifier.
+
+    Examples
+    --------
+    >>> make_classifier("ising", "jaccard")
+    IsingClassifier(decode='jaccard')
+    """
+    if isinstance(given, str):
+        check_option("classifier", given, CLASSIFIERS)
+        return IsingClassifier(decode=metric) if given == "ising" else logistic_chain()
+    if isinstance(given, type) or not all(
+        hasattr(given, name) for name in ("fit", "predict", "get_params")
+    ):
+        raise exc.DataError(
+            "classifier must be 'ising', 'chain' or a multi-label estimator of scikit-learn's "
+            f"kind, not fitted yet, but is {given!r}. Pass e.g. "
+            "ClassifierChain(LogisticRegression())."
+        )
+    return given
+
+
 def logistic_chain() -> Any:
-    """Make the default classifier: a chain of logistic regressions on scaled features.
+    """Make the paper's classifier: a chain of logistic regressions on scaled features.
 
     Labels are predicted one after the other in the order of the columns, each from the features
     and the labels before it. Features are divided by their standard deviations, so that the
@@ -128,7 +170,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
 
-    def fit(self, X: Any, y: Any) -> VaryingLabels:
+    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> VaryingLabels:
         """Fit the classifier.
 
         Parameters
@@ -137,6 +179,8 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Features.
         y : array_like, shape (n, K)
             Labels, 0 or 1.
+        sample_weight : ndarray, shape (n,), optional
+            How many observations each row stands for.
 
         Returns
         -------
@@ -155,9 +199,23 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # One label is a vector to most of scikit-learn's classifiers.
         is_chain = hasattr(self.classifier, "order") or hasattr(self.classifier, "steps")
         target = varying if varying.shape[1] > 1 or is_chain else varying.ravel()
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if weights and not has_fit_parameter(self.classifier, "sample_weight"):
+            raise exc.DataError(
+                f"freq_weights are given, but classifier {self.classifier!r} takes no weights. Use "
+                "classifier='ising', or repeat the rows."
+            )
+        columns = _densify(X)
         try:
-            self.classifier_ = clone(self.classifier).fit(_densify(X), target)
+            self.classifier_ = clone(self.classifier).fit(columns, target, **weights)
         except (TypeError, ValueError, AttributeError) as error:
+            if sparse.issparse(columns) and "parse" in str(error):
+                raise exc.DataError(
+                    f"classifier {self.classifier!r} needs dense data, but the {columns.shape[1]} "
+                    f"features are sparse, and {8 * np.prod(columns.shape) / 2**30:.1f} GB if made "
+                    "dense. Lower max_features, or use a classifier that takes sparse data, such "
+                    f"as classifier='ising'. It said: {error}"
+                ) from error
             raise exc.DataError(
                 f"classifier {self.classifier!r} could not be fitted to {varying.shape[1]} labels "
                 f"at once: {error}. It must be a multi-label estimator of scikit-learn's kind; "

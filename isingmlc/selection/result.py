@@ -37,13 +37,16 @@ class SelectionResult:
         Fitted to all rows, on the columns of the covariates, if there are any, and after them the
         chosen features in the order of `selected`.
     ranking : FeatureRanking
-        The ranking; of the training part if a validation set chose.
+        The ranking; of the training part if one validation set chose, of all rows otherwise.
     metric : str
         What was maximised on the validation set.
     attempts : DataFrame
         What was tried; `path` hands it out.
     n_train, n_validation : int
-        Rows of the two parts; no row for validation if p-values chose.
+        Rows of the two parts; no row for validation if p-values chose. With several folds, rows to
+        train on in the first one, and rows to validate on in all.
+    n_folds : int
+        How often rows were split; 0 if p-values chose.
     label_names, feature_names : tuple of str
         Names of all labels and features.
     context : Context
@@ -68,6 +71,7 @@ class SelectionResult:
     attempts: pd.DataFrame
     n_train: int
     n_validation: int
+    n_folds: int
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     context: Context
@@ -89,10 +93,11 @@ class SelectionResult:
 
     @table
     def path(self) -> pd.DataFrame:
-        """What was tried on the validation set, one row per ranking and size.
+        """What was tried on the validation rows, one row per ranking and size.
 
-        Columns method, size, score (the measure that was maximised) and all measures. Empty if
-        p-values chose.
+        Columns method, size, score (the measure that was maximised), score_se (its standard error
+        over rows), difference (to the score of what was chosen: what more features would add) and
+        all measures. Empty if p-values chose.
         """
         return self.attempts
 

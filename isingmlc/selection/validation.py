@@ -1,8 +1,9 @@
-"""Validation rows: they are split off, and subsets of features are measured on them."""
+"""Subsets of features are measured on validation rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,111 +13,136 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from isingmlc import exceptions as exc
-from isingmlc.base.arguments import RandomState, make_generator
-from isingmlc.base.arrays import BoolArray, Features, IntArray
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
-from isingmlc.metrics import evaluate
+from isingmlc.metrics import METRICS, score_rows
 from isingmlc.results.ranking import FeatureRanking, best_first
-from isingmlc.selection.classifiers import VaryingLabels, join_columns, vary
+from isingmlc.selection.classifiers import VaryingLabels, join_columns
 
 
-def split_rows(
-    data: ModelData, share: float, random_state: RandomState
-) -> tuple[ModelData, ModelData]:
-    """Split the rows at random.
+@dataclass(frozen=True)
+class Fold:
+    """Rows to train on, rows to validate on, and the rankings of the first.
 
-    Parameters
+    Attributes
     ----------
-    data : ModelData
-        The rows.
-    share : float
-        Share of the rows that is kept for validation.
-    random_state : int, Generator or None
-        Source of the split.
-
-    Returns
-    -------
-    training, validation : ModelData
-        The two parts, each in the order of the rows.
-
-    Raises
-    ------
-    DataError
-        When a part has too few rows, or no label varies in those for training.
+    training, held_out : ModelData
+        The two parts.
+    rankings : mapping of str to FeatureRanking
+        Rankings by the names that they have in the table.
     """
-    n_validation = round(share * data.n_rows)
-    if not 0 < n_validation < data.n_rows - 1:
-        raise exc.DataError(
-            f"validation={share:g} leaves {data.n_rows - n_validation} of {data.n_rows} rows to "
-            f"train and {n_validation} to validate: both parts need some. Change validation, or "
-            "give more rows."
-        )
-    order = make_generator(random_state).permutation(data.n_rows)
-    training = data.take_rows(np.sort(order[n_validation:]))
-    if not vary(training.labels).any():
-        raise exc.DataError(
-            f"no label varies among the {training.n_rows} rows for training, so there is nothing "
-            "to learn. Give more rows, another random_state or a smaller share for validation."
-        )
-    return training, data.take_rows(np.sort(order[:n_validation]))
+
+    training: ModelData
+    held_out: ModelData
+    rankings: Mapping[str, FeatureRanking]
 
 
 def try_sizes(
-    training: ModelData,
-    validation: ModelData,
+    folds: Sequence[Fold],
     context: Context,
-    rankings: Mapping[str, FeatureRanking],
     sizes: IntArray,
     estimator: VaryingLabels,
+    metric: str,
     n_jobs: int,
 ) -> pd.DataFrame:
     """Train on the first features of rankings and measure on the validation rows.
 
     Parameters
     ----------
-    training, validation : ModelData
-        The two parts of the rows.
+    folds : sequence of Fold
+        What to train and to validate on.
     context : Context
         The covariates of all rows, which say how those of a part become columns.
-    rankings : mapping of str to FeatureRanking
-        Rankings by the names that they have in the table.
     sizes : ndarray of int
         Numbers of features to try, in increasing order.
     estimator : VaryingLabels
         The classifier.
+    metric : str
+        The measure that counts.
     n_jobs : int
         Processes to use.
 
     Returns
     -------
     DataFrame
-        Columns method, size and the measures; one row per ranking and size.
+        Columns method, size, score (the measure that counts, over the validation rows of all
+        folds), score_se (its standard error over rows) and all measures; one row per ranking and
+        size.
     """
+    tried = list(product(folds[0].rankings, sizes.tolist()))
     measured = tqdm(
         joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-            _list_jobs((training, validation), context, rankings.values(), sizes, estimator)
+            job for fold in folds for job in _list_jobs(fold, context, sizes, estimator)
         ),
         desc="selecting features",
-        total=len(rankings) * len(sizes),
+        total=len(folds) * len(tried),
         disable=None,
     )
-    tried = pd.DataFrame(product(rankings, sizes), columns=["method", "size"])
-    return tried.join(pd.DataFrame(list(measured)).reset_index(drop=True))
+    scores = iter(measured)
+    found = [[next(scores) for _ in tried] for _ in folds]
+    weights = np.concatenate([_weights_of(fold.held_out) for fold in folds])
+    at = tuple(METRICS).index(metric)
+    lines = []
+    for number, (method, size) in enumerate(tried):
+        rows = np.concatenate([per_fold[number] for per_fold in found])
+        # Scores that are equal must not differ by rounding.
+        means = np.average(rows, axis=0, weights=weights).round(12)
+        spread = np.average((rows[:, at] - means[at]) ** 2, weights=weights)
+        error = float(np.sqrt(spread / weights.sum()))
+        lines.append((method, size, means[at], error, *means))
+    return pd.DataFrame(lines, columns=["method", "size", "score", "score_se", *METRICS])
+
+
+def choose(path: pd.DataFrame, rule: str) -> tuple[str, int]:
+    """Choose a ranking and a size.
+
+    Parameters
+    ----------
+    path : DataFrame
+        What `try_sizes` gives.
+    rule : {"best", "one-se"}
+        The best score, of equal ones that of the smallest size; or the smallest size whose score
+        is within one standard error of the best.
+
+    Returns
+    -------
+    method : str
+        The ranking.
+    size : int
+        The number of features.
+
+    Examples
+    --------
+    >>> path = pd.DataFrame(
+    ...     {"method": "score", "size": [1, 2], "score": [0.50, 0.51], "score_se": [0.02, 0.02]}
+    ... )
+    >>> choose(path, "best"), choose(path, "one-se")
+    (('score', 2), ('score', 1))
+    """
+    # Means of equal scores may differ by rounding. Rows are in the order of methods and sizes.
+    ordered = path.assign(score=path["score"].round(12)).sort_values(
+        ["score", "size"], ascending=[False, True], kind="stable"
+    )
+    if rule == "one-se":
+        best = ordered.iloc[0]
+        near = ordered[ordered["score"] >= best["score"] - best["score_se"]]
+        ordered = near.sort_values(["size", "score"], ascending=[True, False], kind="stable")
+    return str(ordered.iloc[0]["method"]), int(ordered.iloc[0]["size"])
+
+
+def _weights_of(data: ModelData) -> FloatArray:
+    return np.ones(data.n_rows) if data.weights is None else data.weights
 
 
 def _list_jobs(
-    parts: tuple[ModelData, ModelData],
-    context: Context,
-    rankings: Iterable[FeatureRanking],
-    sizes: IntArray,
-    estimator: VaryingLabels,
+    fold: Fold, context: Context, sizes: IntArray, estimator: VaryingLabels
 ) -> Iterator[Any]:
     """Give what there is to compute, ranking by ranking."""
+    parts = fold.training, fold.held_out
     truth = [part.labels for part in parts]
     always = [context.columns_at(part.context.numbers) for part in parts]
-    for ranking in rankings:
+    for ranking in fold.rankings.values():
         # In the order of the ranking, the best features of any number are neighbours.
         best = best_first(ranking.scores.importance)[: sizes[-1]]
         ordered: list[Features] = [part.take_features(best).features for part in parts]
@@ -124,7 +150,7 @@ def _list_jobs(
             columns = [
                 join_columns(own, part[:, :size]) for own, part in zip(always, ordered, strict=True)
             ]
-            yield joblib.delayed(_measure)(estimator, *columns, *truth)
+            yield joblib.delayed(_measure)(estimator, *columns, *truth, fold.training.weights)
 
 
 def _measure(
@@ -133,8 +159,10 @@ def _measure(
     validation: Features,
     labels: BoolArray,
     truth: BoolArray,
-) -> pd.Series:
-    """Train on some rows and measure on others."""
+    weights: FloatArray | None,
+) -> FloatArray:
+    """Train on some rows and measure others, each by all measures."""
     # The problems are small: threads would wait for each other most of the time.
     with threadpool_limits(limits=1):
-        return evaluate(truth, estimator.fit(training, labels).predict(validation))
+        guess = estimator.fit(training, labels, weights).predict(validation)
+    return score_rows(truth, guess > 0)
