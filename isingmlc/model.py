@@ -581,14 +581,18 @@ class IsingModel(ReadOnly):
         aliased = np.zeros(len(fits), dtype=np.bool_)
         context = regressors.matrix[:, 1 + len(fits) :]
         columns = np.array(self.statistics.context.column_names, dtype=object)
-        if settings.method != "ridge" and settings.neighbors == "all":
+        if settings.method == "ridge" or not len(regressors.relations.dropped):
+            pass
+        elif settings.neighbors == "all":
             related = find_aliases(patterns, self.intercept, context)
             aliased[:] = [bool(others) for others in related[: len(fits)]]
-        elif settings.method != "ridge":
+        else:
             aliased[:] = [(fit.aliased[1 : 1 + len(fits)] != 0).any() for fit in fits]
-        unknown = np.array([np.isnan(fit.coef[1 + len(fits) :]) for fit in fits])
-        dropped = np.array([(fit.aliased[1 + len(fits) :] != 0).any(axis=1) for fit in fits])
-        lost = columns[(unknown & dropped).any(axis=0)]
+        lost = columns
+        if len(columns):
+            unknown = np.array([np.isnan(fit.coef[1 + len(fits) :]) for fit in fits])
+            dropped = np.array([(fit.aliased[1 + len(fits) :] != 0).any(axis=1) for fit in fits])
+            lost = columns[(unknown & dropped).any(axis=0)]
         failed = np.array([not fit.converged for fit in fits])
         if separated.any():
             message = exc.SEPARATED.format(

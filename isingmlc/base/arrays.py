@@ -116,6 +116,8 @@ def chunks_by_size(sizes: IntArray, limit: int) -> list[slice]:
     >>> chunks_by_size(np.array([3, 1, 9, 2, 2]), 4)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
     """
+    if 0 < sizes.sum() <= limit:
+        return [slice(0, len(sizes))]
     before = np.cumsum(sizes) - sizes
     cuts = (np.flatnonzero(np.diff(before // limit)) + 1).tolist()
     return [slice(*bounds) for bounds in pairwise([0, *cuts, len(sizes)]) if len(sizes)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -112,9 +113,10 @@ class Solution:
 
     def proves_overlap(self, radius_squared: float, nobs: float) -> bool:
         """Tell whether it shows that nothing is separated; see `proves_overlap`."""
+        if not self.converged:
+            return False
         trace = float(self.covariance.trace())
-        proof = proves_overlap(self.decrement, trace, radius_squared, nobs)
-        return self.converged and bool(proof)
+        return bool(proves_overlap(self.decrement, trace, radius_squared, nobs))
 
 
 class Ends(NamedTuple):
@@ -236,7 +238,8 @@ def climb(
             leads_down = not value >= least
             # A likelihood is at most one: where more is promised the information has vanished.
             is_lost = decrement > _PROMISE * (abs(value) + size) or math.isnan(decrement)
-            if leads_down or is_lost:
+            # Before the first step there is none to cut.
+            if (leads_down or is_lost) and steps[model]:
                 if measure is None:
                     furthest = float(np.abs(step[model]).max(initial=0.0))
                 else:
@@ -736,12 +739,20 @@ def _newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray | 
 
 
 @cache
-def thread_pools() -> ThreadpoolController:
-    """Give the pools of threads that linear algebra has, for limiting them.
+def _thread_pools() -> ThreadpoolController:
+    """Give the pools of threads that linear algebra has."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Hold linear algebra to one thread, where it has more.
 
     Returns
     -------
-    ThreadpoolController
-        The pools.
+    context manager
+        What to do it within.
     """
-    return ThreadpoolController()
+    pools = _thread_pools()
+    if all(pool.num_threads == 1 for pool in pools.lib_controllers):
+        return nullcontext()
+    return pools.limit(limits=1)

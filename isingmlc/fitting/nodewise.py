@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import expit, log_expit, xlogy
+from scipy.special import expit, xlogy
 from tqdm import tqdm
 
 from isingmlc.base.arguments import check_option
@@ -27,7 +27,7 @@ from isingmlc.fitting.newton import (
     Solution,
     firth_newton,
     newton_together,
-    thread_pools,
+    one_thread,
 )
 from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.fitting.regressors import Regressors
@@ -407,7 +407,7 @@ def fit_nodes(
     if regressors is None:
         regressors = Regressors.of(patterns, counts)
     # These matrices are small: more threads only get in each other's way.
-    with thread_pools().limit(limits=1, user_api="blas"):
+    with one_thread():
         table = _Table(regressors, np.where(patterns.T, 1.0, -1.0), counts)
         uses = regressors.used_by(neighbors, settings.intercept)
         nodes = _begin(table, settings, uses, _fit_labelsets(table, settings, neighbors))
@@ -418,8 +418,9 @@ def fit_nodes(
             done = Parallel(n_jobs, backend="threading", return_as="generator_unordered")(
                 delayed(find)(table, block, settings) for block in blocks
             )
-        hidden = None if len(blocks) > 1 else True
-        for _ in tqdm(done, "label models", len(blocks), disable=hidden, leave=False):
+        if len(blocks) > 1:
+            done = tqdm(done, "label models", len(blocks), disable=None, leave=False)
+        for _ in done:
             pass
         return _collect(table, nodes, settings, neighbors)
 
@@ -582,18 +583,20 @@ def _begin(
     n_labels, size = uses.shape
     is_free = regressors.free if settings.method == "ridge" else np.ones(size, dtype=np.bool_)
     candidates = np.flatnonzero(is_free & uses.any(axis=0))
-    gram = table.design.T @ table.design
-    whole = independent_columns(gram[np.ix_(candidates, candidates)])
+    gram, whole = regressors.gram, regressors.relations
+    if len(candidates) < size:
+        whole = independent_columns(gram[np.ix_(candidates, candidates)])
     in_play = np.ones(table.signs.shape, dtype=np.bool_)
     directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
     if ahead is not None:
         in_play = np.array([node.in_play[ahead.codes] for node in ahead.nodes])
         for before, node in zip(directions, ahead.nodes, strict=True):
-            before += [np.pad(each, (0, size - len(each))) for each in node.directions]
-    if settings.method != "firth":
-        # A side of the constant is that of all rows.
-        binary = np.flatnonzero(regressors.binary & is_free)
-        binary = binary[binary > 0]
+            before += [_spread(each, np.arange(len(each)), size) for each in node.directions]
+    # A side of the constant is that of all rows.
+    binary = np.flatnonzero(regressors.binary & is_free)
+    binary = binary[binary > 0]
+    # What labels alone settle was found ahead.
+    if settings.method != "firth" and (ahead is None or (binary > n_labels).any()):
         in_play, found = peel(
             patterns, table.design[:, binary], uses[:, binary], settings.intercept, in_play
         )
@@ -602,8 +605,8 @@ def _begin(
             before += [_spread(each, places, size) for each in lines]
     nodes = []
     for label in range(n_labels):
-        columns = np.flatnonzero(uses[label])
-        free = np.flatnonzero(is_free[columns])
+        columns = uses[label].nonzero()[0]
+        free = is_free[columns].nonzero()[0]
         aliased, dropped = np.zeros((size, 0)), columns[:0]
         if len(whole.dropped):
             own = np.flatnonzero(candidates == 1 + label)
@@ -617,8 +620,10 @@ def _begin(
             columns, dropped = columns[chosen.kept], columns[chosen.dropped]
             free = np.flatnonzero(is_free[columns])
         # What runs off is said of the coefficients that the model has.
-        moved = [each - aliased @ each[dropped] for each in directions[label]]
-        settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
+        settling = directions[label]
+        if len(dropped):
+            moved = [each - aliased @ each[dropped] for each in settling]
+            settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
         # With no other free column than a constant counting finds all.
         is_final = settings.method == "firth" or (
             settings.method == "ridge" and not (columns[free] > 0).any()
@@ -750,9 +755,13 @@ def _collect(
         values[node.label, node.basis] = node.coef
     in_play = np.array([node.in_play for node in nodes])
     eta = values @ table.design.T
-    probability = np.where(in_play, expit(eta), table.signs > 0)
-    complement = np.where(in_play, expit(-eta), table.signs < 0)
-    llf = (in_play * log_expit(table.signs * eta)) @ table.counts
+    # One exponential and one logarithm give probabilities and likelihoods with all their digits.
+    odds = np.exp(-np.abs(eta))
+    larger = 1 / (1 + odds)
+    smaller = odds * larger
+    probability = np.where(in_play, np.where(eta > 0, larger, smaller), table.signs > 0)
+    complement = np.where(in_play, np.where(eta > 0, smaller, larger), table.signs < 0)
+    llf = (in_play * (np.minimum(table.signs * eta, 0.0) - np.log1p(odds))) @ table.counts
     total, positives = table.counts.sum(), (table.signs > 0) @ table.counts
     llf_null = np.full(len(nodes), -total * np.log(2))
     if settings.intercept:

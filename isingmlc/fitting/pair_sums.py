@@ -62,9 +62,12 @@ class PairSums:
         self._cost = np.inf
         self.binary = np.ones(size, dtype=np.bool_) if binary is None else binary
         self._wide = np.flatnonzero(~self.binary)
-        inside = np.delete(np.arange(size), self._wide)
-        rows, columns = np.nonzero(design[:, inside] if len(self._wide) else design)
-        columns = inside[columns]
+        if len(self._wide):
+            inside = np.flatnonzero(self.binary)
+            rows, columns = design[:, inside].nonzero()
+            columns = inside[columns]
+        else:
+            rows, columns = design.nonzero()
         n_carried = np.bincount(rows, minlength=len(design))
         n_pairs = n_carried * (n_carried + 1) // 2
         if n_pairs.sum() > _MOST_PAIRS:
@@ -86,14 +89,15 @@ class PairSums:
         for order, column in enumerate(self._wide.tolist()):
             place[column] = place[:, column] = n_carried_sums + order * size + np.arange(size)
         self.place, self.n_sums = place, n_carried_sums + len(self._wide) * size
-        pool = sparse.csc_array(
-            (np.ones(len(flat)), number[flat], np.concatenate([[0], np.cumsum(n_pairs)])),
-            shape=(n_carried_sums, len(design)),
-        )
-        is_dense = pool.nnz > _DENSE * pool.shape[0] * pool.shape[1]
-        self._pool = pool.toarray() if is_dense else pool
-        self._cost = _OF_ENTRY * (self._pool.size if is_dense else pool.nnz)
-        self._cost *= _OF_PAIR if is_dense else 1.0
+        shape = n_carried_sums, len(design)
+        if len(flat) > _DENSE * shape[0] * shape[1]:
+            self._pool = np.zeros(shape)
+            self._pool[number[flat], rows[later]] = 1.0
+            self._cost = _OF_ENTRY * _OF_PAIR * self._pool.size
+        else:
+            ends = np.concatenate([[0], np.cumsum(n_pairs)])
+            self._pool = sparse.csc_array((np.ones(len(flat)), number[flat], ends), shape=shape)
+            self._cost = _OF_ENTRY * len(flat)
         self._cost += _OF_PAIR * design.size * len(self._wide)
 
     def crossing(
@@ -112,7 +116,7 @@ class PairSums:
             Takes the numbers of some models and their weights (models × rows), and gives a matrix
             per model.
         """
-        size = np.mean([len(at) for at in columns]) if len(columns) else 0.0
+        size = sum(map(len, columns)) / max(len(columns), 1)
         one_by_one = len(self.design) * size * (_OF_COLUMN + _OF_PAIR * size)
         if one_by_one < self._cost:
 

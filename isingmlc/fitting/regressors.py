@@ -15,6 +15,7 @@ import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.fitting.separation import Columns, independent_columns
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 
@@ -180,6 +181,16 @@ class Regressors:
     def binary(self) -> BoolArray:
         """Columns of zeros and ones."""
         return np.asarray(((self.matrix == 0) | (self.matrix == 1)).all(axis=0))
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Cross-products of the columns, shape (m, m)."""
+        return np.asarray(self.matrix.T @ self.matrix)
+
+    @cached_property
+    def relations(self) -> Columns:
+        """Which of the columns are linear functions of those before them."""
+        return independent_columns(self.gram)
 
     @cached_property
     def pairs(self) -> PairSums:

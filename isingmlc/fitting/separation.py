@@ -101,15 +101,11 @@ class Columns:
 
     def without(self, column: int) -> Columns | None:
         """Leave out a column on which no other depends; None where that is not so easy."""
-        at = np.flatnonzero(self.kept == column)
-        if not len(at) or self.dependence[at[0]].any():
+        stays = self.kept != column
+        if stays.all() or self.dependence[~stays].any():
             return None
-        kept = np.delete(self.kept, at)
-        return Columns(
-            kept - (kept > column),
-            self.dropped - (self.dropped > column),
-            np.delete(self.dependence, at, axis=0),
-        )
+        kept, dropped = self.kept[stays], self.dropped
+        return Columns(kept - (kept > column), dropped - (dropped > column), self.dependence[stays])
 
 
 def independent_columns(
@@ -143,7 +139,7 @@ def independent_columns(
     """
     diagonal = gram.diagonal()
     # Mostly only empty columns depend on others, and that is seen without elimination.
-    filled = np.flatnonzero(diagonal)
+    filled = diagonal.nonzero()[0]
     if len(filled) == len(gram) and _has_pivots(gram):
         return Columns.all_of(len(gram))
     inner = gram[filled][:, filled]
@@ -152,7 +148,7 @@ def independent_columns(
         kept = filled[_in_order(inner) if in_order else _with_pivots(inner, keep_first)]
     independent = np.zeros(len(gram), dtype=np.bool_)
     independent[kept] = True
-    dropped = np.flatnonzero(~independent)
+    dropped = (~independent).nonzero()[0]
     dependence = np.zeros((len(kept), len(dropped)))
     if len(kept) < len(filled):
         leaning = np.flatnonzero(diagonal[dropped])

@@ -16,7 +16,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
 from isingmlc.fitting.l1_design import Design, lay_out, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import L1Path, l1_paths
-from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.input.rows import ModelData
@@ -144,7 +144,7 @@ def fit_paths(
     bytes_each = 8 * (len(weights) + settings.n_lambda * len(usable))
     # Most of these matrices are small: more threads only get in each other's way.
     with (
-        thread_pools().limit(limits=1, user_api="blas"),
+        one_thread(),
         tqdm(total=int(included.sum()), desc="labels", disable=None, leave=False) as bar,
     ):
         for block in chunks(int(included.sum()), bytes_each):

@@ -16,7 +16,7 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
-from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import (
     Reason,
@@ -141,7 +141,7 @@ def _together(
     spread = own_spread(stats, fit.settings.intercept)
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
-    with thread_pools().limit(limits=1, user_api="blas"):
+    with one_thread():
         for part, block in feature_blocks(stats):
             for null in nulls:
                 at = part, null.label

@@ -31,7 +31,7 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
-from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.separation import independent_columns
@@ -277,7 +277,7 @@ def refit_edges(
     separated = np.zeros(shape, dtype=np.bool_)
     n_failed = 0
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
-    with thread_pools().limit(limits=1, user_api="blas"):
+    with one_thread():
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
             delayed(_fit)(source, job) for job in jobs
         )
@@ -410,7 +410,7 @@ def refit_products(
         x = source.take(node, job.columns)
         return job.columns, node, others, score_products(null, x, source.settings.max_iter)
 
-    with thread_pools().limit(limits=1, user_api="blas"):
+    with one_thread():
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
             delayed(score)(job) for job in jobs
         )

@@ -350,18 +350,16 @@ class _Users:
     """
 
     def __init__(self, bases: list[IntArray], factors: Factors) -> None:
-        labels = np.repeat(np.arange(len(bases)), [len(basis) for basis in bases])
-        flat = np.concatenate(bases)
-        order = np.argsort(flat, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        self.slots = np.split(place, np.cumsum([len(basis) for basis in bases])[:-1])
-        ends = np.cumsum(np.bincount(flat, minlength=factors.design.shape[1]))
-        self._labels = np.split(labels[order], ends[:-1])
+        uses = np.zeros((factors.design.shape[1], len(bases)), dtype=np.bool_)
+        for label, basis in enumerate(bases):
+            uses[basis, label] = True
+        place = np.cumsum(uses).reshape(uses.shape) - 1
+        self.slots = [place[basis, label] for label, basis in enumerate(bases)]
+        self._labels = [users.nonzero()[0] for users in uses]
         self._columns = factors.design.T
         self._binary = factors.binary
         # Cells that do not carry a column add nothing to it.
-        self._carriers = [np.flatnonzero(column) for column in self._columns]
+        self._carriers = [column.nonzero()[0] for column in self._columns]
 
     def __len__(self) -> int:
         return sum(map(len, self.slots))
@@ -425,6 +423,8 @@ def feature_scores(
         plain_scores(nulls, block.sums, block.squares, spread[part])
         for part, block in feature_blocks(stats)
     ]
+    if len(blocks) == 1:
+        return blocks[0]
     return Scores(
         np.concatenate([block.score for block in blocks], axis=1),
         np.concatenate([block.variance for block in blocks], axis=1),
@@ -450,6 +450,9 @@ def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
     ndarray of int, shape (p,)
         Positions of features.
     """
+    ordered = np.sort(stats.column_sums)
+    if (ordered[1:] > ordered[:-1]).all():
+        return np.arange(len(ordered))
     size = np.sqrt(np.where(scores.scale > 0, scores.scale, 1.0))
     shares = np.concatenate([scores.score / size, scores.variance / size**2])
     # Sums over rows are taken alike for all columns, so those of equal ones are equal. Mixed in

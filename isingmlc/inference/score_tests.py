@@ -16,7 +16,7 @@ from scipy import sparse
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
 from isingmlc.base.arrays import Features, FloatArray, StrArray, chunks, dense
-from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays, GivenPvalues
@@ -228,7 +228,7 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
     equals = first_equals(stats, feature_scores(stats, nulls, spread))
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
-    with thread_pools().limit(limits=1, user_api="blas"):
+    with one_thread():
         for part, block in feature_blocks(stats):
             for null in nulls:
                 at = part, null.label

@@ -35,7 +35,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, dense
 from isingmlc.fitting.l1_design import Design, lay_out
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems
-from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.testable import Reason, judge_counts, without_labels
 from isingmlc.input.rows import ModelData
 
@@ -301,7 +301,7 @@ def _fit_node(
     is_free = free.columns[0]
     distinct = design.leave_out_copies(usable, is_free) | is_free
     # Most of these matrices are small: more threads only get in each other's way.
-    with thread_pools().limit(limits=1, user_api="blas"):
+    with one_thread():
         outcome = labels[:, label][None]
         problem = L1Problems(design, outcome, distinct[None], free.columns, free.in_play)
         point = problem.null_points(_NEWTON_STEPS)

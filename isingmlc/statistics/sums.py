@@ -364,7 +364,8 @@ def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
     sums = np.zeros((groups.n_groups, n_features))
     squares = np.zeros((groups.n_groups, n_features))
     # With many more rows in a block than there are groups, adding to these costs little.
-    blocks = list(chunks(n_rows, 8 * n_features, least=4 * groups.n_groups))
+    least = 4 * groups.n_groups
+    blocks = list(chunks(n_rows, 8 * n_features, limit=2 * _BLOCK_BYTES, least=least))
     buffer = np.empty((blocks[0].stop, n_features))
     for block in blocks:
         pool = groups.pool(block)
@@ -378,26 +379,30 @@ def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
 def _sum_in_order(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     """Take rows in the order of their groups, so that a block has few groups."""
     shape = groups.n_groups, features.shape[1]
-    alone = groups.n_groups == len(features)
-    sums, squares = np.zeros(shape), np.zeros(shape)
     order = np.argsort(groups.codes, kind="stable")
     blocks = list(chunks(len(order), 8 * shape[1], limit=_BLOCK_BYTES))
+    if groups.n_groups == len(order):
+        sums, squares = np.empty(shape), np.empty(shape)
+        for block in blocks:
+            rows = order[block]
+            values = np.subtract(features[rows], shift, out=sums[block])
+            np.square(values, out=squares[block])
+            if groups.weights is not None:
+                values *= groups.weights[rows, None]
+                squares[block] *= groups.weights[rows, None]
+        return FeatureSums(sums, squares, shift)
+    sums, squares = np.zeros(shape), np.zeros(shape)
     buffer = np.empty((blocks[0].stop, shape[1]))
     for block in blocks:
         rows = order[block]
+        codes = groups.codes[rows]
         values = np.subtract(features[rows], shift, out=buffer[: len(rows)])
-        if alone:
-            weighted = values if groups.weights is None else groups.weights[rows, None] * values
-            sums[block] = weighted
-            np.multiply(weighted, values, out=squares[block])
-        else:
-            codes = groups.codes[rows]
-            some = slice(codes[0], codes[-1] + 1)
-            weights = None if groups.weights is None else groups.weights[rows]
-            pool = RowGroups(codes - some.start, some.stop - some.start, weights).pool()
-            sums[some] += pool @ values
-            np.square(values, out=values)
-            squares[some] += pool @ values
+        some = slice(codes[0], codes[-1] + 1)
+        weights = None if groups.weights is None else groups.weights[rows]
+        pool = RowGroups(codes - some.start, some.stop - some.start, weights).pool()
+        sums[some] += pool @ values
+        np.square(values, out=values)
+        squares[some] += pool @ values
     return FeatureSums(sums, squares, shift)
 
 
@@ -452,12 +457,9 @@ def wide_terms(
     >>> wide_terms({"C(g)": ("g1", "g2"), "x": ("x",)}, ("x", "g1", "g2"))
     {'C(g)': array([1, 2])}
     """
-    position = {name: at for at, name in enumerate(feature_names)}
-    return {
-        term: np.array([position[name] for name in columns])
-        for term, columns in terms.items()
-        if len(columns) > 1
-    }
+    wide = {term: columns for term, columns in terms.items() if len(columns) > 1}
+    position = {name: at for at, name in enumerate(feature_names)} if wide else {}
+    return {term: np.array([position[name] for name in columns]) for term, columns in wide.items()}
 
 
 def sum_products(
