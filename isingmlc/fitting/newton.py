@@ -755,4 +755,5 @@ def one_thread() -> AbstractContextManager[object]:
     pools = _thread_pools()
     if all(pool.num_threads == 1 for pool in pools.lib_controllers):
         return nullcontext()
-    return pools.limit(limits=1)
+    limited: AbstractContextManager[object] = pools.limit(limits=1)
+    return limited

@@ -23,7 +23,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, StrArray, chunks, dense
 from isingmlc.fitting.information import Factors
-from isingmlc.fitting.newton import newton_together, thread_pools
+from isingmlc.fitting.newton import newton_together, one_thread
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
 from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.fitting.regressors import Regressors
@@ -320,7 +320,7 @@ class _Refits:
         penalty[:n_before][self._null.fit.regressors.free] = 0.0
         bases = [np.append(node.basis, np.arange(n_before, n_columns)) for node in self._nodes]
         pairs = PairSums(self._design, self._binary())
-        with thread_pools().limit(limits=1, user_api="blas"):
+        with one_thread():
             solutions = newton_together(
                 pairs,
                 self._signs,
