@@ -81,8 +81,10 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         models again after each step.
     stop, gamma : "ebic", float, optional
         Whether ``forward`` stops picking where no label's EBIC falls any more, and its gamma.
-    combine : {"sum", "max", "mean"}, optional
-        How ``br-chi2``, ``br-ig`` and ``oner`` combine the labels.
+    combine : str, optional
+        How labels are combined: in the p-values of ``score`` by ``"acat"``, ``"sum"``,
+        ``"omnibus"`` or ``"cauchy"``, in the importance of ``br-chi2``, ``br-ig`` and ``oner`` by
+        ``"sum"``, ``"max"`` or ``"mean"``.
     discretize : {"mdl", "quantile", "none"}, optional
         How the chi-square and information-gain filters make categories of features.
     n_bins : int, optional

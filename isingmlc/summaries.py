@@ -113,7 +113,7 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
     left = [("Method:", ranking.method), ("Features:", f"{len(frame)}")]
     right = [
         ("Labels:", f"{used.sum()} of {len(used)}"),
-        ("p-values:", "no" if ranking.pvalues is None else "yes"),
+        ("p-values:", "no" if ranking.pvalues is None else ranking.scores.combine),
     ]
     head = two_columns("Feature Ranking", left, right, table.width)
     options = ", ".join(f"{name}={value!r}" for name, value in ranking.settings.items())

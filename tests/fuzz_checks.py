@@ -437,9 +437,12 @@ def check_terms(case, counts):
 
 def check_feature_pvalues(case, counts):
     tests = case.scores
-    found = case.results.score_test(min_count=0).feature_pvalues().to_numpy()
-    if not case.intercept and not case.context:
-        return
+    edges = case.results.score_test(min_count=0)
+    found = edges.feature_pvalues("sum").to_numpy()
+    same = np.unique(case.labels, axis=0, return_inverse=True)[1].ravel()
+    alike = np.bincount(same, weights=case.counts)[same]
+    # Labelsets with few rows borrow from all rows.
+    share = alike / (alike + 10)
 
     def one(j):
         at = [k for k in range(case.labels.shape[1]) if tests.reason[j, k] == "ok"]
@@ -448,22 +451,20 @@ def check_feature_pvalues(case, counts):
             return
         if min(case.shares[j, k] for k in at) < 1e-6 or np.isnan(case.shares[j, at]).any():
             raise UndecidedError("share")
-        rests = [case.nulls[k].residual(case.centred[:, [j]])[:, 0] for k in at]
-        deviation = np.sqrt([float(np.sum(rest**2)) for rest in rests])
-        if case.context:
-            # A feature that may depend on covariates is taken as it is.
-            terms = np.zeros((len(at), case.n_rows))
-            for line, k, rest in zip(terms, at, rests, strict=True):
-                inside = case.nulls[k].fit.inside
-                line[inside] = case.nulls[k].fit.pearson * rest / np.sqrt(case.counts[inside])
-            covariance = terms @ terms.T
-        else:
-            residual = np.array([case.nulls[k].outcome - case.nulls[k].fit.probability for k in at])
-            covariance = case.spread[j] * (residual * case.counts) @ residual.T
+        terms, residuals = np.zeros((len(at), case.n_rows)), np.zeros((len(at), case.n_rows))
+        for line, residual, k in zip(terms, residuals, at, strict=True):
+            fit = case.nulls[k].fit
+            rest = case.nulls[k].residual(case.centred[:, [j]])[:, 0]
+            line[fit.inside] = fit.pearson * rest / np.sqrt(case.counts[fit.inside])
+            residual[:] = (case.nulls[k].outcome - fit.probability) * np.sqrt(case.counts)
+        typical = np.sqrt((terms**2).sum(axis=1) / (residuals**2).sum(axis=1))
+        covariance = (terms * share) @ terms.T
+        covariance += np.outer(typical, typical) * ((residuals * (1 - share)) @ residuals.T)
+        deviation = np.sqrt(np.diag(covariance))
+        if not deviation.all():
+            raise UndecidedError("weights")
         weights = np.linalg.eigvalsh(covariance / np.outer(deviation, deviation))
         importance = tests.statistic[j, at].sum()
-        if weights.max() <= 0:
-            raise UndecidedError("weights")
         expected = weighted_chi2_sf(importance, weights)
         error = abs(found[j] - expected)
         assert error < 1e-6, f"p-value of feature {j}: {found[j]}, expected {expected}"

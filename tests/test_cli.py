@@ -18,6 +18,7 @@ import isingmlc as im
 from isingmlc.commands import cli, names, select, values
 from isingmlc.fitting import nodewise
 from isingmlc.inference import pvalues
+from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import PRODUCTS, PVALUES
 from isingmlc.metrics import METRICS
 from isingmlc.ranking.methods import RANKING_METHODS
@@ -221,6 +222,7 @@ def test_names_offered_are_those_that_exist():
     assert names.NULLS == nodewise.METHODS
     assert set(names.PVALUES) == set(PVALUES)
     assert {None, *names.PRODUCTS} == set(PRODUCTS)
+    assert names.COMBINE == COMBINE
     assert set(names.METRICS) == set(METRICS)
     assert set(pvalues.METHODS) - set(names.ADJUSTMENTS) <= {"lfdr"}
     assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)

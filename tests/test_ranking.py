@@ -180,7 +180,8 @@ def test_contributions_add_up_to_importances(data):
     np.testing.assert_allclose(ranking.contributions.sum(axis=1), ranking.importance)
     plain = im.rank_features(data.labels, data.features)
     assert plain.pairs is None
-    assert ranking.pvalues is None
+    edges = im.IsingModel(data.labels, data.features).fit().score_test(products="individual")
+    np.testing.assert_array_equal(ranking.pvalues, edges.feature_pvalues("acat"))
 
 
 def test_pairs_are_moved_given_the_feature(data):
@@ -325,7 +326,11 @@ def test_bad_arguments_are_named(data, ranking):
     with pytest.raises(DataError, match="no label varies"):
         im.rank_features(labels * 0, features)
     with pytest.raises(ModelError, match=r"no p-values.*method='score'"):
-        im.rank_features(labels, features, method="products").select()
+        im.rank_features(labels, features, method="br-chi2").select()
+    with pytest.raises(DataError, match="combine must be one of"):
+        im.rank_features(labels, features, combine="fisher")
+    with pytest.raises(DataError, match="no option 'combine'"):
+        im.rank_features(labels, features, method="products", combine="sum")
 
 
 # What cannot be ranked

@@ -281,13 +281,13 @@ def test_some_features_keep_their_tests(products):
     assert some.feature_names == ("smoker", "age")
     pd.testing.assert_frame_equal(some.pvalues, edges.pvalues.loc[["smoker", "age"]])
     pd.testing.assert_series_equal(some.importance, edges.importance[["smoker", "age"]])
-    if products is None:
+    for combine in ("acat",) if products else ("acat", "sum", "omnibus", "cauchy"):
         pd.testing.assert_series_equal(
-            some.feature_pvalues(), edges.feature_pvalues()[["smoker", "age"]]
+            some.feature_pvalues(combine), edges.feature_pvalues(combine)[["smoker", "age"]]
         )
-    else:
-        with pytest.raises(im.exceptions.ModelError, match=f"products='{products}'"):
-            edges.feature_pvalues()
+    if products:
+        with pytest.raises(im.exceptions.ModelError, match=f"products='{products}'.*'acat'"):
+            edges.feature_pvalues("sum")
     table = edges["smoker"]
     assert list(table.index) == list(edges.label_names)
     assert table.loc["asthma", "pvalue"] == edges.pvalues.loc["smoker", "asthma"]
@@ -498,10 +498,11 @@ def test_feature_pvalues_agree_with_permutations():
     res = example()
     edges = res.score_test()
     reference = res.score_test(pvalue="permutation", n_permutations=2000, random_state=0)
-    quiet = edges.feature_pvalues() > 0.02
+    ours, permuted = (tests.feature_pvalues("sum") for tests in (edges, reference))
+    quiet = ours > 0.02
     assert quiet.sum() > 15
-    error = np.sqrt(edges.feature_pvalues() * (1 - edges.feature_pvalues()) / 2000)
-    difference = (edges.feature_pvalues() - reference.feature_pvalues())[quiet]
+    error = np.sqrt(ours * (1 - ours) / 2000)
+    difference = (ours - permuted)[quiet]
     # Monte-Carlo error and the chi-square approximation itself.
     assert (difference.abs() < 4 * error[quiet] + 0.01).all()
     edge_error = np.sqrt(edges.pvalues * (1 - edges.pvalues) / 2000)
@@ -530,7 +531,7 @@ def test_feature_pvalues_are_uniform_for_dependent_labels_where_chi_square_is_no
     labels = np.hstack([first, first ^ (rng.random((1500, 3)) < 0.1)])
     features = rng.normal(size=(1500, 1500))
     edges = im.IsingModel(labels, features).fit().score_test()
-    ours = edges.feature_pvalues()
+    ours = edges.feature_pvalues("sum")
     naive = stats.chi2.sf(edges.importance, 6)
     assert stats.kstest(ours, "uniform").pvalue > 0.01
     assert stats.kstest(naive, "uniform").pvalue < 1e-4
@@ -748,16 +749,21 @@ def test_numerical_warnings_never_escape():
                 edges = res.score_test(products=products)
                 edges.to_frame()
                 edges.summary()
-            res.score_test().feature_pvalues().sum()
+            for combine in ("acat", "sum", "omnibus", "cauchy"):
+                res.score_test().feature_pvalues(combine).sum()
 
 
 def test_a_constant_feature_has_no_permutation_p_value():
     data = im.datasets.load_example()
     with pytest.warns(im.exceptions.DataWarning):
         res = im.IsingModel(data.labels, data.features[["age", "bmi"]].assign(same=1.0)).fit()
-    found = res.score_test(pvalue="permutation", n_permutations=9, random_state=0).feature_pvalues()
-    assert np.isnan(found["same"])
-    assert found.drop("same").notna().all()
+    edges = res.score_test(pvalue="permutation", n_permutations=9, random_state=0)
+    for combine in ("sum", "acat"):
+        found = edges.feature_pvalues(combine)
+        assert np.isnan(found["same"])
+        assert found.drop("same").notna().all()
+    with pytest.raises(im.exceptions.ModelError, match="combine='omnibus' is not among what was"):
+        edges.feature_pvalues("omnibus")
 
 
 @pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
@@ -784,7 +790,11 @@ def test_parts_around_other_origins_leave_collinear_features_collinear():
         )
     assert parts.reasons.loc["x1"].tolist() == ["collinear-feature", "ok"]
     pd.testing.assert_frame_equal(parts.statistics, whole.statistics)
-    assert parts.feature_pvalues()["x1"] == pytest.approx(0.0027, abs=5e-5)
+    # One edge is left, whose p-value is the feature's.
+    for combine in ("acat", "sum", "omnibus"):
+        assert parts.feature_pvalues(combine)["x1"] == pytest.approx(
+            parts.pvalues.loc["x1"].iloc[1], rel=1e-9
+        )
 
 
 @pytest.mark.filterwarnings(OURS)

@@ -20,6 +20,7 @@ RANKINGS = (
 )
 PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("chi2", "saddlepoint", "permutation")
+COMBINE = ("acat", "sum", "omnibus", "cauchy")
 NULLS = ("mle", "ridge", "firth")
 ADJUSTMENTS = (
     "bonferroni",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.names import ADJUSTMENTS, NULLS, RANKINGS
+from isingmlc.commands.names import ADJUSTMENTS, COMBINE, NULLS, RANKINGS
 from isingmlc.commands.outputs import SHOWN
 from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
@@ -102,6 +102,17 @@ def add_adjust(group: _ActionsContainer) -> None:
         default="fdr_bh",
         metavar="METHOD",
         help=f"how p-values are adjusted: {', '.join(ADJUSTMENTS)} or none (default: fdr_bh)",
+    )
+
+
+def add_combine(group: _ActionsContainer) -> None:
+    """Add the option that says how the tests of a feature become one p-value."""
+    group.add_argument(
+        "--combine",
+        choices=COMBINE,
+        help="how the tests of a feature over labels become one p-value: by Cauchy combination, "
+        "by their sum, by their quadratic form, or by a Cauchy combination of these three "
+        "(default: acat); for methods score and score+l1",
     )
 
 

@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.options import add_null, add_ranking, add_top, check_penalty
+from isingmlc.commands.options import add_combine, add_null, add_ranking, add_top, check_penalty
 from isingmlc.commands.outputs import (
     SHOWN,
     SUMMARY_FORMATS,
@@ -55,6 +55,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group = parser.add_argument_group("ranking")
     add_ranking(group, "see below")
     add_null(group)
+    add_combine(group)
     group.add_argument(
         "--option",
         "-o",
@@ -79,6 +80,8 @@ def run(options: Namespace) -> None:
     from isingmlc.ranking.methods import Ranker, check_request
 
     settings = dict(options.option)
+    if options.combine is not None:
+        settings["combine"] = options.combine
     null = {name: getattr(options, name) for name in ("null", "penalty", "neighbors")}
     # What is wrong with the options is said before the data are read.
     check_output(options, summary=not options.contributions)

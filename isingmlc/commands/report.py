@@ -9,6 +9,7 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
+    add_combine,
     add_null,
     add_page,
     add_ranking,
@@ -42,6 +43,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group = parser.add_argument_group("tests")
     add_ranking(group, "as in isingmlc rank")
     add_null(group)
+    add_combine(group)
     add_adjust(group)
     add_alpha(
         group,
@@ -78,7 +80,8 @@ def run(options: Namespace) -> None:
     )
     ranking = None
     if results.feature_names:
-        ranking = results.rank_features(options.method)
+        combined = {} if options.combine is None else {"combine": options.combine}
+        ranking = results.rank_features(options.method, **combined)
     path = results.report(
         options.out,
         ranking=ranking,

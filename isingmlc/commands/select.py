@@ -11,6 +11,7 @@ from isingmlc.commands.names import METRICS, RANKINGS
 from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
+    add_combine,
     add_jobs,
     add_neighbors,
     add_seed,
@@ -68,6 +69,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "unless --adjust says otherwise (default: choose by a validation set)",
     )
     add_adjust(group)
+    add_combine(group)
     group.add_argument(
         "--max-features",
         type=count_or_share,
@@ -130,6 +132,8 @@ def run(options: Namespace) -> None:
     methods: list[Any] = []
     for entry in options.method or ["score"]:
         methods += AUTO if entry == "auto" else [entry]
+    if options.combine is not None:
+        methods = [_combined(entry, options.combine) for entry in methods]
     given = read_file(options.data, options)
     selection = select_features(
         given.data if given.data.feature_names else given.data.labels,
@@ -165,6 +169,12 @@ def run(options: Namespace) -> None:
         write_output(options, first_rows(options, selected), summary)
     else:
         write_output(options, first_rows(options, tables[options.table]))
+
+
+def _combined(entry: Any, combine: str) -> tuple[str, dict[str, object]]:
+    """Give a ranking the option that says how its p-values are made."""
+    name, settings = (entry, {}) if isinstance(entry, str) else entry
+    return name, {**settings, "combine": combine}
 
 
 def _check_columns(options: Namespace, data: Dataset, other: Dataset) -> None:

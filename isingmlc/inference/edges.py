@@ -9,9 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray
-from isingmlc.inference.feature_null import CellNull, FeatureNull
-from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf, weighted_chi2_sf
+from isingmlc.inference.combine import (
+    COMBINE,
+    FeatureTests,
+    combine_acat,
+    combine_all,
+    combine_scores,
+    normal_scores,
+)
+from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
+from isingmlc.inference.score_covariance import ScoreCovariance
+
+_NO_COVARIANCE = (
+    "combine={combine!r} needs to know how the scores of a feature vary together, as score tests "
+    "of single features do, but these are {what}. Use combine='acat', which needs their p-values "
+    "alone, or res.score_test().feature_pvalues(combine={combine!r})."
+)
+_PERMUTED = (
+    "combine={combine!r} is not among what was permuted: use combine='sum', whose p-values come "
+    "from the permutations, or combine='acat', which combines those of the edges."
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +43,7 @@ class GivenPvalues:
     edge, log10 : ndarray, shape (features, labels)
         p-values of edges and their logarithms.
     feature : ndarray, shape (features,), or None
-        p-values of features.
+        p-values of the sums of statistics, of features.
     """
 
     edge: FloatArray
@@ -64,8 +84,8 @@ class EdgeArrays:
         Where the p-values come from.
     note : str
         What to keep in mind; empty where there is nothing.
-    null : FeatureNull, CellNull or None
-        What the importance of a feature is compared with.
+    covariance : ScoreCovariance or None
+        How the scores of a feature vary together, where that is known.
     given : GivenPvalues or None
         p-values other than those of the chi-square distribution.
     coef, bse : ndarray, shape (features, labels), or None
@@ -84,7 +104,7 @@ class EdgeArrays:
     product_reason: StrArray | None = None
     distribution: str = "chi-square"
     note: str = ""
-    null: FeatureNull | CellNull | None = None
+    covariance: ScoreCovariance | None = None
     given: GivenPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
@@ -110,7 +130,7 @@ class EdgeArrays:
         for name in (*of_edges, "product_statistic", "product_reason"):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
-        for name in ("null", "given"):
+        for name in ("covariance", "given"):
             part = getattr(self, name)
             changed[name] = None if part is None else part.take(at)
         return replace(self, **changed)
@@ -155,11 +175,73 @@ class EdgeArrays:
             importance = importance + np.nansum(self.product_statistic, axis=(1, 2))
         return np.asarray(importance)
 
+    def feature_tests(self, combine: str) -> FeatureTests:
+        """Test each feature over all labels.
+
+        Parameters
+        ----------
+        combine : {"acat", "sum", "omnibus", "cauchy"}
+            How the tests of its edges are combined.
+
+        Returns
+        -------
+        FeatureTests
+            One test per feature.
+
+        Raises
+        ------
+        DataError
+            When there is no such way.
+        ModelError
+            When it needs what these tests do not have.
+        """
+        check_option("combine", combine, COMBINE)
+        if combine == "acat":
+            return self._acat
+        permuted = None if self.given is None else self.given.feature
+        if permuted is not None:
+            if combine != "sum":
+                raise exc.ModelError(_PERMUTED.format(combine=combine))
+            nothing = np.full(permuted.shape, np.nan)
+            n_tests = self._acat.n_tests
+            return FeatureTests("sum", self.importance, nothing, np.log10(permuted), n_tests)
+        if self.covariance is None:
+            raise exc.ModelError(_NO_COVARIANCE.format(combine=combine, what=self._what()))
+        by_sum, omnibus = self._by_scores
+        if combine == "cauchy":
+            return combine_all([self._acat, by_sum, omnibus])
+        return by_sum if combine == "sum" else omnibus
+
+    def _what(self) -> str:
+        """Say which tests these are."""
+        if self.products:
+            return f"{self.test} tests with products={self.products!r}"
+        return f"{self.test} tests" + (" of terms" if self.test == "score" else "")
+
     @cached_property
-    def feature_pvalue(self) -> FloatArray | None:
-        """p-values of features; None where the sum of statistics has no reference distribution."""
-        if self.given is not None and self.given.feature is not None:
-            return self.given.feature
-        if self.null is None:
-            return None
-        return weighted_chi2_sf(self.importance, self.null.weights())
+    def _acat(self) -> FeatureTests:
+        """Tests of features by the p-values of edges, and of products where they are tested."""
+        log10p = self.log10_pvalue
+        if self.product_statistic is not None:
+            products = np.asarray(chi2_log10_sf(self.product_statistic, 1.0))
+            log10p = np.column_stack([log10p, products.reshape(len(products), -1)])
+        return combine_acat(log10p)
+
+    @cached_property
+    def _by_scores(self) -> tuple[FeatureTests, FeatureTests]:
+        """Tests of features by the sum of squared scores, and by their quadratic form."""
+        assert self.covariance is not None
+        scores = normal_scores(self.sign, self.log10_pvalue)
+        n_tests = self._acat.n_tests
+        empty = np.full(n_tests.shape, np.nan)
+        whole = [
+            FeatureTests(name, empty.copy(), empty.copy(), empty.copy(), n_tests)
+            for name in ("sum", "omnibus")
+        ]
+        for at, values, vectors in self.covariance.decompose():
+            found = combine_scores(scores[at], values, vectors, n_tests[at])
+            for target, part in zip(whole, found, strict=True):
+                target.statistic[at] = part.statistic
+                target.df[at] = part.df
+                target.log10_pvalue[at] = part.log10_pvalue
+        return whole[0], whole[1]

@@ -125,7 +125,7 @@ def _each(
     reasons = judge_tests(
         judge_products(of_features, ~np.isnan(statistic)), np.zeros_like(separated), separated
     )
-    return replace(single, product_statistic=statistic, product_reason=reasons, null=None)
+    return replace(single, product_statistic=statistic, product_reason=reasons, covariance=None)
 
 
 def _together(
@@ -159,7 +159,7 @@ def _together(
         df=np.where(tested, rank, np.nan),
         reason=judge_tests(reason, collinear, separated),
         sign=np.zeros(reason.shape),
-        null=None,
+        covariance=None,
     )
 
 

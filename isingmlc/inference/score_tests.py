@@ -20,7 +20,6 @@ from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays, GivenPvalues
-from isingmlc.inference.feature_null import CellNull, FeatureNull
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.product_scores import product_scores
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
@@ -34,6 +33,7 @@ from isingmlc.inference.score import (
     plain_scores,
     term_scores,
 )
+from isingmlc.inference.score_covariance import ScoreCovariance
 from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_blocks
 
 PRODUCTS = (None, "individual", "joint", "given", "given-joint")
@@ -177,7 +177,9 @@ def single_tests(
         products=products,
         product_statistic=product_statistic,
         note=note_on(fit),
-        null=None if products else _feature_null(fit, nulls, place(scores.variance, np.nan)),
+        covariance=None
+        if products
+        else ScoreCovariance(stats, nulls, equals, ~np.isnan(statistic)),
     )
 
 
@@ -190,35 +192,6 @@ def _product_statistic(
     for part, other, labels, scores in product_scores(stats, nulls, spread):
         by_label[other, labels, part] = scores.statistic()
     return by_label.transpose(2, 1, 0)
-
-
-def _feature_null(
-    fit: NetworkFit, nulls: list[NullModel], variance: FloatArray
-) -> FeatureNull | CellNull:
-    """Collect what the sum of a feature's statistics is compared with."""
-    stats = fit.stats
-    if len(stats.context):
-        return CellNull(stats, nulls, np.arange(len(stats.feature_names)), variance)
-    residual = np.zeros(stats.patterns.shape)
-    for null in nulls:
-        residual[:, null.label] = null.effective
-    weighted = residual * stats.counts[:, None]
-    crossed = leaning = weighted.T @ residual
-    if not fit.settings.intercept:
-        # With a constant among the regressors a column of ones is explained without rest.
-        fitted = np.zeros(stats.patterns.shape)
-        for null in nulls:
-            explained = null.fit_to(null.lean(stats.counts[:, None]))
-            fitted[null.rows, null.label] = explained[:, 0]
-        mixed = (weighted * fitted).T @ residual
-        leaning = mixed + mixed.T - (weighted * fitted).T @ (residual * fitted)
-    return FeatureNull(
-        crossed=crossed,
-        leaning=leaning,
-        mean=stats.column_sums / stats.nobs,
-        square=stats.column_squares / stats.nobs,
-        variance=variance,
-    )
 
 
 def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
@@ -274,7 +247,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
                 statistic[at, null.label] = value
         df[at] = np.where(rank > 0, rank, np.nan)
         reason[at] = judge_tests(reason[at], rank == 0, np.zeros(len(labels), bool))
-    return replace(tests, feature_names=terms, null=None)
+    return replace(tests, feature_names=terms, covariance=None)
 
 
 @dataclass(frozen=True)

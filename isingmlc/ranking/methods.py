@@ -22,6 +22,7 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as NULLS
 from isingmlc.fitting.testable import Reason, split_reasons
+from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE
 from isingmlc.inference.moderation import CHEAP
 from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
@@ -124,7 +125,7 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
     Examples
     --------
     >>> keyword_defaults(rank_by_score)
-    {'min_count': 2}
+    {'min_count': 2, 'combine': 'acat'}
     """
     parameters = inspect.signature(function).parameters.values()
     return {
@@ -137,11 +138,16 @@ def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
 # Methods that the null model and the score tests carry
 
 
-def rank_by_score(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
+def rank_by_score(
+    results: IsingResults, *, min_count: int = 2, combine: str = DEFAULT_COMBINE
+) -> FeatureRanking:
     """Sum the score statistics of each feature over the labels (the paper's Algorithm 1)."""
+    check_option("combine", combine, COMBINE)
     edges = results.score_test(min_count=min_count)
     contributions = edges.arrays.statistic
-    return _from_edges("score", results, edges, contributions, tests=edges, min_count=min_count)
+    ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
+    settings = {**ranking.settings, "combine": combine}
+    return replace(ranking, scores=replace(ranking.scores, combine=combine), settings=settings)
 
 
 def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
@@ -186,7 +192,6 @@ def _from_edges(
     contributions: FloatArray,
     *,
     pairs: Callable[[], FloatArray] | None = None,
-    tests: EdgeTests | None = None,
     **settings: object,
 ) -> FeatureRanking:
     """Make a ranking from tests of edges."""
@@ -208,7 +213,7 @@ def _from_edges(
             label_reason,
             pairs=pairs,
             notes=(f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
-            tests=tests,
+            tests=edges,
         ),
         {**null, **settings},
     )
@@ -248,10 +253,11 @@ def rank_by_score_and_l1(
     lam_ratio: float = 1e-4,
     penalize_covariates: bool = False,
     min_count: int = 2,
+    combine: str = DEFAULT_COMBINE,
     n_jobs: int = 1,
 ) -> FeatureRanking:
     """Rank by l1 the features that the score keeps; the others follow in the score's order."""
-    screening = rank_by_score(results, min_count=min_count)
+    screening = rank_by_score(results, min_count=min_count, combine=combine)
     order = best_first(screening.scores.importance)
     kept = _kept(screening, order, keep, keep_pvalue)
     contributions = np.full(screening.scores.contributions.shape, np.nan)
@@ -416,7 +422,7 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
     Examples
     --------
     >>> find_method("score", {}).defaults
-    {'min_count': 2}
+    {'min_count': 2, 'combine': 'acat'}
     """
     check_option("method", method, tuple(RANKING_METHODS))
     found = RANKING_METHODS[method]
@@ -613,7 +619,10 @@ def rank_features(
           the models without features; False. Takes about ten times as long.
         - ``stop`` (forward): ``"ebic"`` stops before a feature that lowers the EBIC, with ``gamma``
           0.5, of no label; None, the default, picks ``n_features``.
-        - ``combine`` (br-chi2, br-ig, oner): ``"sum"``, ``"max"`` or ``"mean"`` over labels.
+        - ``combine``: how labels are combined. For score and score+l1 (there with
+          ``keep_pvalue``) the p-values of features, ``"acat"``, ``"sum"``, ``"omnibus"`` or
+          ``"cauchy"``, see `EdgeTests.feature_pvalues`; importance is always the sum. For br-chi2,
+          br-ig and oner the importance, ``"sum"``, ``"max"`` or ``"mean"``.
         - ``discretize`` (br-chi2, br-ig, lp-chi2, lp-ig): how features with many values become
           categories, ``"mdl"`` (minimum description length), ``"quantile"`` (``n_bins`` intervals)
           or ``"none"``.
@@ -652,7 +661,7 @@ def rank_features(
     >>> im.rank_features(data.labels, data.features, method="score", null="ridge").top(3)
     ('age', 'bmi', 'female')
     >>> im.rank_features(data.labels, data.features, method="score", neighbors=2).settings
-    {'null': 'mle', 'neighbors': 2, 'min_count': 2}
+    {'null': 'mle', 'neighbors': 2, 'min_count': 2, 'combine': 'acat'}
 
     What each feature adds to those picked before it:
 

@@ -19,6 +19,7 @@ from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
+from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import check_edges
@@ -356,7 +357,8 @@ def _feature_table(
     rows = np.arange(len(names))
     tested = np.isfinite(depth[rows, strongest])
     if ranking is None:
-        pvalue, reason = edges.arrays.feature_pvalue, _feature_reasons(edges)
+        pvalue: FloatArray | None = edges.arrays.feature_tests(DEFAULT_COMBINE).pvalue
+        reason = _feature_reasons(edges)
         importance = edges.importance.to_numpy()
     else:
         pvalues = ranking.pvalues

@@ -16,6 +16,7 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason, judge_products
+from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, wald_limits
 
@@ -334,28 +335,66 @@ class EdgeTests(ReadOnly):
         """
         return pd.Series(self.arrays.importance, self._features, name="importance")
 
-    def feature_pvalues(self) -> pd.Series:
-        r"""Give a p-value for each feature: that it has no effect on any label.
+    def feature_pvalues(self, combine: str = DEFAULT_COMBINE) -> pd.Series:
+        r"""Give one p-value per feature: that it has no effect on any label.
+
+        The null is that the feature has no effect on any label given the other labels (and the
+        covariates), for the labels whose edge with it can be tested. With products, it is what
+        `null` says, for every label.
+
+        Parameters
+        ----------
+        combine : {"acat", "sum", "omnibus", "cauchy"}
+            How the tests of a feature's edges become one.
+
+            ``"acat"``
+                Cauchy combination of their p-values [1]_, whatever these come from. Strong
+                against an effect on one label or few.
+            ``"sum"``
+                The sum of squared scores (the importance itself, where p-values are those of the
+                chi-square distribution), against a weighted sum of chi-squares.
+            ``"omnibus"``
+                The quadratic form :math:`z'R^+z` of the scores z with the inverse of their
+                correlation matrix, against a chi-square distribution with as many degrees of
+                freedom as R has rank. Strong against effects that a dependence between labels
+                hides.
+            ``"cauchy"``
+                Cauchy combination of these three.
 
         Returns
         -------
         Series
-            The p-values, in the user's order.
+            The p-values, in the user's order; NaN for features without a test.
 
         Raises
         ------
         ModelError
-            When the sum of a feature's statistics has no reference distribution (Wald and
-            likelihood-ratio tests, products, terms).
+            When scores have to be combined and how they vary together is not known: in Wald and
+            likelihood-ratio tests, with products, and by terms, all but ``"acat"``.
+
+        See Also
+        --------
+        feature_tests : statistics and degrees of freedom too.
 
         Notes
         -----
-        The K statistics of a feature are dependent, so their sum is compared with a weighted sum
-        of chi-squares. Under the null the feature is independent of the labels, and the
-        covariance of two scores is the feature's variance times :math:`\sum_i e_{ik} e_{il}`, the
-        residuals of the two label models. Divided by the standard deviations of the scores this
-        is the covariance of K normal variables whose squares add up to the importance; its
-        eigenvalues are the weights.
+        The scores of a feature for two labels k and l have the covariance
+        :math:`\sum_i e_{ik} e_{il} (x_i - c_{ik})(x_i - c_{il})`, with e the residuals of the
+        label models and c what they explain of the feature. Nothing is supposed of the feature's
+        distribution, which may depend on the labels. ``"sum"`` and ``"omnibus"`` use the
+        correlations R that belong to it, and normal scores z with the signs of the scores and the
+        p-values of the edges. Eigenvalues of R up to 1e-6 do not count.
+
+        Cauchy combination is exact for a single label and nearly so for small p-values whatever
+        the dependence; p-values above 0.999 count as 0.999.
+
+        After ``score_test(pvalue="permutation")`` the sum has the p-values of the permutations.
+
+        References
+        ----------
+        .. [1] Liu, Y., Xie, J. (2020). Cauchy combination test: a powerful test with analytic
+           p-value calculation under arbitrary dependency structures. Journal of the American
+           Statistical Association 115, 393–402.
 
         Examples
         --------
@@ -364,17 +403,50 @@ class EdgeTests(ReadOnly):
         >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
         >>> edges.feature_pvalues()["bmi"] < 1e-10
         np.True_
+        >>> edges.feature_pvalues(combine="sum")["bmi"] < 1e-10
+        np.True_
         """
-        pvalue = self.arrays.feature_pvalue
-        if pvalue is None:
-            raise exc.ModelError(
-                "features have p-values of their own in score tests of single features, but these "
-                f"are {self.test} tests"
-                + (f" with products={self.products!r}" if self.products else "")
-                + (" of terms" if self.test == "score" and not self.products else "")
-                + ". Use res.score_test().feature_pvalues()."
-            )
-        return pd.Series(pvalue, self._features, name="pvalue")
+        return pd.Series(self.arrays.feature_tests(combine).pvalue, self._features, name="pvalue")
+
+    def feature_tests(self, combine: str = DEFAULT_COMBINE) -> pd.DataFrame:
+        """Test each feature over all labels; `feature_pvalues` says what the null is.
+
+        Parameters
+        ----------
+        combine : {"acat", "sum", "omnibus", "cauchy"}
+            How the tests of a feature's edges become one; see `feature_pvalues`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``statistic`` (the mean of Cauchy variables, the sum of squares or the
+            quadratic form), ``df`` (of the quadratic form: the rank of the scores; otherwise
+            NaN), ``pvalue``, ``log10p`` and ``tests``, how many tests were combined.
+
+        Raises
+        ------
+        ModelError
+            As `feature_pvalues` does.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> edges.feature_tests("omnibus").loc["bmi", ["df", "tests"]].tolist()
+        [6.0, 6.0]
+        """
+        found = self.arrays.feature_tests(combine)
+        return pd.DataFrame(
+            {
+                "statistic": found.statistic,
+                "df": found.df,
+                "pvalue": found.pvalue,
+                "log10p": found.log10_pvalue,
+                "tests": found.n_tests,
+            },
+            self._features,
+        )
 
     @property
     def undirected(self) -> str:

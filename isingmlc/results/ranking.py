@@ -17,6 +17,7 @@ from isingmlc.base.arrays import FloatArray, IntArray, StrArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.fitting.testable import Reason
+from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.results.steps import FeatureSteps, list_steps
@@ -105,6 +106,8 @@ class FeatureScores:
         Tests whose p-values of features are the ranking's, computed when they are asked for.
     steps : FeatureSteps or None
         How features were picked, if one after the other.
+    combine : str
+        How these p-values combine the tests of edges; see `EdgeTests.feature_pvalues`.
 
     Examples
     --------
@@ -123,6 +126,7 @@ class FeatureScores:
     notes: tuple[str, ...] = ()
     tests: EdgeTests | None = None
     steps: FeatureSteps | None = None
+    combine: str = DEFAULT_COMBINE
 
     @cached_property
     def pair_statistics(self) -> FloatArray | None:
@@ -193,10 +197,14 @@ class FeatureRanking:
 
     @table
     def pvalues(self) -> pd.Series | None:
-        """p-value of each feature: that it matters to no label. None where there is none."""
+        """p-value of each feature: that it has no effect on any label given the others.
+
+        None where the method has none. `EdgeTests.feature_pvalues` says how the tests of edges
+        are combined.
+        """
         pvalue, tests = self.scores.pvalue, self.scores.tests
         if pvalue is None and tests is not None:
-            pvalue = tests.arrays.feature_pvalue
+            pvalue = tests.arrays.feature_tests(self.scores.combine).pvalue
         if pvalue is None:
             return None
         # Where nothing was tested there is no p-value, not one of 1.
@@ -355,17 +363,17 @@ class FeatureRanking:
                               Feature Ranking
         =====================================================
         Method:            score    Labels:            6 of 6
-        Features:             30    p-values:             yes
+        Features:             30    p-values:            acat
                       The 2 best of 30 features
         =====================================================
         feature strongest          rank importance     pvalue
         -----------------------------------------------------
-        age     hypertension          1      263.3   2.65e-34
-        bmi     diabetes              2      77.59   2.19e-12
+        age     hypertension          1      263.3   4.43e-30
+        bmi     diabetes              2      77.59   1.76e-11
         =====================================================
         <BLANKLINE>
         Notes:
-        [1] Options: null='mle', min_count=2.
+        [1] Options: null='mle', min_count=2, combine='acat'.
         """
         from isingmlc.summaries import summarize_ranking
 
@@ -397,7 +405,7 @@ class FeatureRanking:
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
         >>> im.rank_features(data.labels, data.features).select(alpha=0.01, adjust="bonferroni")
-        ('age', 'bmi', 'female', 'hay_fever', 'stressful_events', 'smoker')
+        ('age', 'bmi', 'female', 'hay_fever', 'stressful_events', 'smoker', 'parent_diabetes')
         """
         alpha = check_number("alpha", alpha, above=0, below=1)
         adjusted = self.adjusted_pvalues(adjust, alpha)
@@ -430,7 +438,7 @@ class FeatureRanking:
         >>> data = im.datasets.load_example()
         >>> ranking = im.rank_features(data.labels, data.features)
         >>> int((ranking.adjusted_pvalues("bonferroni") < 0.01).sum())
-        6
+        7
         """
         check_option("adjust", adjust, (None, *METHODS))
         pvalue = self.pvalues
