@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from isingmlc.model import IsingModel
     from isingmlc.networks.contrasts import NetworkContrast
     from isingmlc.ranking.methods import rank_features
+    from isingmlc.results.calibration import CalibrationResults
     from isingmlc.results.edge_tests import EdgeTest, EdgeTests
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.network_at import NetworkAt
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "CalibrationResults",
     "EdgeTest",
     "EdgeTests",
     "FeatureRanking",
@@ -62,6 +64,7 @@ __all__ = [
 # Names are imported when they are asked for: pandas, statsmodels and scikit-learn take seconds to
 # import, and ``isingmlc --help`` needs none of them.
 _MODULES = {
+    "CalibrationResults": "results.calibration",
     "EdgeTest": "results.edge_tests",
     "EdgeTests": "results.edge_tests",
     "FeatureRanking": "results.ranking",

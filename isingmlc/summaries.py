@@ -27,6 +27,7 @@ from isingmlc.fitting.testable import Reason
 from isingmlc.metrics import METRICS
 
 if TYPE_CHECKING:
+    from isingmlc.results.calibration import CalibrationResults
     from isingmlc.results.edge_tests import EdgeTests
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
@@ -127,6 +128,64 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
             )
     covariates = list_covariates(ranking.adjusted_for, head.width)
     return IsingSummary([head, *covariates, table], [*notes, *ranking.scores.notes])
+
+
+def summarize_calibration(check: CalibrationResults) -> IsingSummary:
+    """Summarise how often null features are found; see `CalibrationResults.summary`."""
+    frame = check.to_frame()
+    own = frame[frame["setting"] == check.settings[0]]
+    tables = [
+        _calibration_table(own, "label", "Share of small p-values over the level (1 is right)")
+    ]
+    if len(check.settings) > 1:
+        all_edges, of_features = frame["label"].iloc[0], frame["label"].iloc[-1]
+        for what in (all_edges, of_features):
+            title = f"The same in other settings, {what.strip('()')}"
+            tables.append(_calibration_table(frame[frame["label"] == what], "setting", title))
+    left = [("Setting:", check.settings[0]), ("Features:", f"{check.n_features}")]
+    right = [
+        ("Permutations:", f"{check.n_permutations}"),
+        ("p-values of features:", check.combine),
+    ]
+    width = max(table.width for table in tables)
+    notes = [
+        f"{check.note[0].upper()}{check.note[1:]}: null features are independent of the labels and "
+        "keep their distributions.",
+        "In brackets: Monte-Carlo standard errors. Ratios from 0.8 to 1.25 (from 0.4 to 2 at "
+        "levels below 0.005) are as good as 1.",
+    ]
+    blame = check.to_blame
+    if blame:
+        notes.append(f"Found too often: edges of {_list(blame, 'label')}.")
+    good = check.holds
+    if good.iloc[0]:
+        notes.append("No label and no level is off by more than chance explains.")
+    elif len(good) > 1:
+        held = [name for name, holds in good.items() if holds]
+        better = f"hold with {'; '.join(held)}" if held else "hold in none of these settings"
+        notes.append(f"p-values {better}.")
+    return IsingSummary(
+        [two_columns("Calibration of p-values", left, right, width), *tables], notes
+    )
+
+
+def _calibration_table(frame: pd.DataFrame, rows: str, title: str) -> Table:
+    """Tabulate ratios with their errors, one column per level, and the worst verdict."""
+    order = ["too often", "too seldom", "unclear", "holds", ""]
+    lines = []
+    for name, part in frame.groupby(rows, sort=False):
+        cells = [
+            "" if np.isnan(ratio) else f"{ratio:.2f} ({error:.2f})"
+            for ratio, error in zip(part["ratio"], part["error"], strict=True)
+        ]
+        worst = min(part["verdict"], key=order.index)
+        lines.append([str(name), *cells, worst or "not tested"])
+    header = [rows, *(f"p ≤ {level:g}" for level in frame["level"].unique()), "verdict"]
+    widths = [
+        max(len(shorten_name(line[at])) for line in [header, *lines]) for at in range(len(header))
+    ]
+    align = "l" + "r" * (len(header) - 2) + "l"
+    return Table(lines, [header[0].ljust(widths[0]), *header[1:]], title, align, widths)
 
 
 def summarize_network(results: RegularizedIsingResults) -> IsingSummary:

@@ -328,7 +328,7 @@ def test_real_sets_with_constant_labels_in_the_split_work(data_dir):
         ({"method": [("score", 3)]}, DataError, "pairs such as"),
         ({"method": [("score", {"lam": 3})]}, DataError, "no option 'lam'"),
         ({"method": "auto", "alpha": 0.05}, DataError, "alpha chooses features by"),
-        ({"method": "products", "alpha": 0.05}, ModelError, "no p-values"),
+        ({"method": "br-chi2", "alpha": 0.05}, ModelError, "no p-values"),
         ({"alpha": 2}, DataError, "alpha must be"),
         ({"grid": [0]}, DataError, "grid must be"),
         ({"grid": [5]}, DataError, "grid must hold numbers"),

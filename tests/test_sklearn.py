@@ -236,7 +236,7 @@ def test_constant_labels_are_named(data):
         ({"neighbors": 0.5}, DataError, "neighbors must be 'ebic', .* but is 0.5"),
         ({"neighbors": np.eye(3)}, DataError, r"one line and column per label \(6\)"),
         ({"null": "best"}, DataError, "null must be one of"),
-        ({"alpha": 0.05, "method": "products"}, ModelError, "has no p-values"),
+        ({"alpha": 0.05, "method": "br-chi2"}, ModelError, "has no p-values"),
     ],
 )
 def test_bad_settings_are_named(data, settings, error, message):

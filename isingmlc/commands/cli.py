@@ -24,6 +24,7 @@ COMMANDS = (
     "demo",
     "fit",
     "test",
+    "calibrate",
     "rank",
     "select",
     "report",

@@ -5,6 +5,7 @@ leaves matplotlib's settings alone. Colours can be told apart in grey print and 
 readers, names are shown as they stand, and the same input gives the same picture.
 """
 
+from isingmlc.plots.calibration import plot_calibration
 from isingmlc.plots.diagnostics import plot_diagnostics
 from isingmlc.plots.heatmap import plot_heatmap
 from isingmlc.plots.label_network import plot_label_network, plot_networks_at
@@ -15,6 +16,7 @@ from isingmlc.plots.roc import plot_roc
 from isingmlc.plots.selection import plot_selection
 
 __all__ = [
+    "plot_calibration",
     "plot_diagnostics",
     "plot_heatmap",
     "plot_label_network",

@@ -29,6 +29,7 @@ from isingmlc.fitting.nodewise import (
 )
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import Reason
+from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.moderation import moderation_test
 from isingmlc.inference.pvalues import wald_limits
@@ -40,6 +41,7 @@ from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
 from isingmlc.networks.covariance import NetworkEstimate
 from isingmlc.networks.predictability import list_predictability
+from isingmlc.results.calibration import CalibrationResults, check_calibration
 from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.results.network_at import NetworkAt, spread_values
 from isingmlc.results.nodes import NodeModels
@@ -846,6 +848,87 @@ class IsingResults(ReadOnly):
                 n_permutations=n_permutations,
                 random_state=random_state,
             )
+        )
+
+    def check_calibration(
+        self,
+        n_permutations: int | None = None,
+        *,
+        features: Sequence[str] | str | None = None,
+        products: str | None = None,
+        by: str = "feature",
+        min_count: int = 2,
+        pvalue: str | None = None,
+        combine: str = DEFAULT_COMBINE,
+        compare: bool | Sequence[Mapping[str, Any]] = True,
+        levels: Sequence[float] = (0.05, 0.01, 0.001),
+        random_state: RandomState = None,
+        n_jobs: int = 1,
+    ) -> CalibrationResults:
+        """Check on these data how often score tests find features that do nothing.
+
+        Rows of all features are permuted together, so that they keep their distributions and
+        their dependence on each other and lose any effect; then they are tested as the user tests
+        them. With covariates rows are permuted within their categories, and within shares of
+        equal size of their numbers. The label models stay as they are, so that nothing is fitted
+        anew.
+
+        Parameters
+        ----------
+        n_permutations : int, optional
+            How many permutations; as many as make about 20,000 null features if omitted, at
+            least 20 and at most 10,000.
+        features : sequence of str, optional
+            The features to permute; all of them if omitted.
+        products : {None, "individual", "joint"}
+            As `score_test` takes it.
+        by, min_count, pvalue
+            As `score_test` takes them.
+        combine : {"acat", "sum", "omnibus", "cauchy"}
+            How p-values of features are made; see `EdgeTests.feature_pvalues`.
+        compare : bool or sequence of mappings
+            Other settings to try on the same permutations: other sources of p-values, ridge and
+            Firth fits; none; or those that are listed, each a dictionary of arguments of
+            `IsingModel.fit` and of ``pvalue`` and ``min_count``, e.g.
+            ``[{"pvalue": "saddlepoint"}, {"method": "ridge", "penalty": 10}]``.
+        levels : sequence of float
+            Levels at which p-values are counted.
+        random_state : int, Generator or None
+            Source of the permutations.
+        n_jobs : int
+            Threads to use; −1 for one per core.
+
+        Returns
+        -------
+        CalibrationResults
+            Shares of small p-values over their levels, per label, of all edges and of features,
+            with Monte-Carlo errors; a summary and a picture.
+
+        Raises
+        ------
+        ModelError
+            When the model holds no rows, when rows stand for several observations, or when there
+            are too many covariates to permute within.
+
+        Notes
+        -----
+        A permuted feature is independent of all labels (given the strata of the covariates), which
+        is more than the null of a test says. What depends on how a feature and the labels go
+        together cannot be seen in it.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> check = res.check_calibration(50, compare=False, random_state=0)
+        >>> check.to_blame
+        ()
+        """
+        check_option("products", products, (None, "individual", "joint"))
+        tested = {"products": products, "by": by, "min_count": min_count, "pvalue": pvalue}
+        return check_calibration(
+            self, n_permutations, features, tested, compare, combine, levels, random_state, n_jobs
         )
 
     def wald_test(

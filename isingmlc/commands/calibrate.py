@@ -1,0 +1,107 @@
+"""``isingmlc calibrate``: how often features that do nothing are found, on the data at hand."""
+
+from __future__ import annotations
+
+from argparse import Namespace, _SubParsersAction
+from pathlib import Path
+from typing import Any
+
+from isingmlc import exceptions as exc
+from isingmlc.commands.inputs import add_input_arguments, make_model
+from isingmlc.commands.names import PVALUES
+from isingmlc.commands.options import add_combine, add_jobs, add_null, add_seed, check_penalty
+from isingmlc.commands.outputs import (
+    SUMMARY_FORMATS,
+    add_output_arguments,
+    check_output,
+    say_written,
+    write_output,
+)
+from isingmlc.commands.values import count, writable
+
+EXAMPLES = """\
+examples:
+  isingmlc calibrate data.csv --labels 'y_*' --seed 0
+  isingmlc calibrate data.csv --labels 'y_*' --covariates age,sex --plot calibration.png
+  isingmlc calibrate data.csv --labels 'y_*' --pvalue chi2 --no-compare --out calibration.csv
+
+Rows of the features are permuted, so that none has an effect, and tested as isingmlc test does.
+The table says how often p-values fall below 0.05, 0.01 and 0.001, over how often they should.
+"""
+
+
+def add_parser(commands: _SubParsersAction[Any]) -> None:
+    """Add the parser of the command."""
+    parser = commands.add_parser(
+        "calibrate",
+        help="check p-values on permuted features",
+        description="Check how often features that do nothing are found on these data, which label "
+        "is to blame, and which setting holds.",
+        epilog=EXAMPLES,
+    )
+    add_input_arguments(parser)
+    group = parser.add_argument_group("tests")
+    add_null(group)
+    group.add_argument(
+        "--pvalue",
+        choices=tuple(name for name in PVALUES if name != "permutation"),
+        help="where p-values come from (default: that of isingmlc test)",
+    )
+    add_combine(group)
+    group.add_argument(
+        "--min-count",
+        type=count,
+        default=2,
+        metavar="N",
+        help="labels with fewer rows of one kind are not tested (default: 2)",
+    )
+    group.add_argument(
+        "--permutations",
+        type=count,
+        metavar="N",
+        help="how many permutations (default: as many as make 20,000 null features)",
+    )
+    group.add_argument(
+        "--no-compare", action="store_true", help="check this setting alone, no others beside it"
+    )
+    add_seed(group, "the permutations")
+    add_jobs(group, "threads")
+    add_output_arguments(parser, formats=SUMMARY_FORMATS)
+    parser.add_argument(
+        "--plot", type=writable, metavar="FILE", help="picture to write, e.g. calibration.png"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> None:
+    """Permute, test, and write the table."""
+    check_penalty(options)
+    check_output(options)
+    results = make_model(options).fit(
+        method=options.null, penalty=options.penalty, neighbors=options.neighbors
+    )
+    given = {"pvalue": options.pvalue, "combine": options.combine}
+    check = results.check_calibration(
+        options.permutations,
+        min_count=options.min_count,
+        compare=not options.no_compare,
+        random_state=options.seed,
+        n_jobs=options.jobs,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    write_output(options, check.to_frame(), check.summary())
+    if options.plot is not None:
+        _draw(options, check, options.plot)
+
+
+def _draw(options: Namespace, check: Any, path: Path) -> None:
+    """Write the picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 5.2), layout="constrained")
+    check.plot(ax=figure.subplots())
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise exc.FileError(f"{path}: cannot be written ({error}).") from error
+    say_written(options, path)
