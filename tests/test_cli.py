@@ -230,6 +230,8 @@ def test_names_offered_are_those_that_exist():
 
 # What an option is about where the commands that have it explain it in different words.
 MEANINGS = {
+    "--permutations": "how many permutations (default: ",
+    "--pvalue": "where p-values of score tests come from (default: ",
     "--alpha": "level",
     "--features": "the feature columns",
     "--format": "form of the result",
@@ -272,7 +274,7 @@ def test_alpha_is_a_level_and_penalty_the_ridge_penalty():
     options = options_of_commands()
     for flag, word, commands in (
         ("--alpha", "level", {"fit", "select", "report"}),
-        ("--penalty", "the ridge penalty", {"fit", "test", "rank", "report"}),
+        ("--penalty", "the ridge penalty", {"fit", "test", "calibrate", "rank", "report"}),
     ):
         users = {name for name, known in options.items() if flag in known}
         assert users == commands

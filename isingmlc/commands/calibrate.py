@@ -45,7 +45,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--pvalue",
         choices=tuple(name for name in PVALUES if name != "permutation"),
-        help="where p-values come from (default: that of isingmlc test)",
+        help="where p-values of score tests come from (default: as in isingmlc test)",
     )
     add_combine(group)
     group.add_argument(
