@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
-from isingmlc.fitting.newton import thread_pools
+from isingmlc.fitting.newton import one_thread
 from isingmlc.inference.score import NullModel
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
 
@@ -79,7 +79,7 @@ class ScoreCovariance:
         if len(wanted) < len(stats.feature_names):
             stats = take_features(stats, wanted)
         # Many small matrices: more threads only get in each other's way.
-        with thread_pools().limit(limits=1, user_api="blas"):
+        with one_thread():
             for part, covariance in score_covariances(stats, self.nulls):
                 first = ends[part.start - 1] if part.start else 0
                 features = order[first : ends[part.stop - 1]]
