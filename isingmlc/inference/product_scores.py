@@ -134,7 +134,7 @@ class _Products:
         )
         variance = np.asarray(noise @ squares)
         scale = np.asarray(scales @ squares) if self._empirical else variance
-        scale = np.maximum(scale, OWN_SPREAD * counted.sum(axis=1)[:, None] * spread)
+        scale = np.maximum(scale, np.multiply.outer(OWN_SPREAD * counted.sum(axis=1), spread))
         regular = self._regular[in_play]
         if regular.any():
             chosen = slice(None) if regular.all() else np.flatnonzero(regular)
@@ -242,10 +242,13 @@ def _crossed_forms(
 
 def _fold(forms: FloatArray, labels: IntArray, columns: IntArray) -> FloatArray:
     """Pick forms of some labels in some columns, of which the last is added to the first."""
-    picked = forms[labels[:, None, None], columns[:, None], columns]
+    size = len(columns)
+    places = (columns[:, None] * forms.shape[1] + columns).ravel()
+    some = forms if len(labels) == len(forms) else forms[labels]
+    picked = some.reshape(len(labels), -1).take(places, axis=1).reshape(-1, size, size)
     picked[:, 0] += picked[:, -1]
     picked[:, :, 0] += picked[:, :, -1]
-    return picked[:, :-1, :-1]
+    return np.asarray(picked[:, :-1, :-1])
 
 
 def _roots(inverse: FloatArray, used: BoolArray) -> FloatArray:

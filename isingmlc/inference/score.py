@@ -236,7 +236,9 @@ class Scores:
 
     def statistic(self) -> FloatArray:
         """Give the score statistics; NaN where nothing is left to test."""
-        return self.score**2 / np.where(self.collinear, np.nan, self.variance)
+        statistic = self.score * self.score
+        statistic /= np.where(self.collinear, np.nan, self.variance)
+        return statistic
 
 
 def plain_scores(
