@@ -284,6 +284,20 @@ BAD_WEIGHTS = (
     "freq_weights must hold one number per row, finite and not negative, but {problem}. "
     "They count how many observations a row stands for; 0 leaves a row out."
 )
+BAD_SAMPLING_WEIGHTS = (
+    "sampling_weights must hold one number per row, finite and above zero, but {problem}. They "
+    "are the inverse of the probability that a row was drawn; drop rows that were not drawn."
+)
+NOT_WHOLE = (
+    "freq_weights are not whole numbers. They count how many observations a row stands for, and "
+    "standard errors and tests take them so. If they are inverse probabilities of being drawn, "
+    "pass them as sampling_weights."
+)
+FEW_CLUSTERS = (
+    "there are {n_clusters} clusters, fewer than the {n_coefficients} coefficients of a label "
+    "model: the covariance of these is singular, and tests of several at once mean nothing. Use "
+    "fewer labels or covariates, or smaller clusters."
+)
 NO_LABEL_VARIES = (
     "no label varies: each of the {n_labels} label(s) is the same in all {n_rows} rows, so there "
     "is nothing to model. Check that labels holds the 0/1 outcomes."

@@ -15,6 +15,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
 from isingmlc.base.arrays import BoolArray
 from isingmlc.base.readonly import ReadOnly
+from isingmlc.fitting.dependence import COV_TYPES
 from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
@@ -28,7 +29,15 @@ from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.sparse_networks import fit_paths
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.formula import read_formula
-from isingmlc.input.rows import ModelData, constant_columns, prepare, require_rows
+from isingmlc.input.rows import (
+    ModelData,
+    add_groups,
+    constant_columns,
+    prepare,
+    require_rows,
+    scale_rows,
+)
+from isingmlc.input.sampling import SAMPLING_WEIGHTS, column_of
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 from isingmlc.statistics.labelsets import (
@@ -36,8 +45,12 @@ from isingmlc.statistics.labelsets import (
     LabelsetStatistics,
     describe_cells,
     in_memory,
+    scale_sampling,
     sum_rows,
 )
+
+# Shares of a weight below this are rounding.
+_WHOLE = 1e-9
 
 
 class IsingModel(ReadOnly):
@@ -58,8 +71,15 @@ class IsingModel(ReadOnly):
         to the letter.
     freq_weights : array_like, shape (n,), optional
         How many observations each row stands for; rows that stand for none are left out.
+    groups : array_like, shape (n,), optional
+        The cluster of dependent rows that each row belongs to, such as a practice or a person:
+        numbers or text. `fit` then takes its errors and tests from clusters.
+    sampling_weights : array_like, shape (n,), optional
+        Inverse probabilities of being drawn, up to a factor: they are scaled to a mean of one.
+        Models are fitted with them, and errors and tests are always robust. With `freq_weights` a
+        row stands for so many observations of that weight.
     missing : {"raise", "drop"}
-        What to do with rows that have missing values in any column, or a missing weight.
+        What to do with rows that have missing values in any column, or a missing weight or cluster.
     label_names, feature_names, covariate_names : sequence, optional
         Names, where the data carry none (they are written as text). Without names columns are
         called ``y1…``, ``x1…`` and ``c1…``.
@@ -129,6 +149,8 @@ class IsingModel(ReadOnly):
         covariates: Any = None,
         intercept: bool = True,
         freq_weights: Any = None,
+        groups: Any = None,
+        sampling_weights: Any = None,
         missing: str = "raise",
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
@@ -139,6 +161,8 @@ class IsingModel(ReadOnly):
             features,
             covariates=covariates,
             freq_weights=freq_weights,
+            groups=groups,
+            sampling_weights=sampling_weights,
             missing=missing,
             label_names=label_names,
             feature_names=feature_names,
@@ -155,6 +179,8 @@ class IsingModel(ReadOnly):
         covariates: str | None = None,
         intercept: bool = True,
         freq_weights: Any = None,
+        groups: Any = None,
+        sampling_weights: Any = None,
         missing: str = "raise",
     ) -> IsingModel:
         """Make a model from a formula and a frame.
@@ -173,6 +199,10 @@ class IsingModel(ReadOnly):
             Whether each label has a threshold; constants in the formula are not features.
         freq_weights : str or array_like, optional
             A column of `data`, or one weight per row of it.
+        groups : str or array_like, optional
+            A column of `data` with the cluster of each row, or one cluster per row of it.
+        sampling_weights : str or array_like, optional
+            A column of `data` with inverse probabilities of being drawn, or one per row of it.
         missing : {"raise", "drop"}
             What to do with rows that have missing values in columns that the formula uses.
 
@@ -204,12 +234,14 @@ class IsingModel(ReadOnly):
         """
         check_option("missing", missing, ("raise", "drop"))
         environment = patsy.EvalEnvironment.capture(1)
-        parts = read_formula(formula, data, missing, environment, freq_weights, covariates)
+        drawn = groups, sampling_weights
+        parts = read_formula(formula, data, missing, environment, freq_weights, covariates, *drawn)
         rows = prepare(
             parts.labels,
             parts.features,
             covariates=parts.covariates,
             freq_weights=parts.weights,
+            groups=parts.sampling,
             terms=parts.terms,
             n_dropped=parts.n_dropped,
         )
@@ -245,6 +277,7 @@ class IsingModel(ReadOnly):
                 f"stats must be LabelsetStatistics, but is {type(stats).__name__}. Make them with "
                 "LabelsetStatistics.from_arrays, or pass data to IsingModel."
             )
+        stats = scale_sampling(stats)
         model = cls._restore(stats if intercept else stats.recenter(0.0), intercept)
         model._warn_about_data(stats)
         return model
@@ -271,6 +304,7 @@ class IsingModel(ReadOnly):
         return model
 
     def _set_up(self, data: ModelData, intercept: bool, tests: bool = True) -> None:
+        data = scale_rows(data)
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
         stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
@@ -317,6 +351,8 @@ class IsingModel(ReadOnly):
             )
         features = np.array(self.feature_names, dtype=object)
         constant = [name for name in given.context.names if name not in self.covariate_names]
+        if not self._counts_are_whole():
+            exc.warn(exc.NOT_WHOLE, exc.DataWarning)
         for template, concerned in (
             (exc.CONSTANT_COVARIATES, constant),
             (exc.CONSTANT_LABELS, names[minority == 0]),
@@ -326,6 +362,16 @@ class IsingModel(ReadOnly):
             if len(concerned):
                 message = template.format(names=exc.shorten(concerned), rare=RARE)
                 exc.warn(message, exc.DataWarning)
+
+    def _counts_are_whole(self) -> bool:
+        """Tell whether frequency weights are whole numbers, as far as that can be seen."""
+        data, stats = self.data, self.statistics
+        counts, drawn = stats.counts, stats.sampling_weights
+        if data is not None:
+            drawn = column_of(data.context, SAMPLING_WEIGHTS)
+            counts = np.ones(1) if data.weights is None else data.weights
+        shares = counts if drawn is None else counts / drawn
+        return bool((np.abs(shares - np.round(shares)) <= _WHOLE * np.maximum(shares, 1)).all())
 
     def _constant_features(self) -> BoolArray:
         """Mark the features that cannot be tested, from the rows where there are any."""
@@ -350,6 +396,9 @@ class IsingModel(ReadOnly):
         *,
         penalty: float | None = None,
         neighbors: Any = None,
+        cov_type: str | None = None,
+        groups: Any = None,
+        use_correction: bool = True,
         max_iter: int = 100,
         n_jobs: int = 1,
     ) -> IsingResults:
@@ -371,6 +420,21 @@ class IsingModel(ReadOnly):
             labels that are most associated with it by their correlation, and a graph (a symmetric
             table or array of labels × labels, a networkx graph or a `RegularizedIsingResults`)
             those that are linked in it. See Notes.
+        cov_type : {"nonrobust", "HC0", "HC2", "cluster"}, optional
+            Where standard errors and the variances of scores come from: the label models
+            themselves, squared residuals, squared residuals divided by one minus their leverage,
+            or sums of scores within clusters of dependent rows. If omitted, ``"cluster"`` if there
+            are groups, otherwise ``"HC0"`` if there are sampling weights, and ``"nonrobust"``
+            else. See Notes.
+        groups : array_like, shape (n,), optional
+            The cluster of each row, for ``cov_type="cluster"``, if the model has none: one per row
+            that was handed in, of which dropped rows lose theirs. The results then belong to a
+            model that has them.
+        use_correction : bool
+            For clusters: whether covariances are multiplied by G / (G − 1) for G clusters, those
+            of scores taken around the mean of the clusters, and tests and intervals refer to
+            Student's t with G − 1 degrees of freedom (F for several columns). Otherwise none of
+            these.
         max_iter : int
             Steps after which a fit is given up, with a warning.
         n_jobs : int
@@ -394,6 +458,20 @@ class IsingModel(ReadOnly):
         was left out may then show as an effect on its neighbours. Labels that were chosen by the
         data are taken as given, so standard errors of interactions do not know of the choice.
 
+        Errors that are not robust hold if rows are independent and the models right. With
+        clusters of dependent rows they are too small, and tests of features that are alike within
+        clusters reject far too often. ``"cluster"`` is the sandwich of [1]_; R's ``vcovCL`` has it
+        with ``type="HC0"``, its ``cadjust`` is `use_correction`. Sampling weights with it give the
+        errors of ``svyglm`` of R's survey package. Some 50 clusters are wanted, and no fewer than
+        coefficients. ``"HC0"`` and ``"HC2"`` take rows for independent but trust no model of how
+        residuals vary. They are not the default: of rare labels and rare features few residuals
+        tell the variance, and with HC0 tests reject far too often.
+
+        References
+        ----------
+        .. [1] Liang, K.-Y. and Zeger, S. L. (1986). Longitudinal data analysis using generalized
+           linear models. *Biometrika* 73, 13–22.
+
         Examples
         --------
         >>> import isingmlc as im
@@ -409,6 +487,18 @@ class IsingModel(ReadOnly):
         [4, 4, 4, 4, 4, 4]
         """
         check_option("method", method, METHODS)
+        model, kind_of_errors = choose_covariance(self, cov_type, groups)
+        check_option("use_correction", use_correction, (True, False))
+        if model is not self:
+            return model.fit(
+                method,
+                penalty=penalty,
+                neighbors=neighbors,
+                cov_type=kind_of_errors,
+                use_correction=use_correction,
+                max_iter=max_iter,
+                n_jobs=n_jobs,
+            )
         if penalty is None:
             penalty = 1.0
         elif method != "ridge":
@@ -428,6 +518,8 @@ class IsingModel(ReadOnly):
             self.intercept,
             check_count("max_iter", max_iter, 1),
             kind,
+            kind_of_errors,
+            bool(use_correction),
         )
         n_jobs = check_jobs(n_jobs)
         regressors = Regressors.of_statistics(stats, self.intercept)
@@ -435,6 +527,8 @@ class IsingModel(ReadOnly):
             stats.patterns, stats.counts, settings, chosen, n_jobs, regressors=regressors
         )
         self._warn_about_fit(fits, settings, regressors)
+        if kind_of_errors == "cluster":
+            self._warn_about_clusters(fits)
         return IsingResults(self, settings, fits, regressors)
 
     def fit_regularized(
@@ -617,6 +711,32 @@ class IsingModel(ReadOnly):
             )
             exc.warn(message, exc.ConvergenceWarning)
 
+    def _warn_about_clusters(self, fits: tuple[NodeFit, ...]) -> None:
+        groups = self.statistics.groups
+        assert groups is not None
+        n_clusters, most = int(groups.max()) + 1, max(len(fit.basis) for fit in fits)
+        if n_clusters < most:
+            exc.warn(
+                exc.FEW_CLUSTERS.format(n_clusters=n_clusters, n_coefficients=most),
+                exc.DataWarning,
+            )
+
+    def _with_groups(self, groups: Any) -> IsingModel:
+        """Give the same model with clusters of its rows."""
+        data = self.data
+        if data is None:
+            raise exc.ModelError(
+                "groups needs the rows of the data, and the model holds none, only their "
+                "statistics. Give groups where these are made: "
+                "LabelsetStatistics.from_arrays(…, groups=…)."
+            )
+        model = IsingModel.__new__(IsingModel)
+        rows = add_groups(data, groups)
+        shift = None if self.intercept else np.zeros(len(data.feature_names))
+        stats = sum_rows(rows, shift, MAX_MEMORY, when_needed=True)
+        model._hold(stats, self.intercept, data.terms, rows)
+        return model
+
     def _rows(self, purpose: str) -> ModelData:
         """Give the rows of the data, or say that they are needed."""
         return require_rows(purpose, self.data, self.feature_names)
@@ -640,6 +760,56 @@ class IsingModel(ReadOnly):
         # Statistics that are computed in blocks hold the rows that they are computed from.
         stats = self.statistics if self.data is None else in_memory(self.statistics)
         return IsingModel._restore(stats, self.intercept, self.terms)
+
+
+def choose_covariance(
+    model: IsingModel, cov_type: str | None, groups: Any
+) -> tuple[IsingModel, str]:
+    """Choose where errors come from, and give the model its clusters.
+
+    Parameters
+    ----------
+    model : IsingModel
+        The model.
+    cov_type, groups
+        As `IsingModel.fit` takes them.
+
+    Returns
+    -------
+    model : IsingModel
+        The model, or one that has the groups.
+    cov_type : str
+        Where errors come from.
+    """
+    if cov_type is not None:
+        check_option("cov_type", cov_type, COV_TYPES)
+    if groups is not None and cov_type not in (None, "cluster"):
+        raise exc.DataError(
+            f"groups are used by cov_type='cluster', but cov_type is {cov_type!r}. Leave one of "
+            "them out."
+        )
+    if groups is not None:
+        model = model._with_groups(groups)
+    stats = model.statistics
+    if cov_type is None:
+        cov_type = "nonrobust" if stats.sampling_weights is None else "HC0"
+        cov_type = cov_type if stats.groups is None else "cluster"
+    if cov_type == "nonrobust" and stats.sampling_weights is not None:
+        raise exc.DataError(
+            "with sampling_weights errors are always robust, but cov_type is 'nonrobust'. Leave it "
+            "out, or pass weights that count observations as freq_weights."
+        )
+    if cov_type == "cluster" and stats.groups is None:
+        raise exc.DataError(
+            "cov_type='cluster' needs to know the cluster of each row: fit(cov_type='cluster', "
+            "groups=…), or IsingModel(…, groups=…)."
+        )
+    if cov_type == "cluster" and stats.groups is not None and not stats.groups.any():
+        raise exc.DataError(
+            "groups must have at least two clusters, but all rows are in one: nothing tells how "
+            "clusters differ."
+        )
+    return model, cov_type
 
 
 def _check_context(stats: LabelsetStatistics) -> None:

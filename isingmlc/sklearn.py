@@ -60,6 +60,8 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     neighbors : "ebic", int, or graph, optional
         Which other labels those label models have, as `isingmlc.IsingModel.fit` takes it; all if
         omitted. `n_neighbors` is something else.
+    cov_type : {"nonrobust", "HC0", "HC2", "cluster"}, optional
+        Where the variances of scores come from, as `isingmlc.IsingModel.fit` takes it.
     intercept : bool
         Whether each label has a threshold of its own.
     min_count : int, optional
@@ -165,6 +167,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         null: str = "mle",
         penalty: float | None = None,
         neighbors: Any = None,
+        cov_type: str | None = None,
         intercept: bool = True,
         min_count: int | None = None,
         lam_ratio: float | None = None,
@@ -193,6 +196,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.null = null
         self.penalty = penalty
         self.neighbors = neighbors
+        self.cov_type = cov_type
         self.intercept = intercept
         self.min_count = min_count
         self.lam_ratio = lam_ratio
@@ -213,7 +217,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsingSelector:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        sampling_weights: Any = None,
+    ) -> IsingSelector:
         """Rank the features.
 
         Parameters
@@ -224,6 +235,10 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             Labels.
         sample_weight : array_like, shape (n,), optional
             How many observations each row stands for.
+        groups : array_like, shape (n,), optional
+            Clusters of dependent rows, as `IsingModel` takes them.
+        sampling_weights : array_like, shape (n,), optional
+            Inverse probabilities of being drawn, as `IsingModel` takes them.
 
         Returns
         -------
@@ -279,8 +294,11 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             null=self.null,
             penalty=self.penalty,
             neighbors=self.neighbors,
+            cov_type=self.cov_type,
             intercept=self.intercept,
             freq_weights=sample_weight,
+            groups=groups,
+            sampling_weights=sampling_weights,
             label_names=label_names or [f"y{k}" for k in range(coded.shape[1])],
             feature_names=list(names[ranked]),
             covariate_names=list(names[conditioned]),

@@ -24,6 +24,7 @@ from isingmlc.base.printing import (
 )
 from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.testable import Reason
+from isingmlc.inference.robust import say_robust
 from isingmlc.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -307,12 +308,13 @@ def _about_convergence(diagnostics: pd.DataFrame) -> list[str]:
 
 def _head(results: IsingResults, width: int) -> Table:
     settings, n_cells = results.settings, len(results.model.statistics.counts)
+    is_split = results.adjusted_for or results.model.statistics.context.sampling is not None
     method = f"ridge, penalty={settings.penalty:g}" if results.method == "ridge" else results.method
     left = [
         ("Labels:", f"{len(results.label_names)}"),
         ("Features:", f"{len(results.feature_names)}"),
-        # With covariates rows are told apart by these too.
-        ("Cells:" if results.adjusted_for else "Labelsets:", f"{n_cells}"),
+        # Covariates, clusters and sampling weights tell rows apart, too.
+        ("Cells:" if is_split else "Labelsets:", f"{n_cells}"),
         ("Method:", method),
         ("Intercept:", "yes" if settings.intercept else "no"),
     ]
@@ -323,6 +325,10 @@ def _head(results: IsingResults, width: int) -> Table:
         ("BIC:", f"{results.bic:.4f}"),
         ("Converged:", "yes" if results.converged else "NO"),
     ]
+    if results.cov_type != "nonrobust":
+        clusters = results._fit.dependence.clusters
+        left.append(("Covariance Type:", results.cov_type))
+        right.append(("No. Clusters:", "none" if clusters is None else f"{clusters.n_clusters}"))
     return two_columns("Ising Model Results", left, right, width)
 
 
@@ -412,11 +418,26 @@ def attention(results: IsingResults) -> list[str]:
             f"{len(diagnostics) - 1} other labels on average in its model, chosen {words}; "
             "standard errors take the choice as given."
         )
-    if results.method == "ridge":
+    notes += _about_errors(results)
+    if results.method == "ridge" and results.cov_type == "nonrobust":
         notes.append("Standard errors come from the penalised information and are approximate.")
     data = results.model.data
     if data is not None and data.n_dropped:
         notes.append(f"{data.n_dropped} rows with missing values were dropped.")
+    return notes
+
+
+def _about_errors(results: IsingResults) -> list[str]:
+    """Say which errors these are, and whether they use what is known of the rows."""
+    stats, notes = results.model.statistics, []
+    if results.cov_type != "nonrobust":
+        said = say_robust(results._fit)
+        notes.append(f"{said[0].upper()}{said[1:]}.")
+    if stats.groups is not None and results.cov_type != "cluster":
+        notes.append(
+            "Rows are taken for independent, though the model has groups of dependent ones: "
+            "fit(cov_type='cluster') uses them."
+        )
     return notes
 
 

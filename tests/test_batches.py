@@ -496,8 +496,8 @@ def test_covariates_that_cannot_be_used_are_refused(options, message):
 
 def test_tuples_of_another_length_or_with_other_covariates_are_refused():
     tuples = [as_tuple(frame) for frame in IN_CONTEXT[:2]]
-    with pytest.raises(im.exceptions.DataError, match="yielded a tuple of 5"):
-        im.LabelsetStatistics.from_batches([(*tuples[0], None)])
+    with pytest.raises(im.exceptions.DataError, match="yielded a tuple of 7"):
+        im.LabelsetStatistics.from_batches([(*tuples[0], None, None, None)])
     with pytest.raises(im.exceptions.DataError, match=r"in batch 2: .* and the other none"):
         im.LabelsetStatistics.from_batches([tuples[0], tuples[1][:3]])
     with pytest.raises(im.exceptions.DataError, match="in batch 1: labels has 60 rows and cov"):

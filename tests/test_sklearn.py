@@ -121,7 +121,7 @@ def test_every_option_of_every_method_is_a_parameter():
     for method, ranking in RANKING_METHODS.items():
         assert set(ranking.defaults) <= names, method
     arguments = inspect.signature(im.rank_features).parameters
-    given_by_fit = {"labels", "features", "freq_weights", "missing"}
+    given_by_fit = {"labels", "features", "freq_weights", "missing", "groups", "sampling_weights"}
     given_by_fit |= {"label_names", "feature_names", "covariate_names"}
     assert set(arguments) - given_by_fit - {"options"} <= names
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import NULLS
-from isingmlc.commands.options import add_alpha, add_penalty, refuse_foreign
+from isingmlc.commands.options import add_alpha, add_penalty, check_cov_type, refuse_foreign
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
@@ -27,6 +27,7 @@ examples:
   isingmlc fit data.csv --labels a,b,c --method ridge --penalty 2 --alpha 0.1
   isingmlc fit data.csv --labels 'y_*' --neighbors ebic
   isingmlc fit data.csv --labels 'y_*' --covariates age,sex
+  isingmlc fit data.csv --labels 'y_*' --groups practice
   isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
   isingmlc fit scene-train.arff --xml scene.xml --method l1 --gamma 0.5 --rule or
   isingmlc fit data.csv --labels 'y_*' --out network.tex
@@ -38,6 +39,7 @@ TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
 _OWNERS = {
     "penalty": ("ridge",),
     "neighbors": NULLS,
+    "cov_type": NULLS,
     "alpha": NULLS,
     "save": NULLS,
     "no_intercept": NULLS,
@@ -103,6 +105,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 def run(options: Namespace) -> None:
     """Fit the network and write it."""
     refuse_foreign(options, "method", _OWNERS)
+    check_cov_type(options)
     check_output(options, summary=options.table is None)
     model = make_model(options)
     results: IsingResults | RegularizedIsingResults
@@ -114,7 +117,10 @@ def run(options: Namespace) -> None:
         coefficients, summary = results.to_frame(), results.summary()
     else:
         results = model.fit(
-            method=options.method, penalty=options.penalty, neighbors=options.neighbors
+            method=options.method,
+            penalty=options.penalty,
+            neighbors=options.neighbors,
+            cov_type=options.cov_type,
         )
         alpha = 0.05 if options.alpha is None else options.alpha
         coefficients, summary = results.to_frame(alpha), results.summary(alpha)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from isingmlc.model import IsingModel
 
 
+# What says how rows were drawn: options, and arguments in Python.
+SAMPLING = ("groups", "sampling_weights")
+
+
 @dataclass(frozen=True)
 class Input:
     """What a command reads from a file.
@@ -36,6 +41,8 @@ class Input:
         Labels and features, without missing values; categories among them are 0/1 columns.
     covariates : DataFrame or None
         The covariates of the same rows, if any are named.
+    groups, sampling_weights : Series or None
+        Their clusters and sampling weights, if these are named.
     levels : mapping of str to tuple of str
         The categories among the features, with their levels.
     terms : mapping of str to tuple of str
@@ -44,6 +51,8 @@ class Input:
 
     data: Dataset
     covariates: pd.DataFrame | None = None
+    groups: pd.Series | None = None
+    sampling_weights: pd.Series | None = None
     levels: Levels = field(default_factory=dict)
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -54,8 +63,10 @@ class Input:
 
     @property
     def conditioned(self) -> dict[str, Any]:
-        """The covariates as an argument by keyword; nothing if there are none."""
-        return {} if self.covariates is None else {"covariates": self.covariates}
+        """Covariates, clusters and weights as arguments by keyword; nothing if there are none."""
+        names = ("covariates", *SAMPLING)
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def add_input_arguments(
@@ -116,8 +127,19 @@ def add_input_arguments(
             help="columns that everything is adjusted for, in the same way, e.g. age,sex; they are "
             "no features, and text is taken as categories",
         )
+        group.add_argument(
+            "--groups",
+            metavar="NAME",
+            help="the column that says which rows belong together and may depend on each other, "
+            "e.g. the practice; it is no feature",
+        )
+        group.add_argument(
+            "--sampling-weights",
+            metavar="NAME",
+            help="the column with inverse probabilities of being drawn; it is no feature",
+        )
     else:
-        parser.set_defaults(covariates=None)
+        parser.set_defaults(covariates=None, groups=None, sampling_weights=None)
     group.add_argument(
         "--drop",
         type=name_list,
@@ -174,7 +196,7 @@ def make_model(options: Namespace) -> IsingModel:
     rows = prepare(
         given.data.labels,
         given.features,
-        covariates=given.covariates,
+        **given.conditioned,
         feature_names=given.data.feature_names or None,
         terms=given.terms,
     )
@@ -218,7 +240,9 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
                 f"{exc.shorten(both)} {verb} named by --features and by --covariates: nothing of a "
                 "feature is left to test once it is given. Name it once."
             )
-        features = frame[[name for name in feature_columns if name not in columns]]
+        drawn = _choose_sampling(known, [*label_columns, *(options.features or ())], options)
+        taken = {*columns, *drawn.values()}
+        features = frame[[name for name in feature_columns if name not in taken]]
         found = find_categories("features", features)
         _announce(options, found, find_categories("covariates", frame[columns]))
         levels = found if like is None else _same_categories(found, like.levels)
@@ -235,7 +259,8 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
             DESCR=f"Read from {path.name}.",
         )
         covariates = frame[columns] if columns else None
-        return _complete(Input(data, covariates, levels, terms), options)
+        sampling = {argument: frame[name] for argument, name in drawn.items()}
+        return _complete(Input(data, covariates, **sampling, levels=levels, terms=terms), options)
     except exc.DataError as error:
         raise file_error(path, f"{error}{separator_hint(list(frame.columns))}") from error
 
@@ -252,6 +277,26 @@ def _choose_covariates(columns: list[str], labels: list[str], options: Namespace
         verb = "is" if len(shared) == 1 else "are"
         raise exc.DataError(exc.COVARIATE_IS_LABEL.format(names=f"{exc.shorten(shared)} {verb}"))
     return chosen
+
+
+def _choose_sampling(columns: list[str], taken: list[str], options: Namespace) -> dict[str, str]:
+    """Find the columns of clusters and sampling weights, which are no labels and no features."""
+    found = {}
+    for argument in SAMPLING:
+        name = getattr(options, argument)
+        if name is None:
+            continue
+        flag = f"--{argument.replace('_', '-')}"
+        if name not in columns:
+            raise exc.DataError(
+                f"{flag} must name a column, but is {name!r}. There are {exc.shorten(columns, 10)}."
+            )
+        if name in taken:
+            raise exc.DataError(
+                f"{name!r} is named by {flag}, and as a label or feature. Name it once."
+            )
+        found[argument] = name
+    return found
 
 
 def _announce(options: Namespace, features: Levels, covariates: Levels) -> None:
@@ -300,6 +345,8 @@ def _complete(given: Input, options: Namespace) -> Input:
         labels,
         given.features,
         covariates=covariates,
+        groups=given.groups,
+        sampling_weights=given.sampling_weights,
         missing=options.missing,
         feature_names=data.feature_names or None,
     )
@@ -313,7 +360,12 @@ def _complete(given: Input, options: Namespace) -> Input:
     if covariates is not None:
         covariates = covariates.iloc[rows].reset_index(drop=True)
     kept = pd.DataFrame(checked.labels.astype(np.int64), columns=list(checked.label_names))
-    return replace(given, data=replace(data, labels=kept, features=features), covariates=covariates)
+    sampling: dict[str, Any] = {
+        name: None if column is None else column.iloc[rows].reset_index(drop=True)
+        for name, column in ((name, getattr(given, name)) for name in SAMPLING)
+    }
+    complete = replace(data, labels=kept, features=features)
+    return replace(given, data=complete, covariates=covariates, **sampling)
 
 
 def _read_arff(file: str, options: Namespace) -> Input:
@@ -339,13 +391,26 @@ def _choose(data: Dataset, options: Namespace) -> Input:
     asked = names
     if options.features is not None:
         asked = choose_columns("features", names, options.features) if options.features else []
-    covariates = None
+    covariates, sampling = None, {}
     if options.covariates is not None:
-        covariates, used = _arff_covariates(data, unwanted, options)
+        covariates, used = _arff_columns(
+            data, unwanted, partial(_choose_covariates, options=options)
+        )
         unwanted |= used
+    drawn = {name: getattr(options, name) for name in SAMPLING}
+    if any(drawn.values()):
+        columns, used = _arff_columns(
+            data,
+            unwanted - {*(options.covariates or ())},
+            lambda known, labels: list(_choose_sampling(known, labels, options).values()),
+        )
+        unwanted |= used
+        sampling = {name: columns[column] for name, column in drawn.items() if column}
     kept = [name for name in asked if name not in unwanted]
     return Input(
-        replace(data, features=_columns_of(data, kept), feature_names=tuple(kept)), covariates
+        replace(data, features=_columns_of(data, kept), feature_names=tuple(kept)),
+        covariates,
+        **sampling,
     )
 
 
@@ -359,14 +424,14 @@ def _columns_of(data: Dataset, names: list[str]) -> Any:
     return data.features[:, [place[name] for name in names]]
 
 
-def _arff_covariates(
-    data: Dataset, unwanted: set[str], options: Namespace
+def _arff_columns(
+    data: Dataset, unwanted: set[str], choose: Callable[[list[str], list[str]], list[str]]
 ) -> tuple[pd.DataFrame, set[str]]:
-    """Take covariates from an ARFF file, where a category came as one 0/1 column per level.
+    """Take columns from an ARFF file, where a category came as one 0/1 column per level.
 
     Returns
     -------
-    covariates : DataFrame
+    columns : DataFrame
         Numbers, and categories put together again.
     used : set of str
         The columns that they were made of.
@@ -382,7 +447,7 @@ def _arff_covariates(
         elif name not in unwanted:
             plain.append(name)
     labels = list(data.labels.columns)
-    chosen = _choose_covariates([*plain, *categories, *labels], labels, options)
+    chosen = choose([*plain, *categories, *labels], labels)
     made, used = {}, set()
     for name in chosen:
         columns = categories.get(name, [name])

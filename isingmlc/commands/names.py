@@ -22,6 +22,7 @@ PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("chi2", "saddlepoint", "permutation")
 COMBINE = ("acat", "sum", "omnibus", "cauchy")
 NULLS = ("mle", "ridge", "firth")
+COV_TYPES = ("nonrobust", "HC0", "HC2", "cluster")
 ADJUSTMENTS = (
     "bonferroni",
     "sidak",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.names import ADJUSTMENTS, COMBINE, NULLS, RANKINGS
+from isingmlc.commands.names import ADJUSTMENTS, COMBINE, COV_TYPES, NULLS, RANKINGS
 from isingmlc.commands.outputs import SHOWN
 from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
@@ -33,6 +33,7 @@ def add_penalty(group: _ActionsContainer, flag: str) -> None:
         help=f"the ridge penalty of {flag} ridge (default: 1)",
     )
     add_neighbors(group)
+    add_cov_type(group)
     group.add_argument(
         "--no-intercept", action="store_true", help="label models without an intercept"
     )
@@ -49,8 +50,31 @@ def add_neighbors(group: _ActionsContainer) -> None:
     )
 
 
+def add_cov_type(group: _ActionsContainer) -> None:
+    """Add the option that says where errors and variances of scores come from."""
+    group.add_argument(
+        "--cov-type",
+        choices=COV_TYPES,
+        help="where errors and variances of scores come from: the label models, squared residuals "
+        "without or with leverage, or clusters of rows (default: cluster with --groups, HC0 with "
+        "--sampling-weights, otherwise nonrobust)",
+    )
+
+
+def check_cov_type(options: Namespace) -> None:
+    """Refuse clusters that nothing uses, and errors of clusters that nobody names."""
+    if options.groups is not None and options.cov_type not in (None, "cluster"):
+        raise exc.DataError(
+            f"--groups is for --cov-type cluster, but --cov-type is {options.cov_type}. Leave one "
+            "of them out."
+        )
+    if options.groups is None and options.cov_type == "cluster":
+        raise exc.DataError("--cov-type cluster needs to know the clusters. Add --groups COLUMN.")
+
+
 def check_penalty(options: Namespace) -> None:
-    """Refuse a penalty for label models that have none."""
+    """Refuse a penalty for label models that have none, and clusters that are not used."""
+    check_cov_type(options)
     refuse_foreign(options, "null", {"penalty": ("ridge",)})
 
 

@@ -38,8 +38,9 @@ methods (isingmlc.rank_features explains them and their options):
   lp-chi2, lp-ig     the same for the labelset as one class
   oner               accuracy of rules on one feature
 
---null, --penalty, --neighbors and --no-intercept are for methods with label models: score,
-products, products-joint and score+l1. --covariates is for these and for l1, forward and ssc.
+--null, --penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
+models: score, products, products-joint and score+l1. --covariates is for these and for l1, forward
+and ssc.
 """
 
 
@@ -88,7 +89,7 @@ def run(options: Namespace) -> None:
     has_covariates = options.covariates is not None
     check_request(options.method, settings, **null, has_covariates=has_covariates)
     check_penalty(options)
-    ranking = Ranker(make_model(options)).rank(options.method, **null, **settings)
+    ranking = Ranker(make_model(options), options.cov_type).rank(options.method, **null, **settings)
     table = ranking.to_frame()
     if options.contributions:
         # Labels may be called as columns of the table are.

@@ -76,7 +76,10 @@ def run(options: Namespace) -> None:
     """Fit, test, and write the report."""
     check_penalty(options)
     results = make_model(options).fit(
-        method=options.null, penalty=options.penalty, neighbors=options.neighbors
+        method=options.null,
+        penalty=options.penalty,
+        neighbors=options.neighbors,
+        cov_type=options.cov_type,
     )
     ranking = None
     if results.feature_names:

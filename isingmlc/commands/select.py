@@ -12,11 +12,13 @@ from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
     add_combine,
+    add_cov_type,
     add_jobs,
     add_neighbors,
     add_seed,
     add_top,
     adjustment,
+    check_cov_type,
 )
 from isingmlc.commands.outputs import (
     SHOWN,
@@ -63,6 +65,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: score)",
     )
     add_neighbors(group)
+    add_cov_type(group)
     add_alpha(
         group,
         "choose features whose adjusted p-values are at most this level, the false-discovery rate "
@@ -126,6 +129,7 @@ def run(options: Namespace) -> None:
     """Choose features, and write them or what they predict."""
     from isingmlc.selection.choice import AUTO, select_features
 
+    check_cov_type(options)
     check_output(options, summary=options.table is None)
     if options.table in ("measures", "predictions") and options.test is None:
         raise exc.DataError(f"--table {options.table} needs other rows. Name them by --test FILE.")
@@ -139,6 +143,7 @@ def run(options: Namespace) -> None:
         given.data if given.data.feature_names else given.data.labels,
         method=methods,
         neighbors=options.neighbors,
+        cov_type=options.cov_type,
         alpha=options.alpha,
         adjust=adjustment(options),
         max_features=options.max_features,

@@ -35,6 +35,8 @@ examples:
   isingmlc test data.csv --labels 'y_*' --pvalue saddlepoint --format csv
   isingmlc test data.csv --labels 'y_*' --neighbors 10
   isingmlc test data.csv --labels 'y_*' --covariates age,sex --by term
+  isingmlc test data.csv --labels 'y_*' --cov-type cluster --groups practice
+  isingmlc test survey.csv --labels 'y_*' --sampling-weights w --groups district
 """
 # Options that only some tests have, and the arguments that they stand for.
 _REFITS = ("wald", "lr")
@@ -114,7 +116,10 @@ def run(options: Namespace) -> None:
     given = {argument: getattr(options, flag) for flag, argument in _ARGUMENTS.items()}
     settings = {argument: value for argument, value in given.items() if value is not None}
     results = make_model(options).fit(
-        method=options.null, penalty=options.penalty, neighbors=options.neighbors
+        method=options.null,
+        penalty=options.penalty,
+        neighbors=options.neighbors,
+        cov_type=options.cov_type,
     )
     test = getattr(results, f"{options.method}_test")
     edges = test(products=options.products, by=options.by, min_count=options.min_count, **settings)

@@ -19,6 +19,7 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.fitting.dependence import Dependence
 from isingmlc.fitting.information import Factors
 from isingmlc.fitting.nodewise import FitSettings, NodeFit, fit_nodes, ridge_penalty
 from isingmlc.fitting.regressors import Regressors
@@ -41,6 +42,8 @@ class NetworkValues:
         Entry (k, l) is the coefficient of label l in the model of label k.
     interaction_bse : ndarray, shape (K, K)
         Standard errors of the means of the two coefficients of each pair.
+    degrees : float or None
+        Degrees of freedom of Student's t, if intervals refer to it.
     """
 
     threshold: FloatArray
@@ -48,6 +51,7 @@ class NetworkValues:
     slope: FloatArray
     slope_bse: FloatArray
     interaction_bse: FloatArray
+    degrees: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +182,8 @@ class ModeratedFit:
             ridge_penalty(self.settings, self.regressors),
         )
         estimates, errors = np.full((2, n_labels, 1 + n_labels), np.nan)
-        # What each cell adds to an estimate: their squares add up to its variance.
+        law = Dependence.of(stats, self.settings.cov_type, self.settings.use_correction)
+        # What each row of a cell adds to an estimate: their squares add up to its variance.
         influences = np.zeros((n_labels, n_labels, len(stats.counts)))
         for node in self.nodes:
             used = lines.copy()
@@ -189,7 +194,18 @@ class ModeratedFit:
             errors[node.label] = np.linalg.norm(leaning, axis=1)
             residual = np.where(stats.patterns[:, node.label], node.complement, -node.probability)
             seen = self.regressors.matrix[:, node.basis] @ factor
-            influences[node.label] = (leaning[1:] @ seen.T) * residual
+            if self.settings.method != "mle":
+                # What the penalty pulls is no part of the spread.
+                pull = factor.T @ ((stats.counts * residual) @ self.regressors.matrix)[node.basis]
+                residual = residual - node.weight * (seen @ pull)
+            if self.settings.cov_type == "HC2":
+                leverage = node.weight * np.einsum("gi,gi->g", seen, seen)
+                leverage = leverage if law.drawn is None else law.drawn * leverage
+                residual = residual / np.sqrt(np.maximum(1.0 - leverage, _ROUNDING))
+            influence = (leaning @ seen.T) * residual
+            influences[node.label] = influence[1:]
+            if self.settings.cov_type != "nonrobust":
+                errors[node.label] = np.sqrt(law.variances(influence.T))
         errors[~np.isfinite(estimates)] = np.nan
         slopes = estimates[:, 1:]
         slopes[np.eye(n_labels, dtype=np.bool_)] = np.nan
@@ -200,7 +216,8 @@ class ModeratedFit:
             errors[:, 0],
             slopes,
             np.where(np.isnan(slopes) | ~self.neighbors, np.nan, errors[:, 1:]),
-            np.sqrt((both**2) @ stats.counts),
+            np.sqrt([law.variances(each.T) for each in both]),
+            law.degrees,
         )
 
 

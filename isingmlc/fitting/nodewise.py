@@ -22,6 +22,7 @@ from tqdm import tqdm
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.schema import Array, Flag, Number, Record, Text
+from isingmlc.fitting.dependence import COV_TYPES, Dependence
 from isingmlc.fitting.information import Factors
 from isingmlc.fitting.newton import (
     Solution,
@@ -78,6 +79,10 @@ class FitSettings:
     neighbors : str
         Which other labels the model of a label has: ``"all"``, those that an EBIC network
         chooses (``"ebic"``), those of a ``"given"`` graph, or so many that are most associated.
+    cov_type : {"nonrobust", "HC0", "HC2", "cluster"}
+        Where standard errors and variances of scores come from.
+    use_correction : bool
+        Whether variances of clusters are corrected for their number.
     """
 
     method: str = "mle"
@@ -85,6 +90,8 @@ class FitSettings:
     intercept: bool = True
     max_iter: int = 100
     neighbors: str = "all"
+    cov_type: str = "nonrobust"
+    use_correction: bool = True
 
 
 def _check_settings(settings: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -103,6 +110,8 @@ SETTINGS_FIELDS = Record(
         "intercept": Flag(),
         "max_iter": Number(int, least=1),
         "neighbors": Text(),
+        "cov_type": Text(COV_TYPES),
+        "use_correction": Flag(),
     },
     rules=(_check_settings,),
 )
@@ -295,6 +304,17 @@ class NetworkFit:
     def is_penalised(self) -> bool:
         """Whether the fits are not those of maximum likelihood."""
         return self.settings.method != "mle"
+
+    @property
+    def is_robust(self) -> bool:
+        """Whether variances are taken from residuals, and not from what the models say of them."""
+        return self.settings.cov_type != "nonrobust"
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """How rows depend on each other, and how much they count in a variance."""
+        settings = self.settings
+        return Dependence.of(self.stats, settings.cov_type, settings.use_correction)
 
     @cached_property
     def regressors(self) -> Regressors:

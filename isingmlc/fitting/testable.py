@@ -34,6 +34,7 @@ class Reason(StrEnum):
     DETERMINED_LABEL = "determined-label"
     TOO_RARE = "too-rare"
     NOT_CONVERGED = "not-converged"
+    ONE_CLUSTER = "one-cluster"
     CONSTANT_FEATURE = "constant-feature"
     COLLINEAR_FEATURE = "collinear-feature"
     SEPARATED_ALTERNATIVE = "separated-alternative"
@@ -63,6 +64,7 @@ _MEANINGS = {
     Reason.DETERMINED_LABEL: "the other labels and covariates determine the label",
     Reason.TOO_RARE: "too few rows of one kind carry information about the label",
     Reason.NOT_CONVERGED: "the label's model did not converge",
+    Reason.ONE_CLUSTER: "the rows that carry information about the label are of one cluster",
     Reason.CONSTANT_FEATURE: "the feature is the same in every row",
     Reason.COLLINEAR_FEATURE: (
         "nothing of the feature is left once the labels and covariates are known"
@@ -85,6 +87,7 @@ _ABOUT_LABELS = (
     Reason.DETERMINED_LABEL,
     Reason.TOO_RARE,
     Reason.NOT_CONVERGED,
+    Reason.ONE_CLUSTER,
 )
 
 
@@ -147,6 +150,10 @@ def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
     # Scores are those of efficient tests at a maximum alone.
     reasons[[not node.converged for node in fit.nodes]] = Reason.NOT_CONVERGED
     reasons[enough < least] = Reason.TOO_RARE
+    clusters = fit.dependence.clusters
+    if clusters is not None:
+        alone = [clusters.among(np.flatnonzero(rows)).n_clusters < 2 for rows in in_play.T]
+        reasons[alone] = Reason.ONE_CLUSTER
     reasons[nothing] = Reason.DETERMINED_LABEL
     reasons[patterns.all(axis=0) | ~patterns.any(axis=0)] = Reason.CONSTANT_LABEL
     return reasons

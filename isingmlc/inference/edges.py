@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from isingmlc.inference.combine import (
     normal_scores,
 )
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
+from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
 from isingmlc.inference.score_covariance import ScoreCovariance
 
 _NO_COVARIANCE = (
@@ -90,6 +91,9 @@ class EdgeArrays:
         p-values other than those of the chi-square distribution.
     coef, bse : ndarray, shape (features, labels), or None
         Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
+    df_denom : ndarray, shape (labels,), or None
+        The number of clusters less one, where statistics are referred to t and F distributions
+        instead of normal and chi-square ones.
     """
 
     feature_names: tuple[str, ...]
@@ -108,6 +112,7 @@ class EdgeArrays:
     given: GivenPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
+    df_denom: FloatArray | None = None
 
     def take(self, positions: Sequence[int] | IntArray) -> EdgeArrays:
         """Give the tests of some features.
@@ -157,15 +162,43 @@ class EdgeArrays:
     @cached_property
     def pvalue(self) -> FloatArray:
         """p-values of edges."""
-        return self._tail(chi2_sf) if self.given is None else self.given.edge
+        return self.tails(self.statistic, self.df) if self.given is None else self.given.edge
 
     @cached_property
     def log10_pvalue(self) -> FloatArray:
         """Their logarithms to base ten."""
-        return self._tail(chi2_log10_sf) if self.given is None else self.given.log10
+        if self.given is not None:
+            return self.given.log10
+        return self.log10_tails(self.statistic, self.df)
 
-    def _tail(self, tail: Callable[[FloatArray, FloatArray], Any]) -> FloatArray:
-        return np.asarray(tail(self.statistic, self.df))
+    def tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
+        """Give p-values of statistics by the distribution that these tests refer to.
+
+        Parameters
+        ----------
+        statistic : ndarray, shape (features, labels) or (features, labels, labels)
+            Statistics of edges, or of products: the second axis has the labels of the models.
+        df : ndarray or float
+            Degrees of freedom.
+
+        Returns
+        -------
+        ndarray, of the same shape
+            The p-values.
+        """
+        if self.df_denom is None:
+            return np.asarray(chi2_sf(statistic, df))
+        return np.asarray(hotelling_sf(statistic, df, self._denominators(statistic)))
+
+    def log10_tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
+        """Give logarithms to base ten of `tails`."""
+        if self.df_denom is None:
+            return np.asarray(chi2_log10_sf(statistic, df))
+        return np.asarray(hotelling_log10_sf(statistic, df, self._denominators(statistic)))
+
+    def _denominators(self, statistic: FloatArray) -> FloatArray:
+        assert self.df_denom is not None
+        return self.df_denom if statistic.ndim == 2 else self.df_denom[:, None]
 
     @cached_property
     def importance(self) -> FloatArray:
@@ -223,7 +256,7 @@ class EdgeArrays:
         """Tests of features by the p-values of edges, and of products where they are tested."""
         log10p = self.log10_pvalue
         if self.product_statistic is not None:
-            products = np.asarray(chi2_log10_sf(self.product_statistic, 1.0))
+            products = self.log10_tails(self.product_statistic, 1.0)
             log10p = np.column_stack([log10p, products.reshape(len(products), -1)])
         return combine_acat(log10p)
 

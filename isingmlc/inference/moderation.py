@@ -67,6 +67,12 @@ def moderation_test(
             "refit=True is for models fitted with method='mle', but this one was fitted with "
             f"method={fit.settings.method!r}. Leave refit out, or fit anew."
         )
+    if refit is True and fit.is_robust:
+        raise exc.ModelError(
+            f"refit=True has variances that trust the models, but the fit has cov_type="
+            f"{fit.settings.cov_type!r}. Leave refit out, or use wald_test(products={products!r}), "
+            "which fits them and follows cov_type."
+        )
     if features is not None:
         fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
     labels = judge_fits(fit, min_count)
@@ -74,13 +80,17 @@ def moderation_test(
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     single = single_tests(fit, nulls, reason)
     large = np.zeros(reason.shape, dtype=np.bool_)
-    has_rows = fit.rows is not None and not fit.is_penalised
+    has_rows = fit.rows is not None and not fit.is_penalised and not fit.is_robust
     if refit is True or (refit == "auto" and has_rows):
         # A feature that is explained by others changes nothing, and nor does a refit.
         tested = single.reason == Reason.OK
         all_of_them = refit is True or tested.sum() * fit.stats.n_rows <= CHEAP
         large = tested & ((single.statistic > LARGE) | all_of_them)
-    elif refit == "auto" and not fit.is_penalised and (single.statistic > LARGE).any():
+    elif (
+        refit == "auto"
+        and not (fit.is_penalised or fit.is_robust)
+        and (single.statistic > LARGE).any()
+    ):
         exc.warn(
             f"{int((single.statistic > LARGE).sum())} edges have a strong effect of the feature "
             "itself, for which products are best tested in refitted models. That needs rows, and "

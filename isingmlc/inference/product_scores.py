@@ -135,6 +135,10 @@ class _Products:
         variance = np.asarray(noise @ squares)
         scale = np.asarray(scales @ squares) if self._empirical else variance
         scale = np.maximum(scale, np.multiply.outer(OWN_SPREAD * counted.sum(axis=1), spread))
+        if any(null.clusters is not None for null in self._nulls):
+            for order, at in enumerate(in_play.tolist()):
+                variance[order] = self._nulls[at].cluster_variance(sums, rows)
+            return self._labels[in_play], Scores(np.asarray(effective @ sums), variance, scale)
         regular = self._regular[in_play]
         if regular.any():
             chosen = slice(None) if regular.all() else np.flatnonzero(regular)
@@ -331,26 +335,62 @@ def given_scores(
     carried = sparse.csr_array(stats.patterns.T.astype(np.float64))
     for part, block in feature_blocks(stats):
         plain = plain_scores(nulls, block.sums, block.squares, spread[part])
+        # The step towards a model that has the feature is one by the information.
+        steps = [null.trusting() if null.robust else null for null in nulls]
+        known = plain
+        if any(null.robust for null in nulls):
+            known = plain_scores(steps, block.sums, block.squares, spread[part])
         # Entry (k, l, j): covariance of x_j and x_j y_l in the model of label k.
         crossed = np.array(
-            [carried @ _crossed_by_cell(null, block.sums, block.squares) for null in nulls]
+            [carried @ _crossed_by_cell(null, block.sums, block.squares) for null in steps]
         )
         for inner, other, labels, scores in product_scores(block, nulls, spread[part]):
             at = np.array([order_of[label] for label in labels.tolist()], dtype=np.intp)
-            own, covariance = plain.variance[at][:, inner], crossed[at, other][:, inner]
+            own, covariance = known.variance[at][:, inner], crossed[at, other][:, inner]
             slope = np.zeros_like(own)
-            is_left = own > COLLINEAR * plain.scale[at][:, inner]
+            is_left = own > COLLINEAR * known.scale[at][:, inner]
             np.divide(covariance, own, out=slope, where=is_left)
+            variance = scores.variance - slope * covariance
+            if known is not plain:
+                variance = _robust_rest(
+                    [nulls[each] for each in at.tolist()], block, other, inner, slope
+                )
             yield (
                 slice(part.start + inner.start, part.start + inner.stop),
                 other,
                 labels,
                 Scores(
                     scores.score - slope * plain.score[at][:, inner],
-                    scores.variance - slope * covariance,
+                    variance,
                     scores.scale,
                 ),
             )
+
+
+def _robust_rest(
+    nulls: Sequence[NullModel],
+    block: LabelsetStatistics,
+    other: int,
+    part: slice,
+    slopes: FloatArray,
+) -> FloatArray:
+    """Give robust variances of products with a label less slopes times their features."""
+    carrier = block.patterns[:, other].astype(np.float64)[:, None]
+    sums, squares = dense(block.sums[:, part]), dense(block.squares[:, part])
+    variances = np.empty(slopes.shape)
+    for null, slope, variance in zip(nulls, slopes, variances, strict=True):
+        # One column in place of two: the carriers' x less a multiple of everyone's.
+        some = null.rows
+        for inner in chunks(sums.shape[1], 16 * len(some), limit=PART_BYTES):
+            factor = (carrier - slope[inner])[some]
+            rest = np.zeros((len(carrier), factor.shape[1]))
+            rest[some] = factor * sums[some, inner]
+            if null.clusters is not None:
+                variance[inner] = null.cluster_variance(rest)
+                continue
+            total = null.noise[some] @ (factor**2 * squares[some, inner])
+            variance[inner] = total - explained(null, rest)
+    return variances
 
 
 def _crossed_by_cell(null: NullModel, sums: Any, squares: Any) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import erfc
 from scipy.stats import norm
+from scipy.stats import t as student
 from statsmodels.stats.multitest import multipletests, multitest_alias
 
 from isingmlc import exceptions as exc
@@ -269,7 +270,13 @@ def bernoulli_saddlepoint(
     return np.exp(log_pvalue), log_pvalue / LOG_10
 
 
-def wald_limits(coef: FloatArray, bse: FloatArray, alpha: float, index: pd.Index) -> pd.DataFrame:
+def wald_limits(
+    coef: FloatArray,
+    bse: FloatArray,
+    alpha: float,
+    index: pd.Index,
+    df: FloatArray | None = None,
+) -> pd.DataFrame:
     """Give Wald's confidence limits.
 
     Parameters
@@ -280,6 +287,9 @@ def wald_limits(coef: FloatArray, bse: FloatArray, alpha: float, index: pd.Index
         One minus the confidence level.
     index : Index
         What the estimates are called.
+    df : ndarray, shape (m,), optional
+        Degrees of freedom of Student's t, whose quantiles are taken; those of the normal
+        distribution if omitted.
 
     Returns
     -------
@@ -293,7 +303,7 @@ def wald_limits(coef: FloatArray, bse: FloatArray, alpha: float, index: pd.Index
     a   0.02   1.98
     """
     level = check_number("alpha", alpha, above=0, below=1)
-    width = norm.isf(level / 2) * bse
+    width = (norm.isf(level / 2) if df is None else student.isf(level / 2, df)) * bse
     finite = np.where(np.isfinite(coef), coef, np.nan)
     return pd.DataFrame({"lower": finite - width, "upper": finite + width}, index)
 

@@ -46,6 +46,8 @@ from isingmlc.inference.larger_models import (
     score_products,
 )
 from isingmlc.inference.pvalues import chi2_sf
+from isingmlc.inference.robust import degrees_of_clusters, reference
+from isingmlc.inference.robust_refits import RobustErrors
 from isingmlc.inference.score_tests import check_tested, note_on
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import cells_of
@@ -188,9 +190,32 @@ def refit_test(
 ) -> EdgeArrays:
     """Test edges; `IsingResults.wald_test` and `lr_test` explain the arguments."""
     check_tested(products, by)
+    if test == "lr":
+        refuse_robust(fit)
     purpose = f"{test}_test"
     refits, names = refit_edges(fit, purpose, features, products, by, min_count, n_jobs)
     return _as_edges(fit, refits, test, names, products)
+
+
+def refuse_robust(fit: NetworkFit) -> None:
+    """Refuse a likelihood ratio where the likelihood is not that of the rows.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+
+    Raises
+    ------
+    ModelError
+        When their errors are robust.
+    """
+    if fit.is_robust:
+        raise exc.ModelError(
+            "likelihood ratios take rows for independent and label models for right, but the fit "
+            f"has cov_type={fit.settings.cov_type!r}. Use score_test or wald_test, which follow "
+            "it, or fit with cov_type='nonrobust'."
+        )
 
 
 def _as_edges(
@@ -215,6 +240,8 @@ def _as_edges(
         note="; ".join(filter(None, [note_on(fit), _LIMIT if is_limit else ""])),
         coef=None if products else refits.coef,
         bse=None if products else refits.bse,
+        df_denom=degrees_of_clusters(fit),
+        distribution=reference(fit),
     )
 
 
@@ -279,7 +306,7 @@ def refit_edges(
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
     with one_thread():
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
-            delayed(_fit)(source, job) for job in jobs
+            delayed(_fit)(source, job, RobustErrors.of(fit, job.node)) for job in jobs
         )
         for job, fitted in zip(jobs, tqdm(results, "refits", len(jobs), disable=None), strict=True):
             for slot, models in fitted:
@@ -349,18 +376,25 @@ def _jobs(source: _Source, node: NodeFit, columns: list[IntArray]) -> Iterator[_
         yield _Job(node, np.array([line]), columns[line])
 
 
-def _fit(source: _Source, job: _Job) -> list[tuple[int, LargerModels]]:
+def _fit(source: _Source, job: _Job, errors: RobustErrors | None) -> list[tuple[int, LargerModels]]:
     """Fit larger models; give them with where they stand in `Refits`."""
     node, max_steps = job.node, source.settings.max_iter
     x = source.take(node, job.columns)
     if not job.is_single:
-        constant = np.ones((int(node.in_play.sum()), 1))
-        return [(0, fit_block(source.null(node, constant, len(x)), x, max_steps))]
-    return [
-        (slot, fit_larger_models(source.null(node, by, by.shape[1]), x, max_steps, n_given))
-        for slot, by in source.multipliers(node)
-        for n_given in [int("given" in (source.products or "") and by.shape[1] > 1)]
-    ]
+        null = source.null(node, np.ones((int(node.in_play.sum()), 1)), len(x))
+        block = fit_block(null, x, max_steps)
+        if errors is not None:
+            errors.replace_block(block, null, x)
+        return [(0, block)]
+    fitted = []
+    for slot, by in source.multipliers(node):
+        n_given = int("given" in (source.products or "") and by.shape[1] > 1)
+        null = source.null(node, by, by.shape[1])
+        models = fit_larger_models(null, x, max_steps, n_given)
+        if errors is not None:
+            errors.replace_errors(models, null, x, n_given)
+        fitted.append((slot, models))
+    return fitted
 
 
 def refit_products(
@@ -426,15 +460,13 @@ def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
             f"feature must be the name of one feature, but is {len(score.feature_names)} of them."
         )
     refits, names = refit_edges(fit, "compare_tests", score.feature_names, products)
-    tests = {
-        "score": score,
-        "lr": _as_edges(fit, refits, "lr", names, products),
-        "wald": _as_edges(fit, refits, "wald", names, products),
-    }
+    tests = {"score": score}
+    for test in ("wald",) if fit.is_robust else ("lr", "wald"):
+        tests[test] = _as_edges(fit, refits, test, names, products)
     columns = {name: edges.statistic[0] for name, edges in tests.items()}
     columns["df"] = tests["score"].df[0]
     columns |= {f"{name}_pvalue": edges.pvalue[0] for name, edges in tests.items()}
-    columns["reason"] = tests["lr"].reason[0]
+    columns["reason"] = tests["wald"].reason[0]
     return pd.DataFrame(columns, pd.Index(fit.stats.label_names, name="label"))
 
 
@@ -442,6 +474,8 @@ def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
     """Compare nested fits, label by label; see `IsingResults.compare_lr_test`."""
     if full.is_penalised or restricted.is_penalised:
         raise exc.ModelError("likelihood-ratio tests compare fits with method='mle'.")
+    refuse_robust(full)
+    refuse_robust(restricted)
     stats, fewer = full.stats, restricted.stats
     lacking = [name for name in fewer.label_names if name not in stats.label_names]
     covariates = [name for name in fewer.context.names if name not in stats.context.names]

@@ -22,7 +22,11 @@ The same variance serves where the model of a label may be wrong about how its r
 (HC0 of White [1]_). Residuals of rows with much leverage are too small, since the model was fitted
 to them; HC2 divides their squares by :math:`1 - h` with the leverage :math:`h = w z'A^{-1}z` of one
 observation, and is right on average where the model is. Both need cells alone. Either is a kind of
-*noise* that stands where the weights stand otherwise: `NullModel.with_noise`.
+*noise* that stands where the weights stand otherwise: `NullModel.with_noise`. With sampling weights
+the noise of a row has the weight once more than its count and its sums have it. Where rows depend
+on each other within clusters, :math:`\sum_i \tilde e_i (x_i - c_i)` is taken over each of them
+first: `NullModel.cluster_scores`, from which whoever needs covariances between labels can make
+those too.
 
 A feature x has the S and Q of `LabelsetStatistics`. Its product with a label s has
 :math:`y_{gs} S_g` and :math:`y_{gs} Q_g`, so it needs no other data.
@@ -43,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, chunks_by_size, dense
+from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.information import KEPT_BYTES, Factor, Factors
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
@@ -84,6 +89,13 @@ class NullModel:
     noise_kind : {"weights", "HC0", "HC2"}
         What variances are taken from: the weights of the model, squares of effective residuals,
         or these divided by one minus the leverage.
+    robust : bool
+        Whether the model is not trusted for how residuals vary, or rows for being independent.
+    drawn : ndarray, shape (L,), or None
+        Sampling weights of the rows of each cell. Counts and sums have them once, variances twice.
+    all_clusters : Clusters or None
+        Clusters of all cells, if rows are not independent; then variances come from the scores of
+        clusters, and the noise says only what they are measured by.
     """
 
     label: int
@@ -95,6 +107,9 @@ class NullModel:
     effective: FloatArray
     penalised: bool
     noise_kind: str = "weights"
+    robust: bool = False
+    drawn: FloatArray | None = None
+    all_clusters: Clusters | None = None
 
     @property
     def factor(self) -> Factor:
@@ -116,6 +131,10 @@ class NullModel:
         """
         return self if kind == self.noise_kind else replace(self, noise_kind=kind)
 
+    def trusting(self) -> NullModel:
+        """Give the same fit with variances as the model says, which are its information."""
+        return replace(self, noise_kind="weights", robust=False, drawn=None, all_clusters=None)
+
     @property
     def empirical(self) -> bool:
         """Whether variances are taken from residuals."""
@@ -127,7 +146,7 @@ class NullModel:
         leverage = np.zeros(len(self.weight))
         root = self.root()
         leverage[self.rows] = np.einsum("ij,ij->j", root, root) / self.weight[self.rows]
-        return leverage
+        return leverage if self.drawn is None else leverage * self.drawn
 
     @cached_property
     def noise(self) -> FloatArray:
@@ -137,7 +156,58 @@ class NullModel:
         squares = self.effective**2
         if self.noise_kind == "HC2":
             squares /= np.maximum(1.0 - self.leverage, LEAST_REST)
-        return squares
+        return squares if self.drawn is None else squares * self.drawn
+
+    @cached_property
+    def clusters(self) -> Clusters | None:
+        """The clusters that have cells in play, of these cells; None if rows are independent."""
+        return None if self.all_clusters is None else self.all_clusters.among(self.rows)
+
+    @cached_property
+    def cluster_gradients(self) -> FloatArray:
+        """F'z times residuals, added up within clusters: clusters × rank."""
+        assert self.clusters is not None
+        share = self.effective[self.rows] * self.counts[self.rows] / self.weight[self.rows]
+        return self.clusters.add_up(share[:, None] * self.root().T)
+
+    def cluster_scores(self, sums: Any, rows: IntArray | None = None) -> FloatArray:
+        r"""Give the efficient scores of columns within each cluster of dependent rows.
+
+        With c what the null model explains of a column these are :math:`\sum_i e_i (x_i - c_i)`
+        over the rows of a cluster; over all clusters they add up to the score. Products of those
+        of two labels, added up over clusters, are the covariance of their scores.
+
+        Parameters
+        ----------
+        sums : ndarray or csr_array
+            Sums of the columns within all cells, or within `rows`.
+        rows : ndarray of int, optional
+            Cells outside which the sums are zero; none if omitted.
+
+        Returns
+        -------
+        ndarray, shape (clusters, columns)
+            The scores, in the order of `clusters`: those with cells in play.
+        """
+        assert self.clusters is not None
+        inside, given = np.arange(len(self.rows)), self.rows
+        if rows is not None:
+            _, inside, given = np.intersect1d(
+                self.rows, rows, assume_unique=True, return_indices=True
+            )
+        own = dense(sums[given])
+        leaning = self.root()[:, inside] @ own
+        own = own * self.effective[self.rows[inside], None]
+        return self.clusters.add_up(own, inside) - self.cluster_gradients @ leaning
+
+    def cluster_variance(self, sums: Any, rows: IntArray | None = None) -> FloatArray:
+        """Give the variances of scores of columns from those of clusters; see `cluster_scores`."""
+        assert self.clusters is not None
+        variance = np.empty(sums.shape[1])
+        size = 8 * max(self.clusters.n_clusters, len(self.rows))
+        for part in chunks(sums.shape[1], size, limit=PART_BYTES):
+            variance[part] = self.clusters.squares(self.cluster_scores(sums[:, part], rows))
+        return variance
 
     @cached_property
     def scale(self) -> FloatArray:
@@ -182,8 +252,8 @@ def null_models(
     labels : sequence of int
         The labels.
     noise_kind : {"weights", "HC0", "HC2"}, optional
-        What variances are taken from. If omitted, squares of residuals for penalised fits, and
-        the weights otherwise.
+        What variances are taken from. If omitted, what the type of covariance of the fit says,
+        and without one squares of residuals for penalised fits and the weights otherwise.
 
     Returns
     -------
@@ -191,7 +261,9 @@ def null_models(
         One per label.
     """
     if noise_kind is None:
-        noise_kind = "HC0" if fit.is_penalised else "weights"
+        noise_kind = "HC0" if fit.is_penalised or fit.is_robust else "weights"
+        if fit.settings.cov_type == "HC2":
+            noise_kind = "HC2"
     nulls = []
     for node in (fit.nodes[label] for label in labels):
         weight = node.weight
@@ -206,6 +278,9 @@ def null_models(
                 effective=fit.residuals[node.label],
                 penalised=fit.is_penalised,
                 noise_kind=noise_kind,
+                robust=fit.is_robust,
+                drawn=fit.dependence.drawn,
+                all_clusters=fit.dependence.clusters,
             )
         )
     return nulls
@@ -265,11 +340,14 @@ def plain_scores(
     """
     effective = np.array([null.effective for null in nulls]).reshape(len(nulls), sums.shape[0])
     total, scale = _totals(nulls, squares, spread)
+    score = np.asarray(effective @ sums)
+    if any(null.clusters is not None for null in nulls):
+        return Scores(score, np.array([null.cluster_variance(sums) for null in nulls]), scale)
     variance = total.copy()
     sizes = np.array([8 * len(null.factors.bases[null.label]) ** 2 for null in nulls])
     for block in chunks_by_size(sizes, KEPT_BYTES):
         _take_explained(nulls[block], sums, variance[block])
-    return Scores(np.asarray(effective @ sums), variance, scale)
+    return Scores(score, variance, scale)
 
 
 def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray) -> None:
@@ -537,6 +615,7 @@ def joint_scores(
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
     noisy = (crossed * null.noise[null.rows, None]).T
+    weighted = (crossed * null.weight[null.rows, None]).T
     weight = (null.weight * null.counts)[null.rows]
     # F'z_g w_g times each block column: what the null model takes from it.
     roots = [null.root(), null.noisy_root()] if null.empirical else [null.root()]
@@ -544,12 +623,18 @@ def joint_scores(
     inner = null.inner() if null.empirical else None
     effective = (blocks * null.effective[null.rows, None]).T
     columns_at_once = size * max(size, len(roots) * len(roots[0]))
+    if null.clusters is not None:
+        columns_at_once = max(size * null.clusters.n_clusters, len(blocks))
     for part in chunks(n_features, 8 * columns_at_once, limit=PART_BYTES):
         sums, squares = dense(stats.sums[null.rows][:, part]), stats.squares[null.rows][:, part]
         n_part = sums.shape[1]
         total = (noisy @ squares).T.reshape(n_part, size, size)
-        leanings = [(each @ sums).T.reshape(n_part, -1, size) for each in rooted]
-        variance = total - _explained_together(*leanings, inner=inner)
+        if null.clusters is None:
+            leanings = [(each @ sums).T.reshape(n_part, -1, size) for each in rooted]
+            variance = total - _explained_together(*leanings, inner=inner)
+        else:
+            by_block = [null.cluster_scores(block[:, None] * sums, null.rows) for block in blocks.T]
+            variance = null.clusters.crossed(np.array(by_block).transpose(2, 1, 0))
         score = (effective @ sums).T
         scale = np.maximum(
             (blocks.T * null.scale[null.rows]) @ squares,
@@ -557,21 +642,31 @@ def joint_scores(
         )
         scale = scale.T
         if given:
-            score, variance = _take_first(score, variance, scale)
+            information = variance
+            if null.robust:
+                leaning = (rooted[0] @ sums).T.reshape(n_part, -1, size)
+                total = (weighted @ squares).T.reshape(n_part, size, size)
+                information = total - _explained_together(leaning)
+            score, variance = _take_first(score, variance, information, scale)
             scale = scale[:, 1:]
         statistic[part], rank[part] = scaled_forms(score, scale, variance)
     return statistic, rank
 
 
 def _take_first(
-    score: FloatArray, variance: FloatArray, scale: FloatArray
+    score: FloatArray, variance: FloatArray, information: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Take the first of several columns out of the scores and variances of the others."""
-    own, crossed = variance[:, 0, 0], variance[:, 1:, 0]
+    """Take the first of several columns out of the scores and variances of the others.
+
+    The step towards a model that has it is one by the information, which robust variances are not.
+    """
+    own, crossed = information[:, 0, 0], information[:, 1:, 0]
     slope = np.zeros_like(crossed)
     np.divide(crossed, own[:, None], out=slope, where=(own > COLLINEAR * scale[:, 0])[:, None])
     score = score[:, 1:] - slope * score[:, :1]
-    return score, variance[:, 1:, 1:] - slope[:, :, None] * crossed[:, None, :]
+    taken = slope[:, :, None] * variance[:, None, 1:, 0]
+    rest = variance[:, 1:, 1:] - taken - taken.transpose(0, 2, 1)
+    return score, rest + slope[:, :, None] * slope[:, None, :] * variance[:, :1, :1]
 
 
 def _explained_together(
@@ -611,7 +706,11 @@ def term_scores(
     score = null.effective[null.rows] @ sums
     roots = [null.root(), null.noisy_root()] if null.empirical else [null.root()]
     inner = null.inner() if null.empirical else None
-    variance = total - _explained_together(*((root @ sums)[None] for root in roots), inner=inner)[0]
+    if null.clusters is None:
+        parts = [(root @ sums)[None] for root in roots]
+        variance = total - _explained_together(*parts, inner=inner)[0]
+    else:
+        variance = null.clusters.crossed(null.cluster_scores(sums, null.rows))
     weight = null.weight[null.rows] @ null.counts[null.rows]
     scale = np.maximum(
         np.einsum("g,gii->i", null.scale[null.rows], products),

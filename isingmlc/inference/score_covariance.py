@@ -127,6 +127,9 @@ def score_covariances(
     """
     if not nulls:
         return
+    if nulls[0].all_clusters is not None:
+        yield from _cluster_covariances(stats, nulls)
+        return
     residuals = np.array([_residuals(null) for null in nulls]).T
     n_cells, n_labels = residuals.shape
     counts = stats.counts
@@ -166,9 +169,30 @@ def score_covariances(
             yield slice(part.start + inner.start, part.start + inner.stop), covariance
 
 
+def _cluster_covariances(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel]
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the covariances of scores from those of clusters of dependent rows."""
+    clusters = nulls[0].all_clusters
+    assert clusters is not None
+    size = 8 * clusters.n_clusters * len(nulls)
+    for part, block in feature_blocks(stats):
+        for inner in chunks(part.stop - part.start, size, limit=_PART_BYTES):
+            sums = block.sums[:, inner]
+            scores = np.zeros((sums.shape[1], clusters.n_clusters, len(nulls)))
+            for at, null in enumerate(nulls):
+                own = null.clusters
+                assert own is not None
+                # Clusters without a row in play have no score; the others are around their mean.
+                present = np.unique(clusters.codes[null.rows])
+                scores[:, present, at] = own.centred(null.cluster_scores(sums)).T
+            covariance = scores.transpose(0, 2, 1) @ scores
+            yield slice(part.start + inner.start, part.start + inner.stop), covariance
+
+
 def _residuals(null: NullModel) -> FloatArray:
     """Give a label's residuals, with the sizes that its variances have."""
-    if null.noise_kind != "HC2":
+    if null.noise_kind != "HC2" and null.drawn is None:
         return null.effective
     return np.asarray(np.copysign(np.sqrt(null.noise), null.effective))
 
@@ -176,7 +200,7 @@ def _residuals(null: NullModel) -> FloatArray:
 def _own_share(stats: LabelsetStatistics) -> FloatArray:
     """Give how much the variation in each cell counts, by the rows with the same labels."""
     rows = stats.counts
-    if len(stats.context):
+    if len(stats.context) or stats.context.sampling is not None:
         same = np.unique(stats.patterns, axis=0, return_inverse=True)[1].ravel()
         rows = np.asarray(np.bincount(same, weights=stats.counts)[same], dtype=float)
     return np.asarray(rows / (rows + POOLED))

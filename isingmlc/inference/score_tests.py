@@ -23,6 +23,7 @@ from isingmlc.inference.edges import EdgeArrays, GivenPvalues
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.product_scores import product_scores
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
+from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.score import (
     NullModel,
     feature_scores,
@@ -42,6 +43,8 @@ BY = ("feature", "term")
 SADDLEPOINT_CUTOFF = 2.0
 _NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels on average"
 _COVARIATES = "tests are given the covariate{s} {names}"
+# Sources of p-values that hold whatever the variances of scores come from.
+ROBUST_PVALUES = ("chi2",)
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -68,6 +71,12 @@ def score_test(
         )
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
+    if fit.is_robust and pvalue not in ROBUST_PVALUES:
+        raise exc.ModelError(
+            f"pvalue={pvalue!r} takes rows for independent and label models for right, but the fit "
+            f"has cov_type={fit.settings.cov_type!r}. Use pvalue={ROBUST_PVALUES[0]!r}, or fit "
+            "with cov_type='nonrobust'."
+        )
     if by == "term":
         terms = tuple(fit.terms)
         chosen = check_names("features", features, terms)
@@ -131,6 +140,8 @@ def note_on(fit: NetworkFit) -> str:
         notes.append(_COVARIATES.format(s=plural, names=", ".join(covariates)))
     if fit.is_penalised:
         notes.append(_APPROXIMATE.format(method=fit.settings.method))
+    if fit.is_robust:
+        notes.append(say_robust(fit))
     if fit.settings.neighbors != "all":
         mean = np.mean([node.neighbors.sum() for node in fit.nodes])
         notes.append(_NEIGHBORS.format(mean=mean, others=len(fit.nodes) - 1))
@@ -180,6 +191,8 @@ def single_tests(
         covariance=None
         if products
         else ScoreCovariance(stats, nulls, equals, ~np.isnan(statistic)),
+        df_denom=degrees_of_clusters(fit),
+        distribution=reference(fit),
     )
 
 
@@ -220,6 +233,8 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
         test="score",
         products="joint",
         note=note_on(fit),
+        df_denom=degrees_of_clusters(fit),
+        distribution=reference(fit),
     )
 
 

@@ -50,6 +50,9 @@ class Context:
     recipe : callable, optional
         Makes the covariates from a frame with the user's columns, where a formula made them. It
         gives an example row of these columns if it is called without a frame.
+    sampling : Context, optional
+        Clusters and sampling weights of the lines, which tell cells apart as covariates do but are
+        in no model; see :mod:`isingmlc.input.sampling`.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Context:
     sources: tuple[str, ...] = field(default=())
     mentions: tuple[tuple[str, ...], ...] = field(default=())
     recipe: Recipe | None = None
+    sampling: Context | None = None
 
     def __post_init__(self) -> None:
         if len(self.sources) != len(self.names):
@@ -102,7 +106,8 @@ class Context:
         Context
             Those lines.
         """
-        return replace(self, numbers=self.numbers[rows])
+        sampling = None if self.sampling is None else self.sampling.take(rows)
+        return replace(self, numbers=self.numbers[rows], sampling=sampling)
 
     def select(self, positions: IntArray) -> Context:
         """Give some of the covariates.
@@ -125,6 +130,7 @@ class Context:
             tuple(self.sources[each] for each in at),
             tuple(self.mentions[each] for each in at),
             self.recipe,
+            self.sampling,
         )
 
     def beside(self, other: Context) -> Context:
@@ -147,6 +153,7 @@ class Context:
             (*self.sources, *other.sources),
             (*self.mentions, *other.mentions),
             self.recipe,
+            self.sampling,
         )
 
     def recode(self, levels: tuple[Levels, ...]) -> Context:
@@ -167,7 +174,8 @@ class Context:
         values = self.numbers.copy()
         for at, (old, new) in enumerate(zip(self.levels, levels, strict=True)):
             if old is not None and new is not None and old != new:
-                place = np.array([new.index(level) for level in old], dtype=np.float64)
+                order = {level: place for place, level in enumerate(new)}
+                place = np.array([order[level] for level in old], dtype=np.float64)
                 known = ~np.isnan(values[:, at])
                 values[known, at] = place[values[known, at].astype(np.intp)]
         return replace(self, numbers=values, levels=levels)
@@ -185,7 +193,8 @@ class Context:
             for column, levels in zip(self.numbers.T, self.levels, strict=True)
             if levels is not None
         ]
-        return self.take(np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *first])))
+        some = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *first]))
+        return replace(self.take(some), sampling=None)
 
     def stack(self, other: Context) -> Context:
         """Put the lines of another context below these.
@@ -221,7 +230,15 @@ class Context:
             both.append(own if own == given else tuple(sorted({*(own or ()), *(given or ())})))
         levels = tuple(both)
         mine, theirs = self.recode(levels), other.recode(levels)
-        return replace(mine, numbers=np.concatenate([mine.numbers, theirs.numbers]))
+        beside = self.sampling
+        if (beside is None) != (other.sampling is None):
+            raise exc.DataError(
+                "statistics can be added when both or none have groups or sampling_weights."
+            )
+        if beside is not None and other.sampling is not None:
+            beside = beside.stack(other.sampling)  # noqa: PD013  (no frame)
+        both_lines = np.concatenate([mine.numbers, theirs.numbers])
+        return replace(mine, numbers=both_lines, sampling=beside)
 
     def equals(self, other: Context) -> bool:
         """Tell whether another context has the same lines of the same covariates.
@@ -236,6 +253,11 @@ class Context:
         bool
             Whether names, levels and values are the same.
         """
+        if self.sampling is None or other.sampling is None:
+            if self.sampling is not other.sampling:
+                return False
+        elif not self.sampling.equals(other.sampling):
+            return False
         same_columns = (self.names, self.levels) == (other.names, other.levels)
         return same_columns and np.array_equal(self.numbers, other.numbers, equal_nan=True)
 

@@ -17,7 +17,12 @@ import patsy
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.input.context import Context, read_context
-from isingmlc.input.rows import check_weights
+from isingmlc.input.sampling import (
+    GROUPS,
+    SAMPLING_WEIGHTS,
+    check_weights,
+    read_sampling,
+)
 
 _HINT = (
     "Write labels left of '~' and features right of it, e.g. 'a + b ~ x1 + x2', or 'a + b ~ 1' "
@@ -43,6 +48,8 @@ class FormulaData:
         Rows left out because of missing values.
     covariates : Context or None
         The columns that the formula of the covariates makes.
+    sampling : Context or None
+        Clusters and sampling weights of these rows.
     """
 
     labels: pd.DataFrame
@@ -51,6 +58,7 @@ class FormulaData:
     weights: FloatArray | None = None
     n_dropped: int = 0
     covariates: Context | None = None
+    sampling: Context | None = None
 
 
 def read_formula(
@@ -60,6 +68,8 @@ def read_formula(
     environment: Any,
     freq_weights: Any = None,
     covariates: str | None = None,
+    groups: Any = None,
+    sampling_weights: Any = None,
 ) -> FormulaData:
     """Evaluate a formula on a frame.
 
@@ -77,6 +87,8 @@ def read_formula(
         A column of `data`, or one weight per row of it; rows of weight 0 are left out.
     covariates : str, optional
         The terms of the covariates, e.g. ``"age + C(sex)"``.
+    groups, sampling_weights : str or array_like, optional
+        Columns of `data`, or one cluster and one weight per row of it.
 
     Returns
     -------
@@ -98,10 +110,19 @@ def read_formula(
     left, right, used = _parse(formula, data)
     given, more = ([], []) if covariates is None else _parse_covariates(covariates, data)
     used = [name for name in data.columns if name in {*used, *more}]
-    weights = _weights(freq_weights, data, missing)
+    weights = None
+    if freq_weights is not None:
+        given_weights = _column("freq_weights", freq_weights, data)
+        weights = check_weights(given_weights, "data", data, missing)
+    drawn = (
+        _column(GROUPS, groups, data),
+        _column(SAMPLING_WEIGHTS, sampling_weights, data),
+    )
+    sampling = read_sampling(*drawn, "data", data, missing)
     # A row that stands for no observation is none.
     counted = np.ones(len(data), dtype=np.bool_) if weights is None else weights != 0
-    kept = counted & _complete_rows(data, used, weights, counted, missing)
+    known = None if sampling is None else sampling.numbers.sum(axis=1)
+    kept = counted & _complete_rows(data, used, [weights, known], counted, missing)
     rows = _plain_columns(data if kept.all() else data[kept], used)
     try:
         labels = pd.concat([_label(term, rows, environment) for term in left], axis=1, join="inner")
@@ -141,6 +162,7 @@ def read_formula(
         None if weights is None else weights[kept],
         n_rows - n_left,
         _as_context(context.loc[made], sources, made_of, designed, data) if sources else None,
+        None if sampling is None else sampling.take(kept),
     )
 
 
@@ -318,21 +340,23 @@ def _plain_name(term: Any) -> str:
     return str(term.name() if column is None else column)
 
 
-def _weights(given: Any, data: pd.DataFrame, missing: str) -> FloatArray | None:
-    if isinstance(given, str):
-        if given not in data.columns:
-            raise exc.DataError(
-                f"freq_weights must name a column of data or be one number per row, but is "
-                f"{given!r}. data has {exc.shorten(data.columns, 10)}."
-            )
-        given = data[given]
-    return check_weights(given, "data", data, missing)
+def _column(argument: str, given: Any, data: pd.DataFrame) -> Any:
+    """Look a column up where a name is given."""
+    if not isinstance(given, str):
+        return given
+    if given not in data.columns:
+        what = "one cluster" if argument == GROUPS else "one number"
+        raise exc.DataError(
+            f"{argument} must name a column of data or be {what} per row, but is {given!r}. data "
+            f"has {exc.shorten(data.columns, 10)}."
+        )
+    return data[given]
 
 
 def _complete_rows(
     data: pd.DataFrame,
     used: list[Any],
-    weights: FloatArray | None,
+    besides: Sequence[FloatArray | None],
     counted: BoolArray,
     missing: str,
 ) -> BoolArray:
@@ -342,8 +366,9 @@ def _complete_rows(
     if missing == "raise" and rows.any():
         lacking = [name for name, bad in zip(used, absent.any(axis=0), strict=True) if bad]
         raise _missing("data", rows.sum(), lacking)
-    if weights is not None:
-        rows |= np.isnan(weights)
+    for values in besides:
+        if values is not None:
+            rows |= np.isnan(values)
     if not (counted & ~rows).any():
         raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=counted.sum()))
     return ~rows

@@ -28,19 +28,22 @@ from isingmlc.base.arrays import (
     unpack,
 )
 from isingmlc.input.context import Context, as_cells, read_context
+from isingmlc.input.sampling import (
+    SAMPLING_WEIGHTS,
+    check_weights,
+    column_of,
+    read_sampling,
+    scale_weights,
+)
 from isingmlc.input.tables import (
-    as_array,
+    LARGEST,
     as_matrix,
     as_table,
     check_same_rows,
     column_names,
-    is_numeric,
     is_unnamed,
     open_dataset,
 )
-
-# Sums of squares of larger values could overflow.
-LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class ModelData:
     feature_names : tuple of str
         Names of the p features.
     weights : ndarray of float or None
-        Frequency weights; None where every row counts once.
+        Frequency weights times sampling weights; None where every row counts once.
     terms : mapping of str to tuple of str
         Formula terms and the feature columns each of them made.
     n_dropped : int
@@ -66,7 +69,7 @@ class ModelData:
     index : Index or None
         Row labels of the rows kept, where the labels came as pandas objects.
     covariates : Context or None
-        The covariates; None where there are none.
+        The covariates, with clusters and sampling weights beside them; None where there are none.
     """
 
     packed_labels: PackedBits
@@ -230,6 +233,8 @@ def prepare(
     *,
     covariates: Any = None,
     freq_weights: Any = None,
+    groups: Any = None,
+    sampling_weights: Any = None,
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
@@ -250,6 +255,10 @@ def prepare(
         Columns that every label model has besides the other labels.
     freq_weights : array_like, shape (n,), optional
         How many observations each row stands for; rows that stand for none are left out.
+    groups : array_like, shape (n,), or Context, optional
+        The cluster of each row; or clusters and sampling weights that were read before.
+    sampling_weights : array_like, shape (n,), optional
+        Inverse probabilities of being drawn.
     missing : {"raise", "drop"}
         What to do with rows that have missing values, weights among them.
     label_names, feature_names, covariate_names : sequence, optional
@@ -299,7 +308,18 @@ def prepare(
     context = _prepare_context(covariates, covariate_names, label_table)
     if context is not None:
         _check_clashes(context, names, columns, feature_matrix)
-    weights = check_weights(freq_weights, "labels", label_table, missing)
+    weights = None
+    if freq_weights is not None:
+        weights = check_weights(freq_weights, "labels", label_table, missing)
+    sampling = groups
+    if not isinstance(groups, Context):
+        sampling = read_sampling(groups, sampling_weights, "labels", label_table, missing)
+    if sampling is not None:
+        beside = Context.empty(label_matrix.shape[0]) if context is None else context
+        context = replace(beside, sampling=sampling)
+        drawn = column_of(context, SAMPLING_WEIGHTS)
+        if drawn is not None:
+            weights = drawn if weights is None else weights * drawn
     index = label_table.index if isinstance(label_table, pd.DataFrame) else None
     if weights is not None and not weights.all():
         # A row that stands for no observation is none.
@@ -321,6 +341,8 @@ def prepare(
                 exc.MISSING.format(argument="covariates", n_rows=n_gaps, columns=gaps)
             )
         absent |= _rows_missing(context.numbers, "covariates", context.names, missing)
+        if context.sampling is not None:
+            absent |= np.isnan(context.sampling.numbers).any(axis=1)
     if weights is not None:
         absent |= np.isnan(weights)
     n_missing = int(absent.sum())
@@ -347,6 +369,68 @@ def prepare(
         index=index,
         covariates=context,
     )
+
+
+def scale_rows(data: ModelData) -> ModelData:
+    """Bring sampling weights to a mean of one, so that observations count as many as there are.
+
+    Parameters
+    ----------
+    data : ModelData
+        The rows.
+
+    Returns
+    -------
+    ModelData
+        The same object where there are no sampling weights.
+
+    Examples
+    --------
+    >>> scale_rows(prepare([[0], [1]], sampling_weights=[30.0, 10.0])).weights
+    array([1.5, 0.5])
+    """
+    drawn = column_of(data.context, SAMPLING_WEIGHTS)
+    if drawn is None or data.weights is None:
+        return data
+    factor = float((data.weights / drawn).sum() / data.weights.sum())
+    context = scale_weights(data.context, factor)
+    return replace(data, weights=factor * data.weights, covariates=context)
+
+
+def add_groups(data: ModelData, groups: Any) -> ModelData:
+    """Give rows that passed the door their clusters.
+
+    Parameters
+    ----------
+    data : ModelData
+        The rows.
+    groups : array_like
+        One cluster per row; a Series of all rows that were handed in is matched by its index if
+        some of them were dropped.
+
+    Returns
+    -------
+    ModelData
+        The rows with clusters, in place of those that they had.
+    """
+    index = data.index
+    rows = np.empty((data.n_rows, 0)) if index is None else pd.DataFrame(index=index)
+    is_longer = np.ndim(groups) == 1 and len(groups) > data.n_rows
+    if is_longer and isinstance(groups, pd.Series) and index is not None:
+        if groups.index.is_unique and index.isin(groups.index).all():
+            groups = groups.loc[index]
+    elif is_longer and data.n_dropped:
+        raise exc.DataError(
+            f"groups has {len(groups)} rows, but the model has {data.n_rows}: {data.n_dropped} "
+            "were dropped for missing values. Pass groups to IsingModel, which drops theirs too."
+        )
+    found = read_sampling(groups, None, "the model", rows, "raise")
+    assert found is not None
+    context = data.context
+    if context.sampling is not None and SAMPLING_WEIGHTS in context.sampling.names:
+        at = context.sampling.names.index(SAMPLING_WEIGHTS)
+        found = found.beside(context.sampling.select(np.array([at])))
+    return replace(data, covariates=replace(context, sampling=found))
 
 
 def _prepare_context(
@@ -386,52 +470,6 @@ def _check_clashes(
     if differ:
         verb = "is" if len(differ) == 1 else "are"
         raise exc.DataError(exc.COVARIATE_IS_FEATURE.format(names=f"{exc.shorten(differ)} {verb}"))
-
-
-def check_weights(given: Any, argument: str, rows: Any, missing: str) -> FloatArray | None:
-    """Check frequency weights against the rows that they belong to.
-
-    Parameters
-    ----------
-    given : array_like or None, shape (n,)
-        What the user passed.
-    argument : str
-        What the rows are called, for the message.
-    rows : DataFrame, array or sparse
-        The rows.
-    missing : {"raise", "drop"}
-        Whether a weight may be missing.
-
-    Returns
-    -------
-    ndarray of float or None
-        The weights, NaN where one is missing.
-    """
-    if given is None:
-        return None
-    cells = given if isinstance(given, pd.Series) else as_array(given, "freq_weights")
-    if cells.ndim != 1:
-        raise _bad_weights(f"they have shape {cells.shape} where ({rows.shape[0]},) is wanted")
-    check_same_rows(argument, rows, "freq_weights", cells)
-    column = pd.Series(cells).infer_objects()
-    if not is_numeric(column):
-        raise _bad_weights(f"they are of type {column.dtype}")
-    weights: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
-    if not weights.any():
-        raise exc.NoRowsError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
-    for kind, bad in (
-        ("negative", weights < 0),
-        ("too large", weights > LARGEST),
-        ("missing (missing='drop' drops such rows)", np.isnan(weights) & (missing == "raise")),
-    ):
-        if bad.any():
-            where = f"{bad.sum()} row(s), first in row {bad.argmax()}"
-            raise _bad_weights(f"they are {kind} in {where}")
-    return weights
-
-
-def _bad_weights(problem: str) -> exc.DataError:
-    return exc.DataError(exc.BAD_WEIGHTS.format(problem=problem))
 
 
 def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:

@@ -13,6 +13,8 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 
+# Sums of squares of larger values could overflow.
+LARGEST = 1e100
 # What pandas calls columns of Python objects that are numbers or missing.
 _NUMBERS = ("boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float")
 

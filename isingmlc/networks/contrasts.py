@@ -15,6 +15,7 @@ from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS, adjust, chi2_sf
+from isingmlc.inference.robust import hotelling_sf
 from isingmlc.networks.covariance import NetworkEstimate
 
 # Combinations, scaled to variances of one, count as dependent below this share of the largest.
@@ -92,8 +93,12 @@ def list_pairs(
     reason = estimate.reasons[first, second]
     se = np.where(reason == Reason.NOT_CONVERGED, np.nan, se)
     finite = np.where(np.isfinite(weight), weight, np.nan)
-    z, reach = finite / se, distributions.norm.isf(alpha / 2) * se
-    pvalue = chi2_sf(z**2, 1)
+    degrees = estimate.fit.dependence.degrees
+    width = distributions.norm.isf(alpha / 2)
+    if degrees is not None:
+        width = distributions.t.isf(alpha / 2, degrees)
+    z, reach = finite / se, width * se
+    pvalue = chi2_sf(z**2, 1) if degrees is None else hotelling_sf(z**2, 1, degrees)
     positives = stats.counts @ stats.patterns
     both = ((stats.counts * stats.patterns.T) @ stats.patterns)[first, second]
     return pd.DataFrame(
@@ -169,12 +174,20 @@ def contrast_test(
         else:
             # Fewer cells than combinations: their errors depend on each other.
             reason = Reason.UNKNOWN_PAIR
+    degrees = estimate.fit.dependence.degrees
+    distribution, pvalue = f"chi2({df})", np.nan
+    if degrees is not None:
+        distribution = f"F({df}, {degrees + 1 - df:g})"
+    if reason == Reason.OK and degrees is not None:
+        pvalue = float(hotelling_sf(statistic, df, degrees))
+    elif reason == Reason.OK:
+        pvalue = float(chi2_sf(statistic, df))
     return NetworkContrast(
         statistic=statistic,
-        pvalue=float(chi2_sf(statistic, df)) if reason == Reason.OK else np.nan,
+        pvalue=pvalue,
         df=df,
         null=null,
-        distribution=f"chi2({df})",
+        distribution=distribution,
         estimates=tuple(estimates.tolist()),
         errors=tuple(errors.tolist()),
         reason=reason,

@@ -5,6 +5,7 @@ to what vanishes with n: A is the information, z the regressors and e the residu
 share it, so stacked over labels the covariance of all coefficients is
 :math:`\sum_g N_g \psi_g \psi_g'`, the sandwich of one regression with all labels of a row as its
 cluster. What follows from it, of whatever several models estimate together, needs no resampling.
+Clusters of dependent rows and sampling weights are minded: `NetworkFit.dependence` adds up.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class NetworkEstimate:
                 self._influence(k, own * self.shares[k, block, None]) for k in range(n_labels)
             ]
             both = np.array(mine) + np.array(theirs).transpose(2, 1, 0)
-            variances[block] = np.einsum("kgl,g->kl", both**2, counts)
+            variances[block] = [self.fit.dependence.variances(each) for each in both]
         known = np.isfinite(self.weights) & ((self.shares > 0) | (self.shares.T > 0))
         return np.where(known & (variances > 0), np.sqrt(variances), np.nan)
 
@@ -118,14 +119,14 @@ class NetworkEstimate:
     ) -> FloatArray:
         """Give the covariance of functions of weights and thresholds; see `influence`."""
         found = self.influence(on_weights, on_thresholds)
-        return np.asarray(found.T @ (self.fit.stats.counts[:, None] * found))
+        return self.fit.dependence.covariance(found)
 
     def errors(self, on_weights: FloatArray) -> FloatArray:
         """Give the standard errors of functions of weights; see `influence`."""
         counts = self.fit.stats.counts
         each = 8 * len(counts) + 8 * self.n_labels * self.fit.regressors.n_columns
         parts = [
-            np.sqrt(counts @ self.influence(on_weights[some]) ** 2)
+            np.sqrt(self.fit.dependence.variances(self.influence(on_weights[some])))
             for some in chunks(len(on_weights), each, limit=_MOST_BYTES)
         ]
         return np.concatenate(parts) if parts else np.zeros(0)

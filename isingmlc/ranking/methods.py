@@ -201,6 +201,8 @@ def _from_edges(
     kind = results.settings.neighbors
     if kind != "all":
         null["neighbors"] = int(kind) if kind.isdecimal() else kind
+    if results.cov_type != "nonrobust":
+        null["cov_type"] = results.cov_type
     feature_reason, label_reason = split_reasons(edges.arrays.reason, ~np.isnan(contributions))
     return FeatureRanking(
         method,
@@ -490,6 +492,8 @@ class Ranker:
     ----------
     model : IsingModel
         Labels and features.
+    cov_type : str, optional
+        Where the variances of scores come from, as `IsingModel.fit` takes it.
 
     Examples
     --------
@@ -499,8 +503,8 @@ class Ranker:
     (('age', 'bmi'), ('age', 'bmi'))
     """
 
-    def __init__(self, model: IsingModel) -> None:
-        self.model = model
+    def __init__(self, model: IsingModel, cov_type: str | None = None) -> None:
+        self.model, self.cov_type = model, cov_type
         self._fits: dict[tuple[str, float | None, int | str | None], IsingResults] = {}
 
     def rank(
@@ -534,11 +538,14 @@ class Ranker:
         """Fit the label models, or give them if they are fitted already."""
         if neighbors is not None and not isinstance(neighbors, int | str):
             # A graph may be another one next time though it is the same object.
-            return self.model.fit(null, penalty=penalty, neighbors=neighbors)
+            return self._fit_anew(null, penalty, neighbors)
         if (null, penalty, neighbors) not in self._fits:
-            fit = self.model.fit(null, penalty=penalty, neighbors=neighbors)
-            self._fits[null, penalty, neighbors] = fit
+            self._fits[null, penalty, neighbors] = self._fit_anew(null, penalty, neighbors)
         return self._fits[null, penalty, neighbors]
+
+    def _fit_anew(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
+        """Fit the label models."""
+        return self.model.fit(null, penalty=penalty, neighbors=neighbors, cov_type=self.cov_type)
 
 
 def rank_features(
@@ -552,6 +559,9 @@ def rank_features(
     neighbors: Any = None,
     intercept: bool = True,
     freq_weights: Any = None,
+    groups: Any = None,
+    sampling_weights: Any = None,
+    cov_type: str | None = None,
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
@@ -564,6 +574,12 @@ def rank_features(
     ----------
     labels, features, intercept, freq_weights, missing, label_names, feature_names, covariate_names
         As `IsingModel` takes them.
+    groups, sampling_weights : array_like, shape (n,), optional
+        Clusters of dependent rows, and inverse probabilities of being drawn, as `IsingModel` takes
+        them: statistics and p-values of methods with score tests mind them. Methods without label
+        models take no notice of groups.
+    cov_type : {"nonrobust", "HC0", "HC2", "cluster"}, optional
+        Where the variances of scores come from, as `IsingModel.fit` takes it.
     covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
         What features are ranked given, such as age and sex, as `IsingModel` takes it. Every label
         model has them; they are not ranked. The filters from ``br-chi2`` on have no models, and
@@ -689,6 +705,8 @@ def rank_features(
         features,
         covariates=covariates,
         freq_weights=freq_weights,
+        groups=groups,
+        sampling_weights=sampling_weights,
         missing=missing,
         label_names=label_names,
         feature_names=feature_names,
@@ -697,4 +715,4 @@ def rank_features(
     # Rare labels are named where p-values come of it.
     tests = method == "score" or options.get("keep_pvalue") is not None
     model = IsingModel._from_rows(rows, intercept, tests=tests)
-    return Ranker(model).rank(method, **label_models, **options)
+    return Ranker(model, cov_type).rank(method, **label_models, **options)

@@ -18,7 +18,7 @@ from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.pvalues import METHODS, adjust_within, chi2_log10_sf, chi2_sf, wald_limits
+from isingmlc.inference.pvalues import METHODS, adjust_within, wald_limits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,7 +159,10 @@ class EdgeTests(ReadOnly):
 
     @table
     def df(self) -> pd.DataFrame:
-        """Degrees of freedom of the chi-square distribution under the null."""
+        """Degrees of freedom under the null: those of chi-square, or the first of F.
+
+        With clusters tests refer to Student's t or to F, of which `note` has the other degrees.
+        """
         return self._frame(self.arrays.df)
 
     @table
@@ -264,7 +267,9 @@ class EdgeTests(ReadOnly):
                 "without products."
             )
         index = pd.MultiIndex.from_product([self._features, self._labels])
-        return wald_limits(self.arrays.coef.ravel(), self.arrays.bse.ravel(), alpha, index)
+        coef, bse, df = self.arrays.coef, self.arrays.bse, self.arrays.df_denom
+        degrees = None if df is None else np.broadcast_to(df, coef.shape).ravel()
+        return wald_limits(coef.ravel(), bse.ravel(), alpha, index, degrees)
 
     # Looking up
 
@@ -534,8 +539,8 @@ class EdgeTests(ReadOnly):
         products = {
             "statistic": statistic,
             "df": np.where(np.isnan(statistic), np.nan, 1.0),
-            "pvalue": chi2_sf(statistic, 1.0),
-            "log10p": chi2_log10_sf(statistic, 1.0),
+            "pvalue": self.arrays.tails(statistic, 1.0),
+            "log10p": self.arrays.log10_tails(statistic, 1.0),
             "sign": np.zeros(statistic.shape),
             "reason": reason,
         }

@@ -34,9 +34,11 @@ from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.moderation import moderation_test
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
+from isingmlc.inference.robust import degrees_of_clusters, robust_errors
 from isingmlc.inference.score_tests import score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
 from isingmlc.networks.covariance import NetworkEstimate
@@ -154,6 +156,11 @@ class IsingResults(ReadOnly):
         return self.settings.method
 
     @property
+    def cov_type(self) -> str:
+        """Where errors and variances of scores come from; see `IsingModel.fit`."""
+        return self.settings.cov_type
+
+    @property
     def nobs(self) -> float:
         """Observations, weighted."""
         return self.model.nobs
@@ -179,9 +186,11 @@ class IsingResults(ReadOnly):
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`; NaN where an estimate is not finite.
 
-        Under a ridge penalty they come from the inverse of the penalised information.
+        Of the kind that `cov_type` says. Under a ridge penalty those that are not robust come from
+        the inverse of the penalised information.
         """
-        return self._by_node(list(self._fit.errors))
+        fit = self._fit
+        return self._by_node(list(robust_errors(fit) if fit.is_robust else fit.errors))
 
     @table
     def zvalues(self) -> pd.DataFrame:
@@ -191,10 +200,10 @@ class IsingResults(ReadOnly):
 
     @table
     def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values of `zvalues` (Wald)."""
-        return pd.DataFrame(
-            2 * distributions.norm.sf(self.zvalues.abs()), self._terms, self._labels
-        )
+        """Two-sided p-values of `zvalues` (Wald), with clusters by Student's t; see `fit`."""
+        size, df = self.zvalues.abs(), degrees_of_clusters(self._fit)
+        tail = distributions.norm.sf(size) if df is None else distributions.t.sf(size, df)
+        return pd.DataFrame(2 * tail, self._terms, self._labels)
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Wald confidence intervals of `params`.
@@ -222,7 +231,9 @@ class IsingResults(ReadOnly):
         has = np.ones((len(self._terms), len(self._labels)), dtype=np.bool_)
         first = int(self.settings.intercept)
         has[first : first + len(self._labels)] = np.array([fit.neighbors for fit in self.fits]).T
-        return wald_limits(coef, bse, alpha, index)[has.ravel(order="F")]
+        df = degrees_of_clusters(self._fit)
+        degrees = None if df is None else np.repeat(df, len(self._terms))
+        return wald_limits(coef, bse, alpha, index, degrees)[has.ravel(order="F")]
 
     @table
     def thresholds(self) -> pd.Series:
@@ -797,9 +808,9 @@ class IsingResults(ReadOnly):
             For products given their feature: whether the models that have the feature are fitted
             to the rows, or one Newton step is taken towards them. ``"auto"`` fits all of them
             where that is a matter of seconds (20 million rows times edges), and otherwise those
-            whose feature has a statistic above 4 itself. Without rows, and under a penalty, it
-            takes the step, which comes near where the feature's own effect is weak and the
-            feature not very skewed. The note says how many were fitted.
+            whose feature has a statistic above 4 itself. Without rows, under a penalty and with
+            robust errors it takes the step, which comes near where the feature's own effect is
+            weak and the feature not very skewed. The note says how many were fitted.
 
         Returns
         -------
@@ -995,6 +1006,11 @@ class IsingResults(ReadOnly):
             ``bse``. Where the feature separates the label the statistic is that of the limit,
             reason ``separated-alternative``.
 
+        Raises
+        ------
+        ModelError
+            When the fit has robust errors: a likelihood ratio knows of none.
+
         Examples
         --------
         >>> import isingmlc as im
@@ -1021,7 +1037,7 @@ class IsingResults(ReadOnly):
         -------
         DataFrame
             One row per label: statistics, degrees of freedom, p-values and the reason why a test
-            is impossible.
+            is impossible. With robust errors there is no likelihood ratio.
 
         Examples
         --------
@@ -1636,6 +1652,11 @@ def _check_results(fields: Mapping[str, Any]) -> tuple[str, str] | None:
     n_regressors = 1 + len(stats["label_names"]) + len(context.column_names)
     if any(len(fit["coef"]) != n_regressors for fit in fields["fits"]):
         return "fits", f"must have {n_regressors} coefficients each"
+    cov_type, sampled = fields["settings"]["cov_type"], stats.get("sampling", {}).get("names", ())
+    if cov_type == "cluster" and GROUPS not in sampled:
+        return "settings/cov_type", "must not be 'cluster' without groups"
+    if cov_type == "nonrobust" and SAMPLING_WEIGHTS in sampled:
+        return "settings/cov_type", "must not be 'nonrobust' with sampling weights"
     if not intercept and stats["shift"].any():
         return "statistics/shift", "must be zero without an intercept"
     if [fit["label"] for fit in fields["fits"]] != list(range(len(stats["label_names"]))):

@@ -154,7 +154,9 @@ class NetworkAt(ReadOnly):
         weight = self.interactions.to_numpy()[first, second]
         se = self.interactions_bse.to_numpy()[first, second]
         z = np.where(np.isfinite(weight), weight, np.nan) / se
-        reach = distributions.norm.isf(alpha / 2) * se
+        degrees = self._network.degrees
+        law = distributions.norm if degrees is None else distributions.t(degrees)
+        reach = law.isf(alpha / 2) * se
         return pd.DataFrame(
             {
                 "first": names[first],
@@ -162,7 +164,7 @@ class NetworkAt(ReadOnly):
                 "weight": weight,
                 "se": se,
                 "z": z,
-                "pvalue": 2 * distributions.norm.sf(np.abs(z)),
+                "pvalue": 2 * law.sf(np.abs(z)),
                 "lower": weight - reach,
                 "upper": weight + reach,
             }

@@ -11,6 +11,8 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM, GLMResults, GLMResultsWrapper
 
 from isingmlc import exceptions as exc
+from isingmlc.inference.robust import covariance_root, degrees_of_clusters
+from isingmlc.inference.score import null_models
 
 if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
@@ -20,10 +22,10 @@ class NodeModels(Mapping[str, Any]):
     """One statsmodels ``GLMResults`` per label, made when it is asked for.
 
     Each is a binomial GLM on the labelsets at which the label is not certain, with their counts
-    as ``freq_weights``, and holds the estimates and covariances of our fit. Columns that are empty
-    or linearly dependent there are not part of it. Where that leaves a coefficient which the whole
-    model has at infinity, its value holds among the rows in play only, and its name says so:
-    ``"const (in play)"``.
+    as ``freq_weights``, and holds the estimates and covariances of our fit, robust ones too.
+    Columns that are empty or linearly dependent there are not part of it. Where that leaves a
+    coefficient which the whole model has at infinity, its value holds among the rows in play only,
+    and its name says so: ``"const (in play)"``.
 
     Parameters
     ----------
@@ -89,7 +91,11 @@ class NodeModels(Mapping[str, Any]):
         exog = pd.DataFrame(design[np.ix_(fit.in_play, fit.basis)], columns=names)
         factor = np.zeros((regressors.n_columns, 1 + len(fit.basis)))
         factor[fit.basis, 0] = fit.basis_coef
-        matrix = results._fit.factors[fit.label].matrix
+        whole = results._fit
+        matrix = whole.factors[fit.label].matrix
+        if whole.is_robust:
+            matrix = covariance_root(null_models(whole, [fit.label])[0])
+        degrees = degrees_of_clusters(whole)
         factor[fit.basis, 1 : 1 + matrix.shape[1]] = matrix
         factor = regressors.in_units(factor)[fit.basis]
         endog = pd.Series(stats.patterns[fit.in_play, fit.label].astype(np.float64), name=label)
@@ -97,7 +103,10 @@ class NodeModels(Mapping[str, Any]):
         glm.scale = 1.0
         glm.mu = fit.probability[fit.in_play]
         covariance = factor[:, 1:] @ factor[:, 1:].T
-        node = GLMResults(glm, factor[:, 0], covariance, 1.0, use_t=False)
+        node = GLMResults(glm, factor[:, 0], covariance, 1.0, use_t=degrees is not None)
+        node.cov_type = whole.settings.cov_type
+        if degrees is not None:
+            node.df_resid_inference = degrees[fit.label]
         # statsmodels counts rows of the table, and divides by it in its pseudo R².
         node.nobs = float(glm.wnobs)
         node.method = results.method

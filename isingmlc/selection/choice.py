@@ -19,7 +19,8 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import IntArray
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
-from isingmlc.input.rows import ModelData, prepare
+from isingmlc.input.rows import ModelData, prepare, scale_rows
+from isingmlc.input.sampling import GROUPS, column_of
 from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker, check_request
@@ -62,6 +63,8 @@ def select_features(
     cv: Any = None,
     split: str = "stratified",
     groups: Any = None,
+    sampling_weights: Any = None,
+    cov_type: str | None = None,
     rule: str = "best",
     metric: str = "subset",
     classifier: Any = "ising",
@@ -122,8 +125,14 @@ def select_features(
         (`MultilabelStratifiedKFold` explains it), at random, or so that later rows validate what
         earlier ones teach (with `cv`, as scikit-learn's ``TimeSeriesSplit``).
     groups : array_like, shape (n,), optional
-        Rows of one group, such as those of one person, stay in one part; groups are split at
-        random.
+        Clusters of dependent rows, such as those of one person, as `IsingModel` takes them. They
+        stay in one part; groups are split at random. With `alpha` p-values come from them.
+    sampling_weights : array_like, shape (n,), optional
+        Inverse probabilities of being drawn, as `IsingModel` takes them, for rankings, classifier
+        and measures.
+    cov_type : {"nonrobust", "HC0", "HC2", "cluster"}, optional
+        Where the variances of scores come from, as `IsingModel.fit` takes it. On validation rows
+        statistics are for picking: groups alone do not change them.
     rule : {"best", "one-se"}
         Whether the size with the best score is kept, or the smallest one whose score is within one
         standard error of it.
@@ -189,10 +198,9 @@ def select_features(
         raise exc.DataError(
             "neighbors are for rankings that are made here, but ranking is given. Leave one out."
         )
-    if alpha is not None and not (cv is None and groups is None):
+    if alpha is not None and cv is not None:
         raise exc.DataError(
-            "alpha chooses features by p-values of all rows, without folds: leave cv and groups "
-            "out, or alpha."
+            "alpha chooses features by p-values of all rows, without folds: leave cv or alpha out."
         )
     has_covariates = covariates is not None
     asked = (
@@ -206,11 +214,15 @@ def select_features(
         features,
         covariates=covariates,
         freq_weights=freq_weights,
+        groups=groups,
+        sampling_weights=sampling_weights,
         missing=missing,
         label_names=label_names,
         feature_names=feature_names,
         covariate_names=covariate_names,
     )
+    data = scale_rows(data)
+    clusters = column_of(data.context, GROUPS)
     if data.features is None:
         raise exc.ModelError(exc.NO_FEATURES)
     if not vary(data.labels).any():
@@ -227,28 +239,33 @@ def select_features(
                 validation=share,
                 cv=cv,
                 split=split,
-                groups=groups,
+                groups=clusters,
                 random_state=random_state,
             )
             if grid is None and len(sizes) > _MANY_SIZES:
                 exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
+            how = cov_type
+            if cov_type is None and clusters is not None:
+                how = "nonrobust" if sampling_weights is None else "HC0"
             folds = []
             for rows, others in pairs:
                 training = data.take_rows(rows)
-                rankings = given or _rank(training, asked, intercept)
+                rankings = given or _rank(training, asked, intercept, how)
                 folds.append(Fold(training, data.take_rows(others), rankings))
             path = try_sizes(folds, data.context, sizes, estimator, metric, n_jobs)
             name, size = choose(path, rule)
             found = folds[0].rankings[name]
             if len(folds) > 1 and not given:
-                found = _rank(data, {name: asked[name]}, intercept)[name]
+                found = _rank(data, {name: asked[name]}, intercept, how)[name]
             selected = found.order[:size]
             is_chosen = (path["method"] == name) & (path["size"] == size)
             difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
             path.insert(4, "difference", difference)
             n_train, n_validation = len(pairs[0][0]), sum(len(others) for _, others in pairs)
         else:
-            ((name, found),) = (given or _rank(data, asked, intercept, tests=True)).items()
+            ((name, found),) = (
+                given or _rank(data, asked, intercept, cov_type, tests=True)
+            ).items()
             path = pd.DataFrame(
                 columns=["method", "size", "score", "score_se", "difference", *METRICS]
             )
@@ -388,11 +405,12 @@ def _rank(
     data: ModelData,
     asked: Mapping[str, tuple[str, Mapping[str, Any]]],
     intercept: bool,
+    cov_type: str | None,
     *,
     tests: bool = False,
 ) -> dict[str, FeatureRanking]:
     """Rank the features by each method, for p-values if it `tests`."""
-    ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests))
+    ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests), cov_type)
     return {name: ranker.rank(method, **options) for name, (method, options) in asked.items()}
 
 

@@ -79,6 +79,13 @@ class SumsInBlocks:
         for part in tqdm(parts, "blocks of features", disable=None, leave=False):
             yield part, self.read(part, self.shift[part])
 
+    def multiply(self, factor: float) -> SumsInBlocks:
+        """Change the weights of rows; `FeatureSums.multiply` explains the argument."""
+        read, sums = _Multiplied(self.read, factor), factor * self.column_sums
+        return replace(
+            self, read=read, column_sums=sums, column_squares=factor * self.column_squares
+        )
+
     def recenter(self, shift: FloatArray, counts: FloatArray) -> SumsInBlocks:
         """Change the origin; `FeatureSums.recenter` explains the arguments."""
         moved, nobs = self.shift - shift, counts.sum()
@@ -88,6 +95,17 @@ class SumsInBlocks:
             column_sums=self.column_sums + nobs * moved,
             column_squares=self.column_squares + 2.0 * self.column_sums * moved + nobs * moved**2,
         )
+
+
+@dataclass(frozen=True)
+class _Multiplied:
+    """Reads blocks of features, with other weights of the rows."""
+
+    read: ReadBlock
+    factor: float
+
+    def __call__(self, part: slice, shift: FloatArray) -> FeatureSums:
+        return self.read(part, shift).multiply(self.factor)
 
 
 def block_width(cells: str, n_features: int, size: float, max_memory: float) -> int:

@@ -29,6 +29,7 @@ from isingmlc.base.schema import Array, Json, Listed, Matrix, Names, Number, Opt
 from isingmlc.base.storage import FileSchema, read_fields, write_fields
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData, prepare, require_rows
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of, scale_weights
 from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
 from isingmlc.statistics.sums import (
     FeatureSums,
@@ -63,6 +64,10 @@ class LabelsetStatistics:
         The (weighted) number of rows with each.
     context : Context
         The covariates of the cells, L lines; without columns where there are none.
+    groups, sampling_weights : ndarray, shape (L,), or None
+        The cluster of dependent rows that each cell belongs to, and the sampling weight of its
+        rows. Where there are any, rows of different ones are in different cells, and counts, sums
+        and squares are weighted.
     sums : ndarray or csr_array, shape (L, p)
         Sums of ``x - shift`` over those rows.
     squares : ndarray or csr_array, shape (L, p)
@@ -143,6 +148,8 @@ class LabelsetStatistics:
         *,
         covariates: Any = None,
         freq_weights: Any = None,
+        groups: Any = None,
+        sampling_weights: Any = None,
         missing: str = "raise",
         label_names: Sequence[object] | None = None,
         feature_names: Sequence[object] | None = None,
@@ -161,6 +168,11 @@ class LabelsetStatistics:
             Columns that every label model has besides the other labels: numbers or categories.
         freq_weights : array_like, shape (n,), optional
             How many observations each row stands for.
+        groups : array_like, shape (n,), optional
+            The cluster of dependent rows that each row belongs to; sums are then those of each
+            cluster.
+        sampling_weights : array_like, shape (n,), optional
+            Inverse probabilities of being drawn; rows of different weights are then told apart.
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
         label_names, feature_names, covariate_names : sequence, optional
@@ -186,6 +198,8 @@ class LabelsetStatistics:
             features,
             covariates=covariates,
             freq_weights=freq_weights,
+            groups=groups,
+            sampling_weights=sampling_weights,
             missing=missing,
             label_names=label_names,
             feature_names=feature_names,
@@ -202,6 +216,8 @@ class LabelsetStatistics:
         features: Sequence[str] | None = None,
         covariates: str | Sequence[str] | None = None,
         freq_weights: str | None = None,
+        groups: str | None = None,
+        sampling_weights: str | None = None,
         missing: str = "raise",
         n_jobs: int = 1,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -212,11 +228,11 @@ class LabelsetStatistics:
         Parameters
         ----------
         batches : iterable
-            Either tuples ``(labels, features)``, ``(labels, features, freq_weights)`` or
-            ``(labels, features, freq_weights, covariates)`` of what `from_arrays` takes, where
-            all but the labels may be None; or, with `labels` given, tables that hold all columns:
-            frames, Arrow record batches, structured arrays, dicts. A function without arguments
-            stands for the batch that it returns; with `n_jobs` it is called by a worker.
+            Either tuples ``(labels, features)`` of what `from_arrays` takes, which may go on with
+            ``freq_weights``, ``covariates``, ``groups`` and ``sampling_weights`` in this order,
+            where all but the labels may be None; or, with `labels` given, tables that hold all
+            columns: frames, Arrow record batches, structured arrays, dicts. A function without
+            arguments stands for the batch that it returns; with `n_jobs` it is called by a worker.
         labels, features : list of str, optional
             The columns of a table; `features` are all others if omitted.
         covariates : list of str, optional
@@ -225,6 +241,11 @@ class LabelsetStatistics:
             put together.
         freq_weights : str, optional
             The column of a table that says how many observations each row stands for.
+        groups : str, optional
+            The column of a table that tells the cluster of dependent rows that a row belongs to. A
+            cluster may go on in other batches.
+        sampling_weights : str, optional
+            The column of a table with inverse probabilities of being drawn.
         missing : {"raise", "drop"}
             What to do with rows that have missing values.
         n_jobs : int
@@ -269,7 +290,9 @@ class LabelsetStatistics:
         """
         from isingmlc.statistics.sources.batches import BatchColumns, sum_batches
 
-        columns = BatchColumns.checked(labels, features, covariates, freq_weights, missing)
+        columns = BatchColumns.checked(
+            labels, features, covariates, freq_weights, groups, sampling_weights, missing
+        )
         return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
 
     @classmethod
@@ -281,6 +304,8 @@ class LabelsetStatistics:
         features: Sequence[str] | None = None,
         covariates: str | Sequence[str] | None = None,
         freq_weights: str | None = None,
+        groups: str | None = None,
+        sampling_weights: str | None = None,
         missing: str = "raise",
         checkpoint: str | os.PathLike[str] | None = None,
         max_memory: float | None = MAX_MEMORY,
@@ -300,6 +325,11 @@ class LabelsetStatistics:
             numbers, booleans, or text, whose values are the levels of a category.
         freq_weights : str, optional
             The column that says how many observations each row stands for.
+        groups : str, optional
+            The column that tells the cluster of dependent rows that a row belongs to, numbers or
+            text; rows are grouped by it too.
+        sampling_weights : str, optional
+            The column with inverse probabilities of being drawn; rows are grouped by it too.
         missing : {"raise", "drop"}
             What to do with rows that have NULL or NaN in any of these columns.
         checkpoint : path-like, optional
@@ -338,7 +368,16 @@ class LabelsetStatistics:
         from isingmlc.statistics.sources.engines import read_table
 
         return read_table(
-            table, labels, features, covariates, freq_weights, missing, checkpoint, max_memory
+            table,
+            labels,
+            features,
+            covariates,
+            freq_weights,
+            groups,
+            sampling_weights,
+            missing,
+            checkpoint,
+            max_memory,
         )[0]
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
@@ -445,6 +484,17 @@ class LabelsetStatistics:
     def nobs(self) -> float:
         """The (weighted) number of rows."""
         return float(self.counts.sum())
+
+    @cached_property
+    def groups(self) -> IntArray | None:
+        """The cluster of each cell, numbered from 0; None if there are none."""
+        found = column_of(self.context, GROUPS)
+        return None if found is None else np.unique(found, return_inverse=True)[1].ravel()
+
+    @property
+    def sampling_weights(self) -> FloatArray | None:
+        """The sampling weight of the rows in each cell; None if there are none."""
+        return column_of(self.context, SAMPLING_WEIGHTS)
 
     @cached_property
     def constant_features(self) -> BoolArray:
@@ -578,6 +628,40 @@ def _sum_features(
     cells = name_cells(groups.n_groups, data.context)
     width = block_width(cells, features.shape[1], size, max_memory)
     return block_rows(features, groups, shift, width)
+
+
+def scale_sampling(stats: LabelsetStatistics) -> LabelsetStatistics:
+    """Bring sampling weights to a mean of one, so that observations count as many as there are.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    LabelsetStatistics
+        The same object where there are no sampling weights.
+
+    Examples
+    --------
+    >>> stats = LabelsetStatistics.from_arrays([[0], [1]], sampling_weights=[30.0, 10.0])
+    >>> scale_sampling(stats).counts
+    array([1.5, 0.5])
+    """
+    drawn = stats.sampling_weights
+    if drawn is None:
+        return stats
+    factor = float((stats.counts / drawn).sum()) / stats.nobs
+    if factor == 1.0:
+        return stats
+    return replace(
+        stats,
+        counts=factor * stats.counts,
+        context=scale_weights(stats.context, factor),
+        source=stats.feature_sums.multiply(factor),
+        term_products={term: factor * products for term, products in stats.term_products.items()},
+    )
 
 
 def feature_blocks(stats: LabelsetStatistics) -> Iterator[tuple[slice, LabelsetStatistics]]:
@@ -773,7 +857,19 @@ def _check_statistics(fields: Mapping[str, Any]) -> tuple[str, str] | None:
         levels = covariate.get("levels")
         if levels is not None and not np.isin(values, np.arange(len(levels))).all():
             return "context", "must be positions among the levels of a category"
-    cells = np.column_stack([np.packbits(fields["patterns"], axis=1), fields["context"]])
+    parts = [np.packbits(fields["patterns"], axis=1), fields["context"]]
+    sampling = fields.get("sampling")
+    if sampling is not None:
+        parts.append(sampling["numbers"])
+        levels = sampling.get("levels")
+        if (
+            levels is not None
+            and not np.isin(sampling["numbers"][:, 0], np.arange(len(levels))).all()
+        ):
+            return "sampling", "must have positions among the names of the clusters"
+        if SAMPLING_WEIGHTS in sampling["names"] and not (sampling["numbers"][:, -1] > 0).all():
+            return "sampling", "must have weights above zero"
+    cells = np.column_stack(parts)
     if len(np.unique(cells, axis=0)) < len(cells):
         return "patterns", "must not hold the same twice"
     if not 1 <= len(fields["counts"]) <= fields["n_rows"]:
@@ -784,6 +880,17 @@ def _check_statistics(fields: Mapping[str, Any]) -> tuple[str, str] | None:
         return "terms", "must have names that differ"
     return None
 
+
+def _check_sampling(sampling: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Say what is wrong with saved clusters and sampling weights."""
+    if sampling["names"] not in _SAMPLED:
+        return "names", f"must be {GROUPS}, {SAMPLING_WEIGHTS} or both"
+    if "levels" in sampling and sampling["names"][0] != GROUPS:
+        return "levels", "must be those of clusters"
+    return None
+
+
+_SAMPLED = ((GROUPS,), (SAMPLING_WEIGHTS,), (GROUPS, SAMPLING_WEIGHTS))
 
 SCHEMA = FileSchema(
     "LabelsetStatistics",
@@ -806,6 +913,16 @@ SCHEMA = FileSchema(
                 "covariates",
             ),
             "context": Array(float, ("labelsets", "covariates")),
+            "sampling": Optional(
+                Record(
+                    {
+                        "names": Names("sampled", least=1),
+                        "levels": Optional(Names()),
+                        "numbers": Array(float, ("labelsets", "sampled")),
+                    },
+                    rules=(_check_sampling,),
+                )
+            ),
             "sums": Matrix("labelsets", "features"),
             # Not at least 0: `recenter` leaves rounding below zero.
             "squares": Matrix("labelsets", "features"),
@@ -860,6 +977,11 @@ def take_apart(stats: LabelsetStatistics) -> dict[str, Any]:
         for name, source, mentions, levels in lines
     ]
     fields = {name: getattr(stats, name) for name in (*names, *arrays)}
+    sampling = context.sampling
+    if sampling is not None:
+        fields["sampling"] = {"names": sampling.names, "numbers": sampling.numbers}
+        if sampling.levels[0] is not None:
+            fields["sampling"]["levels"] = sampling.levels[0]
     return fields | {"covariates": covariates, "context": context.numbers, "terms": terms}
 
 
@@ -891,6 +1013,7 @@ def put_together(fields: Mapping[str, Any]) -> LabelsetStatistics:
             tuple(covariate.get("levels") for covariate in fields["covariates"]),
             tuple(covariate["source"] for covariate in fields["covariates"]),
             tuple(covariate["mentions"] for covariate in fields["covariates"]),
+            sampling=_restore_sampling(fields.get("sampling")),
         ),
         FeatureSums(fields["sums"], fields["squares"], fields["shift"]),
         fields["label_names"],
@@ -899,6 +1022,14 @@ def put_together(fields: Mapping[str, Any]) -> LabelsetStatistics:
         {term["name"]: term["columns"] for term in fields["terms"]},
         {term["name"]: term["products"] for term in fields["terms"]},
     )
+
+
+def _restore_sampling(fields: Mapping[str, Any] | None) -> Context | None:
+    """Put clusters and sampling weights together again."""
+    if fields is None:
+        return None
+    levels = tuple(fields.get("levels") if name == GROUPS else None for name in fields["names"])
+    return Context(fields["numbers"], fields["names"], levels)
 
 
 def _add_rows(mine: Any, theirs: Any, pool: Any, codes: IntArray) -> Any:

@@ -76,6 +76,8 @@ def find_cells(
 ) -> tuple[BoolArray, Context, IntArray]:
     """Find the distinct combinations of label vector and context, and which of them each row has.
 
+    Rows of different clusters or sampling weights are in different cells, too.
+
     Parameters
     ----------
     packed : ndarray of uint8, shape (n, ceil(n_labels / 8))
@@ -104,9 +106,12 @@ def find_cells(
     (array([False,  True,  True]), array([0.5, 0.5, 1.5]), array([2, 0, 1]))
     """
     patterns, codes = find_labelsets(packed, n_labels)
-    if not len(context):
+    columns = list(context.numbers.T)
+    if context.sampling is not None:
+        columns += list(context.sampling.numbers.T)
+    if not columns:
         return patterns, Context.empty(len(patterns)), codes
-    for column in context.numbers.T:
+    for column in columns:
         places, distinct = pd.factorize(column, sort=True)
         codes = pd.factorize(codes * len(distinct) + places, sort=True)[0]
     first_row = np.empty(codes.max() + 1, dtype=np.intp)
@@ -115,7 +120,7 @@ def find_cells(
 
 
 def name_cells(n_cells: int, context: Context) -> str:
-    """Say how many labelsets there are, or cells where there are covariates.
+    """Say how many labelsets there are, or cells where something else tells rows apart.
 
     Parameters
     ----------
@@ -134,7 +139,8 @@ def name_cells(n_cells: int, context: Context) -> str:
     >>> name_cells(15, Context.empty(15))
     '15 labelsets'
     """
-    return f"{n_cells} {'cells' if len(context) else 'labelsets'}"
+    is_split = len(context) or context.sampling is not None
+    return f"{n_cells} {'cells' if is_split else 'labelsets'}"
 
 
 def as_shift(given: Any, n_features: int) -> FloatArray:
@@ -297,6 +303,21 @@ class FeatureSums:
     def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
         """Go through the features: all are one block."""
         yield slice(0, len(self.shift)), self
+
+    def multiply(self, factor: float) -> FeatureSums:
+        """Give the sums of rows whose weights are so many times as large.
+
+        Parameters
+        ----------
+        factor : float
+            How many times.
+
+        Returns
+        -------
+        FeatureSums
+            The sums.
+        """
+        return FeatureSums(factor * self.sums, factor * self.squares, self.shift)
 
     def recenter(self, shift: FloatArray, counts: FloatArray) -> FeatureSums:
         """Give the sums of features measured from another origin.

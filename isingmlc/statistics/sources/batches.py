@@ -22,7 +22,13 @@ from isingmlc.base.schema import Json, Number, Record
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
-from isingmlc.statistics.sources.cells import check_cells, check_clashes, covariate_names
+from isingmlc.statistics.sources.cells import (
+    check_cells,
+    check_clashes,
+    check_sampling,
+    count_keys,
+    covariate_names,
+)
 from isingmlc.statistics.sources.checkpoints import Checkpoint
 from isingmlc.statistics.sums import FeatureSums, name_cells
 
@@ -42,6 +48,8 @@ class BatchColumns:
         The columns of a table that are covariates.
     freq_weights : str or None
         The column that says how many observations each row stands for.
+    groups, sampling_weights : str or None
+        The columns of clusters and of inverse probabilities of being drawn.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     """
@@ -50,6 +58,8 @@ class BatchColumns:
     features: tuple[str, ...] | None
     covariates: tuple[str, ...]
     freq_weights: str | None
+    groups: str | None
+    sampling_weights: str | None
     missing: str
 
     @classmethod
@@ -59,6 +69,8 @@ class BatchColumns:
         features: str | Sequence[str] | None,
         covariates: str | Sequence[str] | None,
         freq_weights: str | None,
+        groups: str | None,
+        sampling_weights: str | None,
         missing: str,
     ) -> BatchColumns:
         """Check what a user passed; `LabelsetStatistics.from_batches` explains the arguments."""
@@ -73,11 +85,20 @@ class BatchColumns:
                 "too: labels=[…]; in tuples covariates come fourth: (labels, features, "
                 "freq_weights or None, covariates)."
             )
+        given = {"groups": groups, "sampling_weights": sampling_weights}
+        for name, column in check_sampling(given, labels, features).items():
+            if column is not None and labels is None:
+                raise exc.DataError(
+                    f"{name} names a column of tables, but labels does not. Name the label columns "
+                    "too: labels=[…]; in tuples groups come fifth and sampling_weights sixth."
+                )
         return cls(
             None if labels is None else tuple(labels),
             None if features is None else tuple(features),
             context,
             freq_weights,
+            groups,
+            sampling_weights,
             missing,
         )
 
@@ -303,7 +324,7 @@ def _block_batches(
         names = part.stats.feature_names
         alone = _labels_alone(part.stats)
         labelsets = alone if labelsets is None else labelsets + alone
-        n_labels, n_covariates = len(labelsets.label_names), len(labelsets.context)
+        n_labels, n_covariates = len(labelsets.label_names), count_keys(labelsets.context)
         check_cells(len(labelsets.counts), n_labels, n_covariates, max_memory)
     assert labelsets is not None
     _warn_of_dropped(n_dropped, labelsets.n_rows)
@@ -364,6 +385,10 @@ def _fingerprint(data: ModelData | None) -> list[int]:
     if data.covariates is not None:
         levels = zlib.crc32(repr(data.covariates.levels).encode())
         marks += [checksum(data.covariates.numbers), levels]
+        sampling = data.covariates.sampling
+        if sampling is not None:
+            names = zlib.crc32(repr(sampling.levels).encode())
+            marks += [checksum(sampling.numbers), names]
     return marks
 
 
@@ -381,8 +406,8 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
     Parameters
     ----------
     batch : tuple or table
-        ``(labels, features)``, ``(labels, features, freq_weights)`` or ``(labels, features,
-        freq_weights, covariates)``, or all columns.
+        ``(labels, features)``, and after these freq_weights, covariates, groups and
+        sampling_weights, or all columns.
     columns : BatchColumns
         Which columns are what.
 
@@ -394,19 +419,21 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
         Rows with missing values.
     """
     if columns.labels is None:
-        if not isinstance(batch, tuple) or len(batch) not in (2, 3, 4):
+        if not isinstance(batch, tuple) or not 2 <= len(batch) <= 6:
             given = type(batch).__name__
             if isinstance(batch, tuple):
                 given = f"a tuple of {len(batch)}"
             raise exc.DataError(
-                "batches must yield (labels, features), (labels, features, freq_weights) or "
-                "(labels, features, freq_weights or None, covariates), but yielded "
+                "batches must yield (labels, features), and after these freq_weights, covariates, "
+                "groups and sampling_weights, each of them or None, but yielded "
                 f"{given}. For frames, name the label columns: labels=[…]."
             )
         return _prepare_batch(*batch, missing=columns.missing)
     frame = _as_frame(batch)
     labels, weights, context = list(columns.labels), columns.freq_weights, list(columns.covariates)
-    named = [*labels, *(columns.features or ()), *context, *([weights] if weights else [])]
+    drawn = [columns.groups, columns.sampling_weights]
+    single = [name for name in (weights, *drawn) if name]
+    named = [*labels, *(columns.features or ()), *context, *single]
     lacking = [name for name in named if name not in frame.columns]
     if lacking:
         raise exc.DataError(
@@ -418,13 +445,14 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
         )
     features = columns.features
     if features is None:
-        others = {*labels, *context, weights}
+        others = {*labels, *context, *single}
         features = tuple(name for name in frame.columns if name not in others)
     return _prepare_batch(
         frame[labels],
         frame[list(features)] if features else None,
         frame[weights].to_numpy() if weights else None,
         frame[context] if context else None,
+        *(frame[name] if name else None for name in drawn),
         missing=columns.missing,
     )
 
@@ -444,7 +472,14 @@ def _as_frame(batch: Any) -> pd.DataFrame:
 
 
 def _prepare_batch(
-    labels: Any, features: Any, weights: Any = None, covariates: Any = None, *, missing: str
+    labels: Any,
+    features: Any,
+    weights: Any = None,
+    covariates: Any = None,
+    groups: Any = None,
+    sampling_weights: Any = None,
+    *,
+    missing: str,
 ) -> tuple[ModelData | None, int]:
     """Check a batch as all rows are checked, but let one pass that has nothing to add."""
     try:
@@ -453,6 +488,8 @@ def _prepare_batch(
             features,
             covariates=covariates,
             freq_weights=weights,
+            groups=groups,
+            sampling_weights=sampling_weights,
             missing=missing,
             announce=False,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from isingmlc import exceptions as exc
+from isingmlc.input.context import Context
 
 
 def covariate_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -67,6 +68,57 @@ def check_clashes(
         if shared:
             verb = "is" if len(shared) == 1 else "are"
             raise exc.DataError(message.format(names=f"{exc.shorten(shared)} {verb}"))
+
+
+def check_sampling(
+    given: Mapping[str, Any], labels: Sequence[str] | None, features: Sequence[str] | None
+) -> Mapping[str, Any]:
+    """Check the names of the columns of clusters and of sampling weights.
+
+    Parameters
+    ----------
+    given : mapping of str to object
+        What the user passed, by argument.
+    labels, features : sequence of str or None
+        The other columns. A cluster may be a covariate too, but no label and no feature.
+
+    Returns
+    -------
+    mapping of str to str or None
+        The names.
+
+    Raises
+    ------
+    DataError
+        When one is no name, or names a label or a feature.
+    """
+    for argument, column in given.items():
+        if column is None:
+            continue
+        if not isinstance(column, str):
+            raise exc.DataError(
+                f"{argument} must be the name of one column, but is {type(column).__name__}."
+            )
+        for kind, names in (("labels", labels), ("features", features)):
+            if column in (names or ()):
+                raise exc.DataError(f"column {column!r} is named by {argument} and by {kind}.")
+    return given
+
+
+def count_keys(context: Context) -> int:
+    """Count the columns that tell cells apart besides the labels.
+
+    Parameters
+    ----------
+    context : Context
+        The covariates, with clusters and sampling weights beside them.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
+    return len(context) + (0 if context.sampling is None else len(context.sampling))
 
 
 def most_cells(n_labels: int, n_covariates: int, limit: float) -> float:

@@ -1,6 +1,7 @@
 """Labelset statistics from a table in a database or on a cluster, by way of Ibis.
 
-They are one ``GROUP BY`` over the labels and the covariates. Labels are packed into whole numbers
+They are one ``GROUP BY`` over the labels and the covariates, and over clusters and sampling weights
+if there are any. Labels are packed into whole numbers
 first, so that an engine groups by one or a few columns whatever the number of labels, and features
 are asked for in several queries of a moderate number of columns each. Text in a covariate comes as
 it is, once per cell, and is coded here.
@@ -24,7 +25,8 @@ from isingmlc.base.arguments import check_memory
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 from isingmlc.base.schema import Record
 from isingmlc.input.context import Context, read_context
-from isingmlc.input.rows import LARGEST
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, read_sampling
+from isingmlc.input.tables import LARGEST
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sources.cells import check_cells, most_cells
@@ -83,17 +85,18 @@ class TableSource:
             The statistics of labels and covariates alone.
         """
         metrics = {"n": self.rows.count()}
-        weights = self.columns.freq_weights
-        sizes = len(self.columns.labels), len(self.columns.covariates), limit
-        if weights is not None:
-            metrics["weight"] = number(self.rows[weights]).sum()
+        weight = self._weight()
+        n_keys = len(self.columns.covariates) + len(self.columns.sampling)
+        sizes = len(self.columns.labels), n_keys, limit
+        if weight is not None:
+            metrics["weight"] = weight.sum()
         query = self.rows.group_by(**self._keys()).aggregate(**metrics)
         most = most_cells(*sizes)
         answer = run(query if most == np.inf else query.limit(int(most) + 1))
         check_cells(answer.num_rows, *sizes)
         patterns, context, order = self._sort(answer)
         n_rows = answer["n"].to_numpy()[order]
-        counts = n_rows if weights is None else answer["weight"].to_numpy()[order]
+        counts = n_rows if weight is None else answer["weight"].to_numpy()[order]
         return LabelsetStatistics(
             patterns,
             counts.astype(np.float64),
@@ -232,7 +235,18 @@ class TableSource:
         for at, name in enumerate(self.columns.covariates):
             column = self.rows[name]
             keys[f"c{at}"] = column if column.type().is_string() else number(column)
+        for argument, name in self.columns.sampling.items():
+            column = self.rows[name]
+            kind = column.type()
+            # Large whole numbers would not be told apart as float64.
+            as_it_is = kind.is_string() or (kind.is_integer() and argument == GROUPS)
+            keys[argument] = column if as_it_is else number(column)
         return keys
+
+    def _weight(self) -> Any:
+        """Give how often a row counts; None if every row counts once."""
+        weights = [number(self.rows[name]) for name in self.columns.weights]
+        return reduce(operator.mul, weights) if weights else None
 
     def _sort(self, answer: Any) -> tuple[BoolArray, Context, IntArray]:
         """Unpack the cells of an answer in their order, and find the order that sorts it so."""
@@ -248,19 +262,23 @@ class TableSource:
     def _read_context(self, answer: Any) -> Context:
         """Read the covariates of an answer; the levels of a category are those that it holds."""
         names = self.columns.covariates
-        if not names:
-            return Context.empty(answer.num_rows)
-        columns = [answer[f"c{at}"].to_pandas() for at in range(len(names))]
-        context = read_context(columns, names)
-        check_context(context, answer["n"].to_numpy())
-        return context
+        context = Context.empty(answer.num_rows)
+        if names:
+            columns = [answer[f"c{at}"].to_pandas() for at in range(len(names))]
+            context = read_context(columns, names)
+            check_context(context, answer["n"].to_numpy())
+        given = {argument: answer[argument].to_pandas() for argument in self.columns.sampling}
+        sampling = read_sampling(
+            given.get(GROUPS), given.get(SAMPLING_WEIGHTS), "table", context.numbers, "raise"
+        )
+        return replace(context, sampling=sampling)
 
     def _sums(self, features: Sequence[str], shift: FloatArray) -> dict[str, Any]:
-        weights = self.columns.freq_weights
+        weight = self._weight()
         metrics = {}
         for at, (name, origin) in enumerate(zip(features, shift.tolist(), strict=True)):
             moved = number(self.rows[name]) - exactly(origin)
-            weighted = moved if weights is None else moved * number(self.rows[weights])
+            weighted = moved if weight is None else moved * weight
             metrics[f"s{at}"], metrics[f"q{at}"] = weighted.sum(), (weighted * moved).sum()
         return metrics
 
@@ -287,6 +305,8 @@ def read_table(
     features: str | Sequence[str] | None,
     covariates: str | Sequence[str] | None,
     freq_weights: str | None,
+    groups: str | None,
+    sampling_weights: str | None,
     missing: str,
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
@@ -301,7 +321,9 @@ def read_table(
         The rows that they are made from.
     """
     limit = check_memory(max_memory)
-    columns = check_columns(table, labels, features, covariates, freq_weights, missing)
+    columns = check_columns(
+        table, labels, features, covariates, freq_weights, groups, sampling_weights, missing
+    )
     source = TableSource(usable_rows(table, columns), columns)
     labelsets = source.count_labelsets(limit)
     n_cells, n_features = len(labelsets.counts), len(columns.features)

@@ -34,6 +34,8 @@ def scan(
     features: Sequence[str] | None = None,
     covariates: str | Sequence[str] | None = None,
     freq_weights: str | None = None,
+    groups: str | None = None,
+    sampling_weights: str | None = None,
     missing: str = "raise",
     sample: None = None,
     random_state: RandomState = None,
@@ -50,6 +52,8 @@ def scan(
     features: Sequence[str] | None = None,
     covariates: str | Sequence[str] | None = None,
     freq_weights: str | None = None,
+    groups: str | None = None,
+    sampling_weights: str | None = None,
     missing: str = "raise",
     sample: int,
     random_state: RandomState = None,
@@ -65,6 +69,8 @@ def scan(
     features: Sequence[str] | None = None,
     covariates: str | Sequence[str] | None = None,
     freq_weights: str | None = None,
+    groups: str | None = None,
+    sampling_weights: str | None = None,
     missing: str = "raise",
     sample: int | None = None,
     random_state: RandomState = None,
@@ -87,6 +93,10 @@ def scan(
         numbers, booleans, or text, whose values are the levels of a category.
     freq_weights : str, optional
         The column that says how many observations each row stands for.
+    groups : str, optional
+        The column that tells the cluster of dependent rows that a row belongs to, numbers or text.
+    sampling_weights : str, optional
+        The column with inverse probabilities of being drawn.
     missing : {"raise", "drop"}
         What to do with rows that have missing values in any of these columns.
     sample : int, optional
@@ -165,7 +175,16 @@ def scan(
     try:
         table = _open_files(duckdb, paths)
         stats, source = read_table(
-            table, labels, features, covariates, freq_weights, missing, checkpoint, max_memory
+            table,
+            labels,
+            features,
+            covariates,
+            freq_weights,
+            groups,
+            sampling_weights,
+            missing,
+            checkpoint,
+            max_memory,
         )
         if n_sample is None:
             return stats

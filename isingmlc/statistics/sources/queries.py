@@ -9,7 +9,7 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray, chunks
-from isingmlc.input.rows import LARGEST
+from isingmlc.input.tables import LARGEST
 
 # Columns that one query asks for, two or three expressions each: PostgreSQL allows 1,664 of them.
 COLUMNS_AT_ONCE = 500

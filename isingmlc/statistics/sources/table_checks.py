@@ -13,8 +13,9 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import IntArray, chunks
 from isingmlc.input.context import Context
-from isingmlc.input.rows import LARGEST
-from isingmlc.statistics.sources.cells import check_clashes, covariate_names
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
+from isingmlc.input.tables import LARGEST
+from isingmlc.statistics.sources.cells import check_clashes, check_sampling, covariate_names
 from isingmlc.statistics.sources.queries import (
     COLUMNS_AT_ONCE,
     count,
@@ -29,6 +30,7 @@ _HINTS = {
     "labels": "Code them 0/1 first, e.g. with table.mutate(a=table.a == 'yes').",
     "features": "Leave them out by features=[…], or turn them into numbers first.",
     "freq_weights": "Turn it into numbers first.",
+    "sampling_weights": "Turn it into numbers first.",
 }
 
 
@@ -42,6 +44,8 @@ class TableColumns:
         The columns.
     freq_weights : str or None
         The column that says how many observations each row stands for.
+    groups, sampling_weights : str or None
+        The columns of clusters and of inverse probabilities of being drawn.
     missing : {"raise", "drop"}
         What to do with rows that have missing values.
     """
@@ -50,13 +54,28 @@ class TableColumns:
     features: tuple[str, ...]
     covariates: tuple[str, ...]
     freq_weights: str | None
+    groups: str | None
+    sampling_weights: str | None
     missing: str
+
+    @property
+    def sampling(self) -> dict[str, str]:
+        """The columns of clusters and of sampling weights, by argument."""
+        given = {GROUPS: self.groups, SAMPLING_WEIGHTS: self.sampling_weights}
+        return {argument: name for argument, name in given.items() if name is not None}
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The columns that rows are multiplied with."""
+        given = self.freq_weights, self.sampling_weights
+        return tuple(name for name in given if name is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
         weights = () if self.freq_weights is None else (self.freq_weights,)
-        return (*self.labels, *self.features, *self.covariates, *weights)
+        every = (*self.labels, *self.features, *self.covariates, *weights, *self.sampling.values())
+        return tuple(dict.fromkeys(every))
 
 
 def check_columns(
@@ -65,6 +84,8 @@ def check_columns(
     features: str | Sequence[str] | None,
     covariates: str | Sequence[str] | None,
     freq_weights: str | None,
+    groups: str | None,
+    sampling_weights: str | None,
     missing: str,
 ) -> TableColumns:
     """Check names and types, which needs no query.
@@ -87,7 +108,7 @@ def check_columns(
     labels = (labels,) if isinstance(labels, str) else tuple(labels)
     context = covariate_names(covariates)
     if features is None:
-        others = {*labels, *context, freq_weights}
+        others = {*labels, *context, freq_weights, groups, sampling_weights}
         features = [name for name in table.columns if name not in others]
     features = (features,) if isinstance(features, str) else tuple(features)
     if not labels:
@@ -96,9 +117,12 @@ def check_columns(
         "labels": labels,
         "features": features,
         "freq_weights": () if freq_weights is None else (freq_weights,),
+        SAMPLING_WEIGHTS: () if sampling_weights is None else (sampling_weights,),
     }
     check_clashes(context, labels, features)
-    _check_names(table, named | {"covariates": context})
+    check_sampling({GROUPS: groups, SAMPLING_WEIGHTS: sampling_weights}, labels, features)
+    clusters = () if groups is None else (groups,)
+    _check_names(table, named | {"covariates": context, GROUPS: clusters})
     schema = table.schema()
     for argument, names in named.items():
         odd = {name: schema[name] for name in names if not _is_number(schema[name])}
@@ -116,7 +140,13 @@ def check_columns(
         raise exc.DataError(
             exc.NOT_A_COVARIATE.format(columns=exc.shorten(odd), kind=_list_types(odd))
         )
-    return TableColumns(labels, features, context, freq_weights, missing)
+    odd = {name: schema[name] for name in clusters if not _is_covariate(schema[name])}
+    if odd:
+        raise exc.DataError(
+            f"groups must be a column of numbers or text, but {groups!r} is of type "
+            f"{_list_types(odd)}. Cast it to text first."
+        )
+    return TableColumns(labels, features, context, freq_weights, groups, sampling_weights, missing)
 
 
 def _check_names(table: Any, named: dict[str, tuple[str, ...]]) -> None:
@@ -212,6 +242,14 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
     if weights is not None:
         _check_weights(table, weights, columns.missing)
         rows = table.filter((table[weights] != 0) | is_missing(table[weights]))
+    if columns.sampling_weights is not None:
+        _check_weights(rows, columns.sampling_weights, columns.missing, exc.BAD_SAMPLING_WEIGHTS)
+    if columns.groups is not None and columns.missing == "raise":
+        n_missing = count_any(rows, [columns.groups], is_missing)
+        if n_missing:
+            raise exc.DataError(
+                exc.MISSING.format(argument=GROUPS, n_rows=n_missing, columns=repr(columns.groups))
+            )
     n_rows = _check_labels(rows, columns)
     if columns.missing == "raise":
         return rows
@@ -265,7 +303,7 @@ def _check_labels(rows: Any, columns: TableColumns) -> int:
     return n_rows
 
 
-def _check_weights(table: Any, weights: str, missing: str) -> None:
+def _check_weights(table: Any, weights: str, missing: str, template: str = exc.BAD_WEIGHTS) -> None:
     column = table[weights]
     present = (~is_missing(column)).ifelse(column.cast("float64"), None)
     found = one_row(
@@ -278,9 +316,10 @@ def _check_weights(table: Any, weights: str, missing: str) -> None:
     )
     least, most, n_missing = found["least"], found["most"], found["missing"]
     if found["n"] and not most and not n_missing and not least:
-        raise exc.NoRowsError(exc.BAD_WEIGHTS.format(problem="all of them are zero"))
+        raise exc.NoRowsError(template.format(problem="all of them are zero"))
     problem = ""
-    if least is not None and least < 0:
+    may_be_zero = template == exc.BAD_WEIGHTS
+    if least is not None and (least < 0 or (least == 0 and not may_be_zero)):
         problem = f"column {weights!r} holds {least:g}"
     elif most is not None and most > LARGEST:
         problem = f"column {weights!r} holds {most:g}"
@@ -289,4 +328,4 @@ def _check_weights(table: Any, weights: str, missing: str) -> None:
             f"column {weights!r} has none in {n_missing} row(s) (missing='drop' drops such rows)"
         )
     if problem:
-        raise exc.DataError(exc.BAD_WEIGHTS.format(problem=problem))
+        raise exc.DataError(template.format(problem=problem))
