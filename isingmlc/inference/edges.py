@@ -273,8 +273,26 @@ class EdgeArrays:
         ]
         for at, values, vectors in self.covariance.decompose():
             found = combine_scores(scores[at], values, vectors, n_tests[at])
+            if self.df_denom is not None:
+                found = found[0], self._by_hotelling(at, values, vectors)
             for target, part in zip(whole, found, strict=True):
                 target.statistic[at] = part.statistic
                 target.df[at] = part.df
                 target.log10_pvalue[at] = part.log10_pvalue
         return whole[0], whole[1]
+
+    def _by_hotelling(
+        self, features: IntArray, values: FloatArray, vectors: FloatArray
+    ) -> FeatureTests:
+        """Refer quadratic forms of some features, from few clusters, to Hotelling's distribution.
+
+        Correlations that are estimated from hardly more clusters than labels are too uncertain for
+        a chi-square.
+        """
+        assert self.df_denom is not None
+        own = self.sign[features] * np.sqrt(np.nan_to_num(self.statistic[features]))
+        _, form = combine_scores(own, values, vectors, self._acat.n_tests[features])
+        tested = ~np.isnan(self.statistic[features])
+        degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
+        log10p = np.asarray(hotelling_log10_sf(form.statistic, form.df, degrees))
+        return replace(form, log10_pvalue=log10p)
