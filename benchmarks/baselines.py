@@ -13,32 +13,17 @@ project.
 
 from __future__ import annotations
 
-from timing import find_data, seconds  # isort: skip  (first: it sets the number of threads)
-
-from pathlib import Path
+from timing import as_dense, load_sets, seconds  # isort: skip  (first: it sets the number of threads)
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.feature_selection import chi2
 
-import isingmlc as im
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
 
-SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 N_BINS = 5
-
-
-def load(name: str, limit: int | None, data_dir: Path) -> ModelData:
-    data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-    if limit:
-        data = im.datasets.limit_labels(data, limit)
-    return prepare(data.labels, data.features)
-
-
-def as_dense(features: object) -> np.ndarray:
-    return features.toarray() if sparse.issparse(features) else np.asarray(features, dtype=float)
 
 
 def quantile_codes(features: np.ndarray) -> np.ndarray:
@@ -101,13 +86,9 @@ def time_filters(name: str, data: ModelData) -> dict[str, object]:
 
 
 def main() -> None:
-    data_dir = find_data()
     tables, filters = [], []
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            print(f"{name}: not found in the data folder, left out")
-            continue
-        data = load(name, limit, data_dir)
+    for name, loaded in load_sets():
+        data = prepare(loaded.labels, loaded.features)
         tables += compare_tables(name, data)
         filters.append(time_filters(name, data))
     for title, rows in (

@@ -15,15 +15,13 @@ project. The covariates are drawn at random.
 
 from __future__ import annotations
 
-from timing import find_data, take_turns  # isort: skip  (first: it sets the number of threads)
+from timing import as_dense, load_sets, take_turns  # isort: skip  (first: it sets the number of threads)
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from edge_tests import SETS, statsmodels_loop
-from scipy import sparse
+from edge_tests import statsmodels_loop
 
 import isingmlc as im
 
@@ -32,17 +30,10 @@ def adjusted(labels: pd.DataFrame, features: object, covariates: pd.DataFrame | 
     return im.IsingModel(labels, features, covariates=covariates).fit().score_test().pvalues
 
 
-def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def compare() -> tuple[pd.DataFrame, pd.DataFrame]:
     numbers, categories = [], []
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            print(f"{name}: not found in the data folder, left out")
-            continue
-        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-        if limit:
-            data = im.datasets.limit_labels(data, limit)
-        features = data.features
-        features = features.toarray() if sparse.issparse(features) else features.to_numpy(float)
+    for name, data in load_sets():
+        features = as_dense(data.features)
         labels, n_rows = data.labels, len(data.labels)
         rng = np.random.default_rng(0)
         continuous = pd.DataFrame(rng.normal(size=(n_rows, 2)), labels.index, ["age", "bmi"])
@@ -83,7 +74,7 @@ def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    numbers, categories = compare(find_data())
+    numbers, categories = compare()
     print("\nTwo continuous covariates, arrays to p-values of all edges")
     print(numbers.round(1).to_string(index=False))
     print("\nCategories that make six cells of every labelset")

@@ -15,7 +15,7 @@ project.
 
 from __future__ import annotations
 
-from timing import find_data, take_turns  # isort: skip  (first: it sets the number of threads)
+from timing import as_dense, find_data, load_sets, take_turns  # isort: skip  (first: it sets the number of threads)
 
 import contextlib
 import shutil
@@ -24,7 +24,6 @@ import tempfile
 import time
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,6 @@ from sklearn.feature_selection import chi2
 
 import isingmlc as im
 
-SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 SAMPLE = 5
 
 
@@ -72,17 +70,10 @@ def chi2_loop(labels: np.ndarray, features: object) -> None:
         chi2(features, column)
 
 
-def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def compare() -> tuple[pd.DataFrame, pd.DataFrame]:
     dense_rows, sparse_rows = [], []
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            print(f"{name}: not found in the data folder, left out")
-            continue
-        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-        if limit:
-            data = im.datasets.limit_labels(data, limit)
-        features = data.features
-        features = features.toarray() if sparse.issparse(features) else features.to_numpy(float)
+    for name, data in load_sets():
+        features = as_dense(data.features)
         # chi2 wants counts: measure everything from the smallest value.
         counts = features - features.min(axis=0)
         labels = data.labels.to_numpy()
@@ -118,17 +109,11 @@ def compare(data_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame(dense_rows), pd.DataFrame(sparse_rows)
 
 
-def compare_products(data_dir: Path) -> pd.DataFrame:
+def compare_products() -> pd.DataFrame:
     """Time products beside plain tests: of a fit ("ratio"), and from arrays ("from arrays")."""
     rows = []
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            continue
-        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-        if limit:
-            data = im.datasets.limit_labels(data, limit)
-        features = data.features
-        features = features.toarray() if sparse.issparse(features) else features.to_numpy(float)
+    for name, data in load_sets():
+        features = as_dense(data.features)
         results = im.IsingModel(data.labels, features).fit()
         for kind, repeats in (("individual", 5), ("joint", 1)):
             took, plain, all_plain, all_took = take_turns(
@@ -158,12 +143,12 @@ def compare_products(data_dir: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compare_r(data_dir: Path) -> pd.DataFrame:
+def compare_r() -> pd.DataFrame:
     """Time R's add1 on scene, and say how far its statistics are from ours."""
-    if shutil.which("Rscript") is None or not (data_dir / "scene").is_dir():
+    if shutil.which("Rscript") is None or not (find_data() / "scene").is_dir():
         print("Rscript: not found, left out")
         return pd.DataFrame()
-    data = im.datasets.load_mulan("scene", part="train", data_dir=data_dir)
+    data = im.datasets.load_mulan("scene", part="train", data_dir=find_data())
     edges = im.IsingModel(data.labels, data.features).fit().score_test()
     (ours,) = take_turns(lambda: all_edges(data.labels, data.features))
     with tempfile.TemporaryDirectory() as folder:
@@ -196,15 +181,14 @@ def compare_r(data_dir: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    data_dir = find_data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        dense, thin = compare(data_dir)
+        dense, thin = compare()
         for title, table in (
             ("Arrays to p-values, dense features", dense),
             ("Arrays to p-values, sparse features", thin),
-            ("Products", compare_products(data_dir)),
-            ("R", compare_r(data_dir)),
+            ("Products", compare_products()),
+            ("R", compare_r()),
         ):
             if len(table):
                 print(f"\n{title}\n{table.to_string(index=False, float_format='%.3g')}")

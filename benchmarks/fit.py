@@ -8,19 +8,16 @@ the folder named by ISINGMLC_DATA, or in ../shared/data beside the project.
 
 from __future__ import annotations
 
-from timing import find_data, seconds, take_turns  # isort: skip  (first: it sets the number of threads)
+from timing import load_sets, seconds, take_turns  # isort: skip  (first: it sets the number of threads)
 
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 
 import isingmlc as im
-
-SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 
 
 def statsmodels_loop(labels: pd.DataFrame) -> None:
@@ -29,15 +26,9 @@ def statsmodels_loop(labels: pd.DataFrame) -> None:
         sm.GLM(labels[name].to_numpy(), others, family=sm.families.Binomial()).fit()
 
 
-def compare_fits(data_dir: Path) -> pd.DataFrame:
+def compare_fits() -> pd.DataFrame:
     rows = []
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            print(f"{name}: not found in the data folder, left out")
-            continue
-        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-        if limit:
-            data = im.datasets.limit_labels(data, limit)
+    for name, data in load_sets():
         model = im.IsingModel(data.labels)
         ours = seconds(model.fit, 5)
         whole = seconds(lambda labels=data.labels: im.IsingModel(labels).fit(), 5)
@@ -102,11 +93,10 @@ def compare_statistics() -> pd.DataFrame:
 
 
 def main() -> None:
-    data_dir = find_data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for title, table in (
-            ("All label fits against a loop of statsmodels GLM fits", compare_fits(data_dir)),
+            ("All label fits against a loop of statsmodels GLM fits", compare_fits()),
             ("Jeffreys' prior against maximum likelihood, processor times", compare_methods()),
             ("Labelset statistics against two sums of the matrix", compare_statistics()),
         ):

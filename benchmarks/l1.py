@@ -15,11 +15,10 @@ project.
 
 from __future__ import annotations
 
-from timing import find_data  # isort: skip  (first: it sets the number of threads)
+from timing import load_sets  # isort: skip  (first: it sets the number of threads)
 
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -84,17 +83,11 @@ def run_saga(data: ModelData, fits: L1Fits) -> tuple[float, float]:
     return float(np.mean(took)), max(excess)
 
 
-def compare(data_dir: Path) -> pd.DataFrame:
+def compare() -> pd.DataFrame:
     rows = []
     example = im.datasets.load_example()
     fit_l1(prepare(example.labels, example.features), n_jobs=2)
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            print(f"{name}: not found in the data folder, left out")
-            continue
-        loaded = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-        if limit:
-            loaded = im.datasets.limit_labels(loaded, limit)
+    for name, loaded in load_sets(SETS):
         data = prepare(loaded.labels, loaded.features)
         start, processor_start = time.perf_counter(), time.process_time()
         fits = fit_l1(data)
@@ -125,7 +118,7 @@ def compare(data_dir: Path) -> pd.DataFrame:
 def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        table = compare(find_data())
+        table = compare()
     print(f"\nl1-penalised label models\n{table.to_string(index=False, float_format='%.2g')}")
 
 

@@ -21,7 +21,7 @@ project.
 
 from __future__ import annotations
 
-from timing import find_data  # isort: skip  (first: it sets the number of threads)
+from timing import load_sets  # isort: skip  (first: it sets the number of threads)
 
 import argparse
 import shutil
@@ -159,15 +159,9 @@ def liblinear(net: im.RegularizedIsingResults, labels: np.ndarray) -> tuple[floa
     return spent, worst
 
 
-def compare_sets(data_dir: Path) -> pd.DataFrame:
+def compare_sets() -> pd.DataFrame:
     rows = []
-    for name, limit in SETS.items():
-        if not (data_dir / name).is_dir():
-            print(f"{name}: not found in the data folder, left out")
-            continue
-        data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
-        if limit:
-            data = im.datasets.limit_labels(data, limit)
+    for name, data in load_sets(SETS):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = im.IsingModel(data.labels)
@@ -199,7 +193,7 @@ def main() -> None:
     large = parser.parse_args().large
     for title, table in (
         ("Surveys, against glmnet on the rows", compare_surveys(large)),
-        ("Real labels, against liblinear at the same penalties", compare_sets(find_data())),
+        ("Real labels, against liblinear at the same penalties", compare_sets()),
     ):
         print(f"\n{title}\n{table.to_string(index=False, float_format='%.3g')}")
 

@@ -8,8 +8,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from isingmlc.datasets import Dataset
+
+# Mulan's sets that most benchmarks have, and how many labels are taken; all where there is none.
+SETS = {"scene": None, "yeast": None, "enron": None, "bibtex": 50}
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:
@@ -54,3 +64,20 @@ def find_data() -> Path:
     """Give the folder with Mulan's sets: ISINGMLC_DATA, or ../shared/data beside the project."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     return Path(os.environ.get("ISINGMLC_DATA", beside))
+
+
+def load_sets(limits: Mapping[str, int | None] = SETS) -> Iterator[tuple[str, Dataset]]:
+    """Go through the training rows of Mulan's sets, and say which of them are not there."""
+    import isingmlc as im
+
+    for name, limit in limits.items():
+        if not (find_data() / name).is_dir():
+            print(f"{name}: not found in the data folder, left out")
+            continue
+        data = im.datasets.load_mulan(name, part="train", data_dir=find_data())
+        yield name, data if limit is None else im.datasets.limit_labels(data, limit)
+
+
+def as_dense(features: object) -> np.ndarray:
+    """Give features as an array of floats."""
+    return features.toarray() if sparse.issparse(features) else np.asarray(features, dtype=float)
