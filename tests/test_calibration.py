@@ -139,6 +139,25 @@ def test_clusters_move_as_a_whole():
     assert len(moved) == 16
 
 
+@pytest.mark.filterwarnings(OURS)
+def test_clusters_are_checked_as_clusters():
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(50), 10)
+    labels = (rng.normal(size=(50, 2))[groups] + rng.normal(size=(500, 2)) > 0).astype(int)
+    features = rng.normal(size=(50, 10))[groups]
+    res = im.IsingModel(labels, features, groups=groups).fit(cov_type="cluster")
+    check = res.check_calibration(40, compare=[{"cov_type": "nonrobust"}], random_state=0)
+    assert "whole clusters at a time" in check.note
+    assert check.holds.tolist() == [True, False]
+    ratio = check.to_frame().set_index(["setting", "label", "level"])["ratio"]
+    name = check.settings[1]
+    assert "nonrobust" in name
+    assert ratio[name, "(all edges)", 0.01] > 5
+    mixed = im.IsingModel(labels, features, groups=groups, covariates=rng.normal(size=(500, 1)))
+    with pytest.raises(ModelError, match="exchanges whole clusters that have the same covariates"):
+        mixed.fit(cov_type="cluster").check_calibration(5)
+
+
 def test_covariates_that_explain_a_feature_do_not_make_it_a_finding():
     """Features and labels both follow age: permuted within strata, tests still hold."""
     rng = np.random.default_rng(4)
@@ -240,9 +259,9 @@ def test_the_command_writes_table_and_picture(tmp_path, capsys):
     assert "Calibration of p-values" in capsys.readouterr().out
     assert cli.main([*asked, "--no-compare", "--out", str(out), "--plot", str(picture)]) == 0
     table = pd.read_csv(out)
-    assert set(table["setting"]) == {"mle, chi2"}
-    expected = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()
-    expected = expected.check_calibration(20, compare=False, random_state=1).to_frame()
+    res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()
+    expected = res.check_calibration(20, compare=False, random_state=1).to_frame()
+    assert set(table["setting"]) == set(expected["setting"])
     np.testing.assert_allclose(table["ratio"], expected["ratio"])
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert cli.main([*asked, "--plot", str(tmp_path / "qq.nothing")]) == 2

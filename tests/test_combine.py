@@ -149,7 +149,8 @@ def test_sum_and_omnibus_are_those_of_rows(adjusted):
     labels = (shared + rng.normal(size=(300, 4)) > 0.4).astype(int)
     features = np.column_stack([rng.normal(size=300), rng.lognormal(size=300), shared[:, 0] > 0.7])
     age = rng.normal(size=(300, 1)) if adjusted else None
-    edges = im.IsingModel(labels, features.astype(float), covariates=age).fit().score_test()
+    res = im.IsingModel(labels, features.astype(float), covariates=age).fit()
+    edges = res.score_test(pvalue="chi2")
     found = {combine: edges.feature_tests(combine) for combine in COMBINE}
     for j in range(3):
         scores, correlation = by_rows(labels, features[:, j].astype(float), age)
@@ -167,6 +168,65 @@ def test_sum_and_omnibus_are_those_of_rows(adjusted):
         np.testing.assert_allclose(found["cauchy"]["log10p"].iloc[j], exact(three), rtol=1e-6)
         edge = np.log10(edges.pvalues.iloc[j])
         np.testing.assert_allclose(found["acat"]["log10p"].iloc[j], exact(edge), rtol=1e-6)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_scores_of_clusters_are_combined_as_hotelling_does():
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(40), 8)
+    pull = rng.normal(size=(40, 3))[groups]
+    labels = (pull + rng.normal(size=(320, 3)) > 0.3).astype(int)
+    features = rng.normal(size=(40, 2))[groups] + 0.3 * rng.normal(size=(320, 2))
+    res = im.IsingModel(labels, features, groups=groups).fit(cov_type="cluster")
+    edges = res.score_test()
+    found = {combine: edges.feature_tests(combine) for combine in COMBINE}
+    for j in range(2):
+        scores, parts = [], []
+        for k in range(3):
+            design = np.column_stack([np.ones(320), np.delete(labels, k, axis=1)])
+            fit = sm.GLM(labels[:, k], design, family=sm.families.Binomial()).fit(tol=1e-13)
+            weight = fit.fittedvalues * (1 - fit.fittedvalues)
+            rest = sm.WLS(features[:, j], design, weights=weight).fit().resid
+            terms = (labels[:, k] - fit.fittedvalues) * rest
+            scores.append(terms.sum())
+            parts.append(np.bincount(groups, terms))
+        scores, parts = np.array(scores), np.array(parts)
+        covariance = 40 * np.cov(parts)
+        hotelling = scores @ np.linalg.solve(covariance, scores)
+        row = found["omnibus"].iloc[j]
+        np.testing.assert_allclose(row["statistic"], hotelling, rtol=1e-5)
+        tail = stats.f.sf(hotelling * (40 - 3) / (3 * 39), 3, 37)
+        np.testing.assert_allclose(row["pvalue"], tail, rtol=1e-5)
+        edge = 2 * stats.t.sf(np.abs(scores) / np.sqrt(np.diag(covariance)), 39)
+        np.testing.assert_allclose(edges.pvalues.iloc[j], edge, rtol=1e-5)
+        np.testing.assert_allclose(
+            found["acat"]["log10p"].iloc[j], exact(np.log10(edge)), rtol=1e-5
+        )
+        correlation = covariance / np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+        normal = stats.norm.isf(edge / 2)
+        drawn = np.random.default_rng(0).multivariate_normal(np.zeros(3), correlation, 40_000)
+        tail = ((drawn**2).sum(axis=1) > (normal**2).sum()).mean()
+        # Four standard errors of a share of 40,000 draws.
+        np.testing.assert_allclose(found["sum"]["pvalue"].iloc[j], tail, atol=0.01)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_features_of_clusters_are_found_no_more_often_than_they_should():
+    rng = np.random.default_rng(6)
+    groups = np.repeat(np.arange(60), 10)
+    exceed = {combine: [] for combine in COMBINE}
+    for _ in range(4):
+        pull = rng.normal(size=(60, 3))[groups]
+        labels = (pull + rng.normal(size=(600, 3)) > 0.3).astype(int)
+        features = rng.normal(size=(60, 250))[groups]
+        res = im.IsingModel(labels, features, groups=groups).fit(cov_type="cluster")
+        for combine, found in exceed.items():
+            found.append(res.score_test().feature_pvalues(combine))
+    for combine, found in exceed.items():
+        pvalues = np.concatenate(found)
+        # 1,000 features; the share that takes rows for independent is about 0.4.
+        assert 0.02 < (pvalues <= 0.05).mean() < 0.085, combine
+        assert (pvalues <= 0.01).mean() < 0.025, combine
 
 
 # Which tests have which

@@ -23,6 +23,7 @@ EXAMPLES = """\
 examples:
   isingmlc calibrate data.csv --labels 'y_*' --seed 0
   isingmlc calibrate data.csv --labels 'y_*' --covariates age,sex --plot calibration.png
+  isingmlc calibrate data.csv --labels 'y_*' --groups practice
   isingmlc calibrate data.csv --labels 'y_*' --pvalue chi2 --no-compare --out calibration.csv
 
 Rows of the features are permuted, so that none has an effect, and tested as isingmlc test does.
@@ -78,7 +79,10 @@ def run(options: Namespace) -> None:
     check_penalty(options)
     check_output(options)
     results = make_model(options).fit(
-        method=options.null, penalty=options.penalty, neighbors=options.neighbors
+        method=options.null,
+        penalty=options.penalty,
+        neighbors=options.neighbors,
+        cov_type=options.cov_type,
     )
     given = {"pvalue": options.pvalue, "combine": options.combine}
     check = results.check_calibration(

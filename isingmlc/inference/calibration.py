@@ -152,7 +152,17 @@ def exchangeable(fit: NetworkFit, purpose: str = _PURPOSE) -> Exchange:
         )
     codes = cells_of(fit.stats, data)
     strata, note = _strata(fit.stats, codes)
-    return Exchange(data.n_rows, strata, None, note)
+    if fit.stats.groups is None:
+        return Exchange(data.n_rows, strata, None, note)
+    blocks = np.asarray(fit.stats.groups[codes], dtype=np.intp)
+    if strata is not None:
+        crossed = np.unique(np.column_stack([blocks, strata]), axis=0)
+        if len(crossed) > len(np.unique(blocks)):
+            raise exc.ModelError(
+                f"{purpose} exchanges whole clusters that have the same covariates, but within "
+                "clusters covariates differ. Check the calibration without covariates."
+            )
+    return Exchange(data.n_rows, strata, blocks, f"{note}, whole clusters at a time")
 
 
 def _strata(stats: LabelsetStatistics, codes: IntArray) -> tuple[IntArray | None, str]:

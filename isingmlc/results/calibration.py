@@ -329,10 +329,33 @@ def _alternatives(
     results: IsingResults, own: Mapping[str, Any], known: Sequence[str]
 ) -> list[dict[str, Any]]:
     """List other settings that are worth a look."""
+    fit = results._fit
     single = own["by"] == "feature" and "products" not in own
     pvalues = [{"pvalue": name} for name in known if single and name != own["pvalue"]]
     methods = [{"method": name} for name in ("ridge", "firth") if name != results.method]
-    return [*pvalues, *methods]
+    if fit.is_robust:
+        # Other sources of p-values take rows for independent.
+        trusting = (
+            [{"cov_type": "nonrobust", "pvalue": "chi2"}]
+            if fit.stats.sampling_weights is None
+            else []
+        )
+        return [*trusting, *methods]
+    return [*pvalues, {"cov_type": "HC2", "pvalue": "chi2"}, *methods]
+
+
+def _own_fit(results: IsingResults, wish: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the arguments that the user's own fit had, without those that are to be different."""
+    settings = results.settings
+    own: dict[str, Any] = {"method": settings.method, "cov_type": settings.cov_type}
+    if settings.method == "ridge":
+        own["penalty"] = settings.penalty
+    if settings.neighbors == "ebic" or settings.neighbors.isdecimal():
+        kind = settings.neighbors
+        own["neighbors"] = int(kind) if kind.isdecimal() else kind
+    if "method" in wish:
+        own.pop("penalty", None)
+    return {**own, **wish}
 
 
 def _setting(results: IsingResults, own: Mapping[str, Any], wish: Mapping[str, Any]) -> Setting:
@@ -353,7 +376,10 @@ def _setting(results: IsingResults, own: Mapping[str, Any], wish: Mapping[str, A
             raise exc.DataError(
                 f"compare names {exc.shorten(unknown)}, which neither fit nor score_test takes."
             )
-        other = results.model.fit(**of_fit)
-    different = ", ".join(f"{key}={value}" for key, value in of_fit.items() if key != "method")
-    name = f"{other.method}, {different}" if different else other.method
-    return Setting(f"{name}, {options['pvalue']}", other._fit, options)
+        other = results.model.fit(**_own_fit(results, of_fit))
+    parts = [other.method]
+    if "cov_type" in of_fit or other.cov_type != "nonrobust":
+        parts.append(other.cov_type)
+    named = ("method", "cov_type")
+    parts += [f"{key}={value}" for key, value in of_fit.items() if key not in named]
+    return Setting(", ".join([*parts, options["pvalue"]]), other._fit, options)

@@ -388,7 +388,9 @@ class EdgeTests(ReadOnly):
         label models and c what they explain of the feature. Nothing is supposed of the feature's
         distribution, which may depend on the labels. ``"sum"`` and ``"omnibus"`` use the
         correlations R that belong to it, and normal scores z with the signs of the scores and the
-        p-values of the edges. Eigenvalues of R up to 1e-6 do not count.
+        p-values of the edges. Eigenvalues of R up to 1e-6 do not count. With
+        ``fit(cov_type=…)`` residuals have the sizes that it gives them; with clusters the terms of
+        a cluster are added up first, and ``"omnibus"`` is Hotelling's test with an F distribution.
 
         Cauchy combination is exact for a single label and nearly so for small p-values whatever
         the dependence; p-values above 0.999 count as 0.999.
