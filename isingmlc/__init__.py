@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from isingmlc.fitting.testable import Reason
     from isingmlc.inference.theory import TheoremBound
     from isingmlc.model import IsingModel
+    from isingmlc.networks.bootstrap import NetworkBootstrap
+    from isingmlc.networks.case_dropping import CaseDropping
     from isingmlc.networks.contrasts import NetworkContrast
     from isingmlc.ranking.methods import rank_features
     from isingmlc.results.calibration import CalibrationResults
@@ -32,6 +34,7 @@ __version__ = "0.2.0"
 
 __all__ = [
     "CalibrationResults",
+    "CaseDropping",
     "EdgeTest",
     "EdgeTests",
     "FeatureRanking",
@@ -42,6 +45,7 @@ __all__ = [
     "IsingSummary",
     "LabelsetStatistics",
     "NetworkAt",
+    "NetworkBootstrap",
     "NetworkContrast",
     "RankingAgreement",
     "RankingRoc",
@@ -65,6 +69,7 @@ __all__ = [
 # import, and ``isingmlc --help`` needs none of them.
 _MODULES = {
     "CalibrationResults": "results.calibration",
+    "CaseDropping": "networks.case_dropping",
     "EdgeTest": "results.edge_tests",
     "EdgeTests": "results.edge_tests",
     "FeatureRanking": "results.ranking",
@@ -75,6 +80,7 @@ _MODULES = {
     "IsingSummary": "base.printing",
     "LabelsetStatistics": "statistics.labelsets",
     "NetworkAt": "results.network_at",
+    "NetworkBootstrap": "networks.bootstrap",
     "NetworkContrast": "networks.contrasts",
     "RankingAgreement": "results.ranking",
     "RankingRoc": "results.ranking",

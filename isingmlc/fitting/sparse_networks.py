@@ -97,6 +97,24 @@ class NetworkSettings:
             price += 2 * self.gamma * float(np.log(max(n_columns, 1)))
         return price
 
+    def choose(self, path: L1Path, nobs: float) -> int:
+        """Give the place of the best fit on a path; the larger penalty if two are as good.
+
+        Parameters
+        ----------
+        path : L1Path
+            Penalised regressions of a label.
+        nobs : float
+            Number of observations.
+
+        Returns
+        -------
+        int
+            The place.
+        """
+        price = self.price(nobs, path.n_columns)
+        return int((price * path.n_nonzero - 2 * path.llf).argmin())
+
 
 def fit_paths(
     stats: LabelsetStatistics, rows: ModelData | None, lam: Any, *, intercept: bool, **choices: Any

@@ -79,7 +79,7 @@ _MEANINGS = {
     Reason.UNKNOWN_PAIR: "the data do not identify the interaction of the labels",
     Reason.ONE_MODEL: "the interaction comes from the model of one of the labels alone",
     Reason.NO_MODEL: "neither label is in the model of the other",
-    Reason.NO_ERROR: "it has no standard error",
+    Reason.NO_ERROR: "it has no standard error; a bootstrap tells how far it varies",
     Reason.INFINITE_COVARIATE: "a covariate settles the label in part of the rows",
 }
 _ABOUT_LABELS = (

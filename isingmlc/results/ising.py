@@ -39,14 +39,18 @@ from isingmlc.inference.score_tests import score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
+from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network
+from isingmlc.networks.case_dropping import CaseDropping, drop_rows
 from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
 from isingmlc.networks.covariance import NetworkEstimate
 from isingmlc.networks.predictability import list_predictability
+from isingmlc.networks.refits import PlainRefits
 from isingmlc.results.calibration import CalibrationResults, check_calibration
 from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.results.network_at import NetworkAt, spread_values
 from isingmlc.results.nodes import NodeModels
+from isingmlc.simulate.distribution import distribution_of
 from isingmlc.statistics.labelsets import SCHEMA as STATISTICS
 from isingmlc.statistics.labelsets import cells_of, put_together, stats_with, take_apart
 
@@ -496,6 +500,111 @@ class IsingResults(ReadOnly):
         probability = np.column_stack([fit.probability for fit in self.fits])
         return list_predictability(
             stats.patterns, stats.counts, probability, self.label_names, reasons
+        )
+
+    def bootstrap(
+        self,
+        n_draws: int = 1000,
+        *,
+        random_state: RandomState = None,
+        parametric: bool = False,
+        n_jobs: int = 1,
+    ) -> NetworkBootstrap:
+        """Fit the network to bootstrap draws, to see how far it varies.
+
+        Parameters
+        ----------
+        n_draws : int
+            How many draws.
+        random_state : int, Generator or None
+            Source of randomness.
+        parametric : bool
+            Whether rows are drawn from the distribution of the fitted network instead of from the
+            rows.
+        n_jobs : int
+            Processes to use; −1 for one per core. The draws do not depend on it.
+
+        Returns
+        -------
+        NetworkBootstrap
+            Intervals, shares of draws with an edge, tests of differences.
+
+        Raises
+        ------
+        DataError
+            When an argument is out of range.
+        ModelError
+            When `freq_weights` are not whole numbers, or `parametric` draws have no distribution
+            to come from: infinite coefficients, or covariates.
+
+        Notes
+        -----
+        A network depends on the rows through counts alone, so a draw is one multinomial draw of
+        counts. All label models of many draws are fitted together, from this fit; where a draw
+        separates labels it has the exact limit, and infinite values. The labels that each model
+        has stay those of this fit.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> boot = res.bootstrap(200, random_state=0)
+        >>> boot.inclusion()[["first", "second", "positive"]].head(2)
+                  first     second  positive
+        0  hypertension   diabetes       1.0
+        1  hypertension  arthritis       1.0
+        """
+        stats = self.model.statistics
+        return bootstrap_network(
+            PlainRefits.of(self._fit),
+            (stats.patterns, stats.context.columns, stats.counts),
+            self.label_names,
+            n_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            make_distribution=(lambda: distribution_of(self)) if parametric else None,
+        )
+
+    def drop_cases(
+        self, n_draws: int = 1000, *, random_state: RandomState = None, n_jobs: int = 1
+    ) -> CaseDropping:
+        """Fit the network to parts of the rows, to see whether it stays the same.
+
+        Parameters
+        ----------
+        n_draws : int
+            How many draws, over ten levels from 5% to 75% of rows left out.
+        random_state : int, Generator or None
+            Source of randomness.
+        n_jobs : int
+            Processes to use; −1 for one per core. The draws do not depend on it.
+
+        Returns
+        -------
+        CaseDropping
+            Correlations with the network of all rows, and bootnet's CS-coefficient.
+
+        Raises
+        ------
+        DataError
+            When an argument is out of range.
+        ModelError
+            When `freq_weights` are not whole numbers, or there are too few rows.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.drop_cases(200, random_state=0).cs_coefficient()["cs"].round(2).to_dict()
+        {'pairs': 0.59, 'strength': 0.59, 'expected_influence': 0.44}
+        """
+        return drop_rows(
+            PlainRefits.of(self._fit),
+            self.model.statistics.counts,
+            self.label_names,
+            n_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
         )
 
     # Fit

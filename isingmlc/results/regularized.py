@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import expit
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arguments import RandomState
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
@@ -18,8 +19,12 @@ from isingmlc.fitting.l1_design import lay_out
 from isingmlc.fitting.l1_path import L1Path
 from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
 from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network
+from isingmlc.networks.case_dropping import CaseDropping, drop_rows
 from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.predictability import list_predictability
+from isingmlc.networks.refits import SparseRefits
+from isingmlc.simulate.distribution import distribution_of
 
 if TYPE_CHECKING:
     import networkx
@@ -363,6 +368,120 @@ class RegularizedIsingResults(ReadOnly):
             first += part.shape[1]
         return list_predictability(labels, counts, expit(odds), self.label_names, reasons)
 
+    def bootstrap(
+        self,
+        n_draws: int = 1000,
+        *,
+        random_state: RandomState = None,
+        parametric: bool = False,
+        n_jobs: int = 1,
+    ) -> NetworkBootstrap:
+        """Fit the network to bootstrap draws, to see how far it varies.
+
+        Parameters
+        ----------
+        n_draws : int
+            How many draws.
+        random_state : int, Generator or None
+            Source of randomness.
+        parametric : bool
+            Whether rows are drawn from the distribution of the fitted network instead of from the
+            rows.
+        n_jobs : int
+            Processes to use; −1 for one per core. The draws do not depend on it.
+
+        Returns
+        -------
+        NetworkBootstrap
+            Intervals, shares of draws with an edge, tests of differences.
+
+        Raises
+        ------
+        DataError
+            When an argument is out of range.
+        ModelError
+            When `freq_weights` are not whole numbers, or `parametric` draws have no distribution
+            to come from: infinite coefficients, or covariates.
+
+        Notes
+        -----
+        A network depends on the rows through counts alone, so a draw is one multinomial draw of
+        counts. The penalties are chosen anew in each, unless they were given.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> boot = net.bootstrap(50, random_state=0)
+        >>> boot.inclusion()[["first", "second", "positive"]].head(2)
+                  first     second  positive
+        0  hypertension   diabetes       1.0
+        1  hypertension  arthritis       1.0
+        """
+        stats = self.model.statistics
+        return bootstrap_network(
+            self._refits("bootstrap()"),
+            (stats.patterns, stats.context.columns, stats.counts),
+            self.label_names,
+            n_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            make_distribution=(lambda: distribution_of(self)) if parametric else None,
+        )
+
+    def drop_cases(
+        self, n_draws: int = 1000, *, random_state: RandomState = None, n_jobs: int = 1
+    ) -> CaseDropping:
+        """Fit the network to parts of the rows, to see whether it stays the same.
+
+        Parameters
+        ----------
+        n_draws : int
+            How many draws, over ten levels from 5% to 75% of rows left out.
+        random_state : int, Generator or None
+            Source of randomness.
+        n_jobs : int
+            Processes to use; −1 for one per core. The draws do not depend on it.
+
+        Returns
+        -------
+        CaseDropping
+            Correlations with the network of all rows, and bootnet's CS-coefficient.
+
+        Raises
+        ------
+        DataError
+            When an argument is out of range.
+        ModelError
+            When `freq_weights` are not whole numbers, or there are too few rows.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.drop_cases(50, random_state=0).cs_coefficient()["cs"].round(2).to_dict()
+        {'pairs': 0.52, 'strength': 0.52, 'expected_influence': 0.52}
+        """
+        return drop_rows(
+            self._refits("drop_cases()"),
+            self.model.statistics.counts,
+            self.label_names,
+            n_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    def _refits(self, what: str) -> SparseRefits:
+        """Give what fits such networks to other counts."""
+        if self.settings.features:
+            raise exc.ModelError(
+                f"{what} draws counts of labels, but the label models of this network have "
+                "features. Fit it with features=False."
+            )
+        stats = self.model.statistics
+        lam = self.lam.to_numpy() if self.settings.fixed else None
+        return SparseRefits(stats.patterns, stats.context.columns, self.settings, lam)
+
     # The fits
 
     @table
@@ -597,10 +716,8 @@ class RegularizedIsingResults(ReadOnly):
     @cached_property
     def _positions(self) -> tuple[int, ...]:
         """Where on the path of each label its fit is; the larger penalty if two are as good."""
-        kind = self.settings.criterion
-        return tuple(
-            -1 if path is None else int(self._criterion(path, kind).argmin()) for path in self.paths
-        )
+        choose = self.settings.choose
+        return tuple(-1 if path is None else choose(path, self.nobs) for path in self.paths)
 
     def _chosen(self, name: str) -> pd.Series:
         """Give something of the fit chosen for each label; NaN for labels that were left out."""

@@ -1,0 +1,55 @@
+"""How long bootstraps of networks take, and what a single fit takes.
+
+Twenty labels, 1,000 rows, each label tied to four others. A draw is compared with the fit that it
+repeats: what a bootstrap would take that calls `fit` or `fit_regularized` as often.
+
+    python benchmarks/stability.py --draws 1000 --sparse 100
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import pandas as pd
+from timing import seconds
+
+import isingmlc as im
+
+
+def make_labels(n: int, n_labels: int) -> pd.DataFrame:
+    """Draw labels around a ring, each tied to the two on either side."""
+    weights = np.zeros((n_labels, n_labels))
+    for step in (1, 2):
+        at = np.arange(n_labels)
+        weights[at, (at + step) % n_labels] = weights[(at + step) % n_labels, at] = 0.8
+    ring = im.simulate.IsingDistribution(np.full(n_labels, -2.0), weights)
+    return ring.sample(n, random_state=0)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--labels", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--sparse", type=int, default=100, help="draws of EBIC networks")
+    given = parser.parse_args()
+    model = im.IsingModel(make_labels(given.rows, given.labels))
+    fit, net = model.fit(), model.fit_regularized()
+    lines = []
+    for what, alone, together, draws in (
+        ("bootstrap", model.fit, fit.bootstrap, given.draws),
+        ("drop_cases", model.fit, fit.drop_cases, given.draws),
+        ("EBIC bootstrap", model.fit_regularized, net.bootstrap, given.sparse),
+    ):
+        took = seconds(lambda f=together, n=draws: f(n, random_state=0), repeats=1)
+        one = seconds(alone)
+        lines.append((what, draws, took, 1000 * took / draws, 1000 * one, one * draws / took))
+    columns = ["", "draws", "s", "ms per draw", "ms per fit", "times faster"]
+    print(f"{model}, processor time on one core")
+    print(pd.DataFrame(lines, columns=columns).round(2).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

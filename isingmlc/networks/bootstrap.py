@@ -1,0 +1,478 @@
+"""How far a network varies from sample to sample: the bootstrap, from counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import (
+    RandomState,
+    check_count,
+    check_jobs,
+    check_number,
+    check_option,
+    make_generator,
+)
+from isingmlc.base.arrays import FloatArray, chunks
+from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.fitting.testable import Reason
+from isingmlc.inference.pvalues import METHODS
+from isingmlc.inference.pvalues import adjust as adjust_pvalues
+from isingmlc.networks.centrality import MEASURES, sum_measures
+from isingmlc.networks.refits import Networks, Refits, refit_draws
+from isingmlc.simulate.distribution import IsingDistribution
+from isingmlc.statistics.sums import find_labelsets
+
+KINDS = ("pairs", "thresholds", *MEASURES)
+
+
+class NetworkBootstrap(ReadOnly):
+    """Networks of bootstrap draws, and what they tell of the network of all rows.
+
+    Made by `IsingResults.bootstrap` and `RegularizedIsingResults.bootstrap`.
+
+    Parameters
+    ----------
+    label_names : tuple of str
+        Names of the labels.
+    sample : Networks
+        The network of all rows, as one draw.
+    draws : Networks
+        The networks of the draws.
+    parametric : bool
+        Whether draws come from the fitted network instead of the rows.
+
+    Attributes
+    ----------
+    label_names : tuple of str
+        Names of the labels.
+    parametric : bool
+        Whether draws come from the fitted network instead of the rows.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+    >>> boot = res.bootstrap(200, random_state=0)
+    >>> boot
+    NetworkBootstrap(6 labels, 200 draws)
+    >>> boot.intervals()[["first", "second", "sample", "lower", "upper"]].round(2).head(2)
+              first     second  sample  lower  upper
+    0  hypertension   diabetes    1.24   0.90    1.6
+    1  hypertension  arthritis    0.92   0.67    1.2
+    """
+
+    label_names: tuple[str, ...]
+    parametric: bool
+    _sample: Networks
+    _draws: Networks
+
+    def __init__(
+        self, label_names: tuple[str, ...], sample: Networks, draws: Networks, parametric: bool
+    ) -> None:
+        self._fill(label_names=label_names, parametric=parametric, _sample=sample, _draws=draws)
+
+    def __repr__(self) -> str:
+        kind = ", parametric" if self.parametric else ""
+        return f"NetworkBootstrap({len(self.label_names)} labels, {self.n_draws} draws{kind})"
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws there are."""
+        return len(self._draws.thresholds)
+
+    @property
+    def smallest_pvalue(self) -> float:
+        """The smallest p-value that `difference` can give with so many draws."""
+        return 2 / (1 + self.n_draws)
+
+    @table
+    def marked(self) -> pd.DataFrame:
+        """In how many draws a label has no place in the network, labels × reasons.
+
+        A label that does not vary in a draw, for instance, has no interactions there; all others
+        have.
+        """
+        found = pd.DataFrame(index=pd.Index(self.label_names))
+        for reason in Reason:
+            times = (self._draws.reasons == reason).sum(axis=0)
+            if reason != Reason.OK and times.any():
+                found[str(reason)] = times
+        return found
+
+    def draws(self, of: str = "pairs") -> pd.DataFrame:
+        """Give the values of all draws.
+
+        Parameters
+        ----------
+        of : {"pairs", "thresholds", "strength", "expected_influence", "expected_influence_2"}
+            What of the network.
+
+        Returns
+        -------
+        DataFrame
+            One row per draw; columns are pairs of labels, or labels. NaN where a label has no
+            place in the network of a draw.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.bootstrap(100, random_state=0).draws("strength").shape
+        (100, 6)
+        """
+        values = self._values(of)[1]
+        if of == "pairs":
+            first, second = np.triu_indices(len(self.label_names), 1)
+            names = np.array(self.label_names, dtype=object)
+            columns = pd.MultiIndex.from_arrays(
+                [names[first], names[second]], names=["first", "second"]
+            )
+            return pd.DataFrame(values, columns=columns)
+        return pd.DataFrame(values, columns=pd.Index(self.label_names))
+
+    def intervals(self, of: str = "pairs", *, alpha: float = 0.05) -> pd.DataFrame:
+        """Give bootstrap intervals.
+
+        Parameters
+        ----------
+        of : {"pairs", "thresholds", "strength", "expected_influence", "expected_influence_2"}
+            What of the network.
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        DataFrame
+            Columns first and second, or label; ``sample``, the value of all rows; ``mean`` and
+            ``sd`` of the finite draws; ``lower`` and ``upper``, the quantiles of all draws (those
+            of type 6, as in bootnet); ``infinite`` and ``missing``, the number of draws in which it
+            is infinite, and in which a label has no place in the network.
+
+        Notes
+        -----
+        Quantiles of sparse networks are no confidence intervals: estimates are pulled to zero, and
+        draws are pulled once more. They show how far an edge varies.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> boot = net.bootstrap(50, random_state=0)
+        >>> boot.intervals("strength")[["label", "sample", "lower", "upper"]].round(1).head(2)
+                  label  sample  lower  upper
+        0  hypertension     2.7    2.2    3.8
+        1      diabetes     2.2    0.8    3.3
+        """
+        alpha = check_number("alpha", alpha, above=0, below=1)
+        sample, values = self._values(of)
+        frame = self._named(of)
+        finite = np.where(np.isfinite(values), values, np.nan)
+        enough = np.isfinite(values).sum(axis=0)
+        total, known = np.nansum(finite, axis=0), np.maximum(enough, 1)
+        mean = np.where(enough > 0, total / known, np.nan)
+        apart = np.nansum((finite - mean) ** 2, axis=0)
+        limits = np.array([quantiles(column, (alpha / 2, 1 - alpha / 2)) for column in values.T])
+        frame["sample"], frame["mean"] = sample, mean
+        frame["sd"] = np.where(enough > 1, np.sqrt(apart / np.maximum(enough - 1, 1)), np.nan)
+        frame["lower"], frame["upper"] = limits.reshape(-1, 2).T
+        frame["infinite"] = np.isinf(values).sum(axis=0)
+        frame["missing"] = np.isnan(values).sum(axis=0)
+        return frame
+
+    def inclusion(self) -> pd.DataFrame:
+        """Tell in which share of the draws each pair of labels has an edge.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, ``sample`` (the weight of all rows), ``edge``, ``positive`` and
+            ``negative``, shares of the draws in which both labels have a place in the network, and
+            ``missing``, the number of all other draws. Without a penalty every pair has an edge,
+            and the signs tell.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> found = net.bootstrap(50, random_state=0).inclusion()
+        >>> found[["first", "second", "edge"]].head(2)
+                  first     second  edge
+        0  hypertension   diabetes   1.0
+        1  hypertension  arthritis   1.0
+        """
+        sample, values = self._values("pairs")
+        frame = self._named("pairs")
+        known = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        frame["sample"] = sample
+        for name, holds in (
+            ("edge", (values > 0) | (values < 0)),
+            ("positive", values > 0),
+            ("negative", values < 0),
+        ):
+            share = holds.sum(axis=0) / known
+            frame[name] = np.where(np.isnan(values).all(axis=0), np.nan, share)
+        frame["missing"] = np.isnan(values).sum(axis=0)
+        return frame
+
+    def difference(
+        self, of: str = "pairs", *, alpha: float = 0.05, adjust: str | None = None
+    ) -> pd.DataFrame:
+        """Test whether pairs, or labels, differ, by the differences within draws.
+
+        Parameters
+        ----------
+        of : {"pairs", "thresholds", "strength", "expected_influence", "expected_influence_2"}
+            What of the network.
+        alpha : float
+            One minus the confidence level.
+        adjust : str or None
+            How p-values are adjusted for their number, any method of statsmodels'
+            ``multipletests``; not at all if omitted, as in bootnet.
+
+        Returns
+        -------
+        DataFrame
+            One row per two pairs or labels, ``one`` and ``other``: their ``difference`` in all
+            rows, the quantiles ``lower`` and ``upper`` of that of the draws, ``pvalue`` (twice the
+            smaller share of draws on one side of zero, no less than `smallest_pvalue`),
+            ``pvalue_adj`` and the number of ``draws`` that have both.
+
+        Warns
+        -----
+        DataWarning
+            When so few draws cannot lead to an adjusted p-value of `alpha`.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> boot = res.bootstrap(200, random_state=0)
+        >>> boot.difference("strength")[["one", "other", "pvalue"]].round(2).head(2)
+                    one      other  pvalue
+        0  hypertension   diabetes    0.35
+        1  hypertension  arthritis    0.34
+        """
+        alpha = check_number("alpha", alpha, above=0, below=1)
+        if adjust is not None:
+            check_option("adjust", adjust, METHODS)
+        sample, values = self._values(of)
+        frame = self._named(of)
+        names = (
+            frame.agg(":".join, axis=1).to_numpy() if of == "pairs" else frame["label"].to_numpy()
+        )
+        first, second = np.triu_indices(len(names), 1)
+        limits, pvalue = np.full((len(first), 2), np.nan), np.full(len(first), np.nan)
+        known = np.zeros(len(first), dtype=np.intp)
+        for part in chunks(len(first), 32 * self.n_draws):
+            with np.errstate(invalid="ignore"):
+                apart = values[:, first[part]] - values[:, second[part]]
+            limits[part] = [quantiles(line, (alpha / 2, 1 - alpha / 2)) for line in apart.T]
+            known[part] = (~np.isnan(apart)).sum(axis=0)
+            side = 1 + np.minimum((apart <= 0).sum(axis=0), (apart >= 0).sum(axis=0))
+            share = np.minimum(2 * side / (1 + known[part]), 1.0)
+            pvalue[part] = np.where(known[part] > 0, share, np.nan)
+        adjusted = pvalue
+        if adjust is not None and len(pvalue):
+            adjusted = adjust_pvalues(pvalue, adjust, alpha=alpha)
+            tested = int((~np.isnan(pvalue)).sum())
+            best = adjust_pvalues(
+                np.full(max(tested, 1), self.smallest_pvalue), adjust, alpha=alpha
+            )
+            if best.min() > alpha:
+                exc.warn(
+                    f"{self.n_draws} draws cannot lead to an adjusted p-value of alpha={alpha:g}: "
+                    f"with {tested} differences the smallest is {best.min():.2g}. Take more draws, "
+                    "another adjustment, or fewer labels.",
+                    exc.DataWarning,
+                )
+        with np.errstate(invalid="ignore"):
+            observed = sample[first] - sample[second]
+        return pd.DataFrame(
+            {
+                "one": names[first],
+                "other": names[second],
+                "difference": observed,
+                "lower": limits[:, 0],
+                "upper": limits[:, 1],
+                "pvalue": pvalue,
+                "pvalue_adj": adjusted,
+                "draws": known,
+            }
+        )
+
+    # Inside
+
+    def _named(self, of: str) -> pd.DataFrame:
+        """Give a table with the names of pairs, or of labels."""
+        names = np.array(self.label_names, dtype=object)
+        if of == "pairs":
+            first, second = np.triu_indices(len(names), 1)
+            return pd.DataFrame({"first": names[first], "second": names[second]})
+        return pd.DataFrame({"label": names})
+
+    def _values(self, of: str) -> tuple[FloatArray, FloatArray]:
+        """Give the values of all rows, and those of all draws, one line per draw."""
+        check_option("of", of, KINDS)
+        return take_values(self._sample, of)[0], self._kept[of]
+
+    @cached_property
+    def _kept(self) -> dict[str, FloatArray]:
+        """All values of all draws."""
+        return {of: take_values(self._draws, of) for of in KINDS}
+
+
+def take_values(networks: Networks, of: str) -> FloatArray:
+    """Give pairs, thresholds or centralities of several networks, one line each.
+
+    Parameters
+    ----------
+    networks : Networks
+        The networks.
+    of : str
+        One of `KINDS`.
+
+    Returns
+    -------
+    ndarray, shape (networks, P) or (networks, K)
+        The values. Sums leave out pairs with a label that has no place in a network.
+    """
+    if of == "thresholds":
+        return networks.thresholds
+    n_labels = networks.weights.shape[-1]
+    if of == "pairs":
+        first, second = np.triu_indices(n_labels, 1)
+        return networks.weights[:, first, second]
+    outside = networks.reasons == Reason.CONSTANT_LABEL
+    outside |= (networks.reasons == Reason.TOO_RARE) | (networks.reasons == Reason.DETERMINED_LABEL)
+    dropped = outside[:, :, None] | outside[:, None, :]
+    values = sum_measures(np.where(dropped, 0.0, networks.weights))[of]
+    return np.where(outside, np.nan, values)
+
+
+def quantiles(values: FloatArray, levels: tuple[float, ...]) -> FloatArray:
+    """Give quantiles of type 6, at (n + 1) times the level, of values that may be infinite.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Values; NaN are left out.
+    levels : tuple of float
+        Levels.
+
+    Returns
+    -------
+    ndarray, shape (len(levels),)
+        The quantiles; NaN if there is no value.
+
+    Examples
+    --------
+    >>> quantiles(np.array([1.0, 2.0, 3.0]), (0.25, 0.5, 0.99))
+    array([1., 2., 3.])
+    >>> quantiles(np.array([-np.inf, -np.inf, 0.0, 1.0]), (0.3, 0.7))
+    array([-inf,  0.5])
+    """
+    known = np.sort(values[~np.isnan(values)])
+    if not len(known):
+        return np.full(len(levels), np.nan)
+    place = np.clip((len(known) + 1) * np.array(levels), 1, len(known))
+    below = np.floor(place).astype(np.intp)
+    above = np.minimum(below + 1, len(known))
+    low, high, share = known[below - 1], known[above - 1], place - below
+    with np.errstate(invalid="ignore"):
+        between = (1 - share) * low + share * high
+    return np.asarray(np.where((low == high) | (share == 0), low, between))
+
+
+def bootstrap_network(
+    refits: Refits,
+    cells: tuple[Any, FloatArray, FloatArray],
+    label_names: tuple[str, ...],
+    n_draws: int,
+    *,
+    random_state: RandomState,
+    n_jobs: int,
+    make_distribution: Callable[[], IsingDistribution] | None,
+) -> NetworkBootstrap:
+    """Fit networks to bootstrap draws; `IsingResults.bootstrap` explains the arguments.
+
+    Parameters
+    ----------
+    refits : Refits
+        What fits networks.
+    cells : tuple of ndarray
+        Labels, columns of the covariates, and counts of the cells.
+    label_names : tuple of str
+        Names of the labels.
+    n_draws : int
+        How many draws.
+    random_state : int, Generator or None
+        Source of randomness.
+    n_jobs : int
+        Processes to use.
+    make_distribution : callable or None
+        Gives the distribution to draw from, for parametric draws.
+
+    Returns
+    -------
+    NetworkBootstrap
+        The networks of the draws.
+    """
+    n_draws = check_count("n_draws", n_draws, 1)
+    n_jobs, generator = check_jobs(n_jobs), make_generator(random_state)
+    counts = cells[2]
+    nobs = check_whole(counts, "bootstrap()")
+    sample = refits.fit_counts(counts[None])
+    share = counts / counts.sum()
+
+    def draw(size: int) -> FloatArray:
+        return generator.multinomial(nobs, share, size=size).astype(np.float64)
+
+    if make_distribution is None:
+        found = refit_draws(refits.fit_counts, draw, n_draws, n_jobs, "draws")
+        return NetworkBootstrap(label_names, sample, found, parametric=False)
+    distribution = make_distribution()
+
+    def draw_cells(size: int) -> list[tuple[Any, FloatArray, FloatArray]]:
+        return [
+            _count_cells(distribution.sample(nobs, random_state=generator).to_numpy(np.bool_))
+            for _ in range(size)
+        ]
+
+    found = refit_draws(refits.fit_tables, draw_cells, n_draws, n_jobs, "draws")
+    return NetworkBootstrap(label_names, sample, found, parametric=True)
+
+
+def check_whole(counts: FloatArray, what: str) -> int:
+    """Give the number of observations, or say that rows must stand for whole ones.
+
+    Parameters
+    ----------
+    counts : ndarray
+        Counts of cells.
+    what : str
+        What needs whole numbers, for the message.
+
+    Returns
+    -------
+    int
+        Their sum.
+    """
+    if (counts != np.round(counts)).any():
+        raise exc.ModelError(
+            f"{what} draws observations, so each row must stand for a whole number of them, but "
+            "freq_weights are not whole. Scale and round them first."
+        )
+    return int(counts.sum())
+
+
+def _count_cells(labels: Any) -> tuple[Any, FloatArray, FloatArray]:
+    """Give the distinct label vectors of rows with their counts."""
+    patterns, codes = find_labelsets(np.packbits(labels, axis=1), labels.shape[1])
+    counts = np.bincount(codes).astype(np.float64)
+    return patterns, np.empty((len(patterns), 0)), counts

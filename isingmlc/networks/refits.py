@@ -1,0 +1,399 @@
+"""Networks fitted again to other counts of the same cells: a bootstrap draw, a half, a group.
+
+A network of labels depends on the rows through the counts of cells alone, so resampling rows is
+resampling counts. Label models of all draws go through Newton's method together, from the fit of
+all rows. What does not come to a proven maximum there, because the draw separates a label or a
+label does not vary in it, is fitted again by itself, with the limit that any other fit would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.fitting.l1_design import Design, side_by_side
+from isingmlc.fitting.l1_free import FreeColumns
+from isingmlc.fitting.l1_path import l1_paths
+from isingmlc.fitting.newton import newton_together, thread_pools
+from isingmlc.fitting.nodewise import (
+    FitSettings,
+    NetworkFit,
+    NodeFit,
+    fit_nodes,
+    ridge_penalty,
+)
+from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
+from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.networks.weights import pair_weights
+
+# What the models of the draws that are fitted together may take.
+_BLOCK_BYTES = 2**26
+# Draws that are handed over at a time, at most.
+_MOST_DRAWS = 50
+# Newton steps after which a model that does not settle is fitted by itself.
+_PATIENCE = 6
+
+
+class Networks(NamedTuple):
+    """Networks of the same labels.
+
+    Attributes
+    ----------
+    thresholds : ndarray, shape (draws, K)
+        Thresholds.
+    weights : ndarray, shape (draws, K, K)
+        Weights of pairs; NaN where a label has no place in a network.
+    reasons : ndarray of object, shape (draws, K)
+        Why a label has none.
+    """
+
+    thresholds: FloatArray
+    weights: FloatArray
+    reasons: StrArray
+
+    @classmethod
+    def join(cls, parts: Iterable[Networks]) -> Networks:
+        """Put networks one after the other."""
+        return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+# Labels, columns of the covariates, and counts of cells.
+Cells: TypeAlias = tuple[BoolArray, FloatArray, FloatArray]
+
+
+class Refits(Protocol):
+    """What fits networks to counts."""
+
+    def fit_counts(self, counts: FloatArray) -> Networks:
+        """Fit one network per line of counts."""
+
+    def fit_tables(self, tables: Sequence[Cells]) -> Networks:
+        """Fit one network to each table of cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlainRefits:
+    """Networks without selection, each as the fit of all rows.
+
+    Attributes
+    ----------
+    patterns : ndarray of bool, shape (L, K)
+        The labels of the cells.
+    counts : ndarray, shape (L,)
+        Their counts in all rows.
+    columns : ndarray, shape (L, q)
+        The columns of the covariates.
+    settings : FitSettings
+        How label models are fitted.
+    neighbors : ndarray of bool, shape (K, K)
+        Which labels the models have.
+    start : ndarray, shape (K, m), or None
+        The coefficients of all rows, on the scale of `regressors`; None where some of them are not
+        finite, so that no draw can start there.
+    """
+
+    patterns: BoolArray
+    counts: FloatArray
+    columns: FloatArray
+    settings: FitSettings
+    neighbors: BoolArray
+    start: FloatArray | None
+
+    @classmethod
+    def of(cls, fit: NetworkFit) -> PlainRefits:
+        """Prepare for other counts of the cells of a fit."""
+        regressors, nodes = fit.regressors, fit.nodes
+        neighbors = np.array([node.neighbors for node in nodes])
+        uses = regressors.used_by(neighbors, fit.settings.intercept)
+        start = np.zeros((len(nodes), regressors.n_columns))
+        for node in nodes:
+            start[node.label, node.basis] = node.basis_coef
+        is_plain = fit.settings.method != "firth" and all(
+            node.in_play.all() and node.converged and len(node.basis) == own.sum()
+            for node, own in zip(nodes, uses, strict=True)
+        )
+        stats = fit.stats
+        return cls(
+            stats.patterns,
+            stats.counts,
+            stats.context.columns,
+            fit.settings,
+            neighbors,
+            start if is_plain else None,
+        )
+
+    @cached_property
+    def regressors(self) -> Regressors:
+        """The columns of all label models."""
+        return Regressors.of(
+            self.patterns, self.counts, self.columns, intercept=self.settings.intercept
+        )
+
+    def fit_counts(self, counts: FloatArray) -> Networks:
+        """Fit one network per line of counts.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (draws, L)
+            Counts of the cells.
+
+        Returns
+        -------
+        Networks
+            The networks.
+        """
+        if self.start is None:
+            return Networks.join(self._fit_alone(line) for line in counts)
+        # These matrices are small: more threads only get in each other's way.
+        with thread_pools().limit(limits=1, user_api="blas"):
+            each = 48 * self.patterns.size
+            parts = [
+                self._fit_together(counts[some], self.start)
+                for some in chunks(len(counts), each, limit=_BLOCK_BYTES)
+            ]
+        return Networks.join(parts)
+
+    def _fit_together(self, counts: FloatArray, start: FloatArray) -> Networks:
+        """Fit the label models of several draws in one go."""
+        regressors, n_labels, n_draws = self.regressors, len(start), len(counts)
+        uses = regressors.used_by(self.neighbors, self.settings.intercept)
+        columns = [np.flatnonzero(own) for own in uses]
+        signs = np.where(self.patterns.T, 1.0, -1.0)
+        solutions = newton_together(
+            regressors.pairs,
+            np.tile(signs, (n_draws, 1)),
+            np.repeat(counts, n_labels, axis=0),
+            columns * n_draws,
+            start=np.tile(start, (n_draws, 1)),
+            max_steps=[self.settings.max_iter] * (n_draws * n_labels),
+            penalty=ridge_penalty(self.settings, regressors),
+            patience=_PATIENCE,
+            gives_up=lambda *_: True,
+        )
+        coefs = np.zeros((n_draws, n_labels, regressors.n_columns))
+        for at, solution in enumerate(solutions):
+            coefs[at // n_labels, at % n_labels, columns[at % n_labels]] = solution.coef
+        radius, totals = regressors.radius_squared, counts.sum(axis=1)
+        proven = np.array(
+            [
+                solution.proves_overlap(radius, float(totals[at // n_labels]))
+                for at, solution in enumerate(solutions)
+            ]
+        ).reshape(n_draws, n_labels)
+        restored = regressors.in_units(coefs.reshape(-1, regressors.n_columns).T).T
+        networks = self._name(restored.reshape(coefs.shape), np.full(proven.shape, Reason.OK))
+        for at in np.flatnonzero(~proven.all(axis=1)).tolist():
+            alone = self._fit_alone(counts[at])
+            for whole, own in zip(networks, alone, strict=True):
+                whole[at] = own[0]
+        return networks
+
+    def _fit_alone(self, counts: FloatArray) -> Networks:
+        """Fit the label models of one draw on the cells that it has."""
+        present = counts > 0
+        return self.fit_cells(self.patterns[present], self.columns[present], counts[present])
+
+    def fit_cells(self, patterns: BoolArray, columns: FloatArray, counts: FloatArray) -> Networks:
+        """Fit one network to cells of its own.
+
+        Parameters
+        ----------
+        patterns : ndarray of bool, shape (cells, K)
+            Their labels.
+        columns : ndarray, shape (cells, q)
+            Their covariates.
+        counts : ndarray, shape (cells,)
+            Their counts.
+
+        Returns
+        -------
+        Networks
+            The network.
+        """
+        intercept = self.settings.intercept
+        regressors = Regressors.of(patterns, counts, columns, intercept=intercept)
+        constant = np.asarray(patterns.all(axis=0) | ~patterns.any(axis=0))
+        reasons = np.where(constant, Reason.CONSTANT_LABEL, Reason.OK).astype(object)
+        try:
+            fits: tuple[NodeFit, ...] = fit_nodes(
+                patterns, counts, self.settings, self.neighbors, regressors=regressors
+            )
+        except exc.ModelError:  # whether labels are separated could not be decided
+            unknown = np.full((1, len(constant), regressors.n_columns), np.nan)
+            reasons[~constant] = Reason.NOT_CONVERGED
+            return self._name(unknown, reasons[None])
+        coefs = np.array([fit.coef for fit in fits])
+        failed = np.array([not fit.converged for fit in fits]) & ~constant
+        coefs[failed] = np.nan
+        reasons[failed] = Reason.NOT_CONVERGED
+        # The coefficients that a label without variance seems to have say nothing.
+        coefs[constant] = np.nan
+        coefs[:, 1 : 1 + len(fits)][:, constant] = np.nan
+        return self._name(coefs[None], reasons[None])
+
+    def fit_tables(self, tables: Sequence[Cells]) -> Networks:
+        """Fit one network to each table of cells.
+
+        Parameters
+        ----------
+        tables : sequence of tuple
+            Labels, columns of the covariates, and counts.
+
+        Returns
+        -------
+        Networks
+            The networks.
+        """
+        return Networks.join(self.fit_cells(*cells) for cells in tables)
+
+    def _name(self, coefs: FloatArray, reasons: StrArray) -> Networks:
+        """Give thresholds and weights of coefficients, draws × labels × columns."""
+        n_labels = coefs.shape[1]
+        slopes = coefs[:, :, 1 : 1 + n_labels].copy()
+        slopes[:, np.eye(n_labels, dtype=np.bool_)] = np.nan
+        thresholds = coefs[:, :, 0] if self.settings.intercept else np.zeros(coefs.shape[:2])
+        weights = pair_weights(slopes, self.neighbors)
+        return Networks(thresholds.copy(), weights, reasons.astype(object))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRefits:
+    """Networks by l1-penalised label models, the penalty chosen anew in each.
+
+    Attributes
+    ----------
+    patterns : ndarray of bool, shape (L, K)
+        The labels of the cells.
+    columns : ndarray, shape (L, q)
+        The columns of the covariates.
+    settings : NetworkSettings
+        How the networks are fitted and chosen.
+    lam : ndarray, shape (K,), or None
+        The penalties, where they were given.
+    """
+
+    patterns: BoolArray
+    columns: FloatArray
+    settings: NetworkSettings
+    lam: FloatArray | None
+
+    def fit_counts(self, counts: FloatArray) -> Networks:
+        """Fit one network per line of counts; see `PlainRefits.fit_counts`."""
+        with thread_pools().limit(limits=1, user_api="blas"):
+            parts = []
+            for line in counts:
+                present = line > 0
+                cells = self.patterns[present], self.columns[present]
+                parts.append(self.fit_cells(*cells, line[present]))
+        return Networks.join(parts)
+
+    def fit_cells(self, patterns: BoolArray, columns: FloatArray, counts: FloatArray) -> Networks:
+        """Fit one network to cells of its own; see `PlainRefits.fit_cells`."""
+        settings, n_labels = self.settings, patterns.shape[1]
+        nobs, positives = float(counts.sum()), counts @ patterns
+        minority = np.minimum(positives, nobs - positives)
+        reasons = judge_counts(minority, TOO_RARE)
+        design = Design.of(side_by_side(patterns, columns), counts)
+        usable = design.varies.copy()
+        usable[:n_labels] &= reasons == Reason.OK
+        free = FreeColumns.none(n_labels, len(usable))
+        if columns.shape[1] and not settings.penalize_covariates:
+            usable[n_labels:] = False
+            free = FreeColumns.of(patterns, counts, columns, len(usable))
+            reasons[free.determined & (reasons == Reason.OK)] = Reason.DETERMINED_LABEL
+        explained = np.flatnonzero(reasons == Reason.OK)
+        slopes = np.zeros((n_labels, n_labels))
+        thresholds = np.full(n_labels, np.nan)
+        if len(explained):
+            others = np.tile(usable, (len(explained), 1))
+            others[np.arange(len(explained)), explained] = False
+            price = settings.price(nobs, int(usable.sum()) - 1)
+            paths = l1_paths(
+                design,
+                np.ascontiguousarray(patterns[:, explained].T),
+                others,
+                None if self.lam is None else self.lam[explained],
+                free=free.take(explained),
+                price=price,
+                largest_llf=self._largest_llf(patterns[:, explained], columns, counts),
+                n_lambda=settings.n_lambda,
+                max_iter=settings.max_iter,
+            )
+            for label, path in zip(explained.tolist(), paths, strict=True):
+                at = settings.choose(path, nobs)
+                slopes[label] = path.coef[[at]].toarray()[0, :n_labels]
+                thresholds[label] = path.intercept[at]
+                if not path.converged:
+                    reasons[label] = Reason.NOT_CONVERGED
+        weights = (slopes + slopes.T) / 2
+        if settings.rule == "and":
+            weights = np.where((slopes != 0) & (slopes.T != 0), weights, 0.0)
+        left_out = ~np.isin(np.arange(n_labels), explained)
+        weights[left_out] = weights[:, left_out] = np.nan
+        np.fill_diagonal(weights, 0.0)
+        return Networks(thresholds[None], weights[None], reasons[None])
+
+    def fit_tables(self, tables: Sequence[Cells]) -> Networks:
+        """Fit one network to each table of cells; see `PlainRefits.fit_tables`."""
+        return Networks.join(self.fit_cells(*cells) for cells in tables)
+
+    def _largest_llf(
+        self, patterns: BoolArray, columns: FloatArray, counts: FloatArray
+    ) -> FloatArray | None:
+        """Give the log-likelihoods without a penalty, which tell where paths may end."""
+        if self.lam is not None:
+            return None
+        regressors = Regressors.of(patterns, counts, columns)
+        fits = fit_nodes(patterns, counts, FitSettings(), regressors=regressors)
+        return np.array([fit.llf if fit.converged else 0.0 for fit in fits])
+
+
+def refit_draws(
+    fit: Callable[[Any], Networks],
+    draw: Callable[[int], Any],
+    n_draws: int,
+    n_jobs: int,
+    what: str,
+) -> Networks:
+    """Fit the networks of many draws, some at a time.
+
+    Parameters
+    ----------
+    fit : callable
+        Fits what `draw` gives: counts, or tables of cells.
+    draw : callable
+        Gives so many draws.
+    n_draws : int
+        How many draws.
+    n_jobs : int
+        Processes to use.
+    what : str
+        What the progress bar says.
+
+    Returns
+    -------
+    Networks
+        One network per draw, the same whatever `n_jobs` is.
+    """
+    sizes = [part.stop - part.start for part in chunks(n_draws, width=_MOST_DRAWS)]
+
+    def jobs() -> Iterator[Any]:
+        for size in sizes:
+            yield delayed(fit)(draw(size))
+
+    found = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="2*n_jobs")(jobs())
+    parts = []
+    with tqdm(total=n_draws, desc=what, disable=None, leave=False) as bar:
+        for size, part in zip(sizes, found, strict=True):
+            parts.append(part)
+            bar.update(size)
+    return Networks.join(parts)
