@@ -348,6 +348,28 @@ def test_bad_arguments_are_refused(kind, request):
         boot.parametric = True
 
 
+def test_clusters_are_drawn_whole(example):
+    """Each row in the data four times, as a cluster: the spread is that of the rows once."""
+    labels = example.labels.iloc[:500]
+    four = pd.concat([labels] * 4, ignore_index=True)
+    groups = np.tile(np.arange(500), 4)
+    once = im.IsingModel(labels).fit()
+    fit = im.IsingModel(four, groups=groups).fit(cov_type="cluster")
+    ratio = fit.bootstrap(150, random_state=0).intervals()["sd"] / once.network_table()["se"]
+    assert 0.85 < ratio.median() < 1.2
+    net = im.IsingModel(four, groups=groups).fit_regularized()
+    counts = net.bootstrap(1, random_state=0)
+    assert counts.n_draws == 1
+
+
+def test_rows_with_sampling_weights_are_not_drawn(example):
+    weights = np.linspace(0.5, 2, len(example.labels))
+    res = im.IsingModel(example.labels, sampling_weights=weights).fit()
+    for call in (res.bootstrap, res.drop_cases):
+        with pytest.raises(ModelError, match="sampling_weights"):
+            call(20)
+
+
 def test_weights_that_are_not_whole_cannot_be_drawn(example):
     weights = np.full(len(example.labels), 0.5)
     res = im.IsingModel(example.labels, freq_weights=weights).fit()

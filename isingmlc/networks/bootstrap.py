@@ -18,7 +18,7 @@ from isingmlc.base.arguments import (
     check_option,
     make_generator,
 )
-from isingmlc.base.arrays import FloatArray, chunks
+from isingmlc.base.arrays import FloatArray, IntArray, chunks
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
@@ -26,6 +26,7 @@ from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.networks.centrality import MEASURES, sum_measures
 from isingmlc.networks.refits import Networks, Refits, refit_draws
 from isingmlc.simulate.distribution import IsingDistribution
+from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
 
 KINDS = ("pairs", "thresholds", *MEASURES)
@@ -398,6 +399,7 @@ def bootstrap_network(
     random_state: RandomState,
     n_jobs: int,
     make_distribution: Callable[[], IsingDistribution] | None,
+    clusters: IntArray | None = None,
 ) -> NetworkBootstrap:
     """Fit networks to bootstrap draws; `IsingResults.bootstrap` explains the arguments.
 
@@ -417,6 +419,8 @@ def bootstrap_network(
         Processes to use.
     make_distribution : callable or None
         Gives the distribution to draw from, for parametric draws.
+    clusters : ndarray of int, shape (L,), optional
+        The cluster of each cell; clusters are drawn whole.
 
     Returns
     -------
@@ -431,7 +435,11 @@ def bootstrap_network(
     share = counts / counts.sum()
 
     def draw(size: int) -> FloatArray:
-        return generator.multinomial(nobs, share, size=size).astype(np.float64)
+        if clusters is None:
+            return generator.multinomial(nobs, share, size=size).astype(np.float64)
+        n_clusters = int(clusters.max()) + 1
+        times = generator.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=size)
+        return np.asarray(times[:, clusters] * counts, dtype=np.float64)
 
     if make_distribution is None:
         found = refit_draws(refits.fit_counts, draw, n_draws, n_jobs, "draws")
@@ -446,6 +454,23 @@ def bootstrap_network(
 
     found = refit_draws(refits.fit_tables, draw_cells, n_draws, n_jobs, "draws")
     return NetworkBootstrap(label_names, sample, found, parametric=True)
+
+
+def check_draws(stats: LabelsetStatistics, what: str) -> None:
+    """Say that rows with sampling weights are not drawn.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    what : str
+        What draws, for the message.
+    """
+    if stats.sampling_weights is not None:
+        raise exc.ModelError(
+            f"{what} draws rows that stand for themselves, but these have sampling_weights. "
+            "Standard errors mind them: network_table()."
+        )
 
 
 def check_whole(counts: FloatArray, what: str) -> int:

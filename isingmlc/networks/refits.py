@@ -22,7 +22,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
 from isingmlc.fitting.l1_design import Design, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import l1_paths
-from isingmlc.fitting.newton import newton_together, thread_pools
+from isingmlc.fitting.newton import newton_together, one_thread
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NetworkFit,
@@ -154,7 +154,7 @@ class PlainRefits:
         if self.start is None:
             return Networks.join(self._fit_alone(line) for line in counts)
         # These matrices are small: more threads only get in each other's way.
-        with thread_pools().limit(limits=1, user_api="blas"):
+        with one_thread():
             each = 48 * self.patterns.size
             parts = [
                 self._fit_together(counts[some], self.start)
@@ -288,7 +288,7 @@ class SparseRefits:
 
     def fit_counts(self, counts: FloatArray) -> Networks:
         """Fit one network per line of counts; see `PlainRefits.fit_counts`."""
-        with thread_pools().limit(limits=1, user_api="blas"):
+        with one_thread():
             parts = []
             for line in counts:
                 present = line > 0

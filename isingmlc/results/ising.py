@@ -39,7 +39,7 @@ from isingmlc.inference.score_tests import score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
-from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network
+from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
 from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
@@ -540,9 +540,9 @@ class IsingResults(ReadOnly):
         Notes
         -----
         A network depends on the rows through counts alone, so a draw is one multinomial draw of
-        counts. All label models of many draws are fitted together, from this fit; where a draw
-        separates labels it has the exact limit, and infinite values. The labels that each model
-        has stay those of this fit.
+        counts; of a fit with ``cov_type="cluster"`` whole clusters are drawn. All label models of
+        many draws are fitted together, from this fit; where a draw separates labels it has the
+        exact limit, and infinite values. The labels that each model has stay those of this fit.
 
         Examples
         --------
@@ -555,6 +555,7 @@ class IsingResults(ReadOnly):
         1  hypertension  arthritis       1.0
         """
         stats = self.model.statistics
+        check_draws(stats, "bootstrap()")
         return bootstrap_network(
             PlainRefits.of(self._fit),
             (stats.patterns, stats.context.columns, stats.counts),
@@ -563,6 +564,7 @@ class IsingResults(ReadOnly):
             random_state=random_state,
             n_jobs=n_jobs,
             make_distribution=(lambda: distribution_of(self)) if parametric else None,
+            clusters=stats.groups if self.settings.cov_type == "cluster" else None,
         )
 
     def drop_cases(
@@ -598,6 +600,7 @@ class IsingResults(ReadOnly):
         >>> res.drop_cases(200, random_state=0).cs_coefficient()["cs"].round(2).to_dict()
         {'pairs': 0.59, 'strength': 0.59, 'expected_influence': 0.44}
         """
+        check_draws(self.model.statistics, "drop_cases()")
         return drop_rows(
             PlainRefits.of(self._fit),
             self.model.statistics.counts,

@@ -19,7 +19,7 @@ from isingmlc.fitting.l1_design import lay_out
 from isingmlc.fitting.l1_path import L1Path
 from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
 from isingmlc.fitting.testable import Reason, judge_counts
-from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network
+from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
 from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.predictability import list_predictability
@@ -406,7 +406,8 @@ class RegularizedIsingResults(ReadOnly):
         Notes
         -----
         A network depends on the rows through counts alone, so a draw is one multinomial draw of
-        counts. The penalties are chosen anew in each, unless they were given.
+        counts; of a model with `groups` whole clusters are drawn. The penalties are chosen anew in
+        each, unless they were given.
 
         Examples
         --------
@@ -419,6 +420,7 @@ class RegularizedIsingResults(ReadOnly):
         1  hypertension  arthritis       1.0
         """
         stats = self.model.statistics
+        check_draws(stats, "bootstrap()")
         return bootstrap_network(
             self._refits("bootstrap()"),
             (stats.patterns, stats.context.columns, stats.counts),
@@ -427,6 +429,7 @@ class RegularizedIsingResults(ReadOnly):
             random_state=random_state,
             n_jobs=n_jobs,
             make_distribution=(lambda: distribution_of(self)) if parametric else None,
+            clusters=stats.groups,
         )
 
     def drop_cases(
@@ -462,6 +465,7 @@ class RegularizedIsingResults(ReadOnly):
         >>> net.drop_cases(50, random_state=0).cs_coefficient()["cs"].round(2).to_dict()
         {'pairs': 0.52, 'strength': 0.52, 'expected_influence': 0.52}
         """
+        check_draws(self.model.statistics, "drop_cases()")
         return drop_rows(
             self._refits("drop_cases()"),
             self.model.statistics.counts,
