@@ -21,6 +21,7 @@ __all__ = [
     "FileError",
     "IsingError",
     "IsingWarning",
+    "LowInformationWarning",
     "ModelError",
     "NoRowsError",
     "SeparationWarning",
@@ -188,6 +189,23 @@ class ConvergenceWarning(IsingWarning):
     """
 
 
+class LowInformationWarning(IsingWarning):
+    """Rows say little about some labels: there large-sample p-values are not to be trusted.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> model = im.IsingModel(data.labels[:60], data.features[:60])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     edges = model.fit(method="ridge").score_test()
+    >>> [each.category.__name__ for each in caught]
+    ['LowInformationWarning']
+    """
+
+
 ROWS_DIFFER = (
     "{first} has {n_first} rows and {second} has {n_second}: they must describe the same rows. "
     "Pass both for the same observations."
@@ -309,9 +327,19 @@ CONSTANT_LABELS = (
     "label(s) {names} are the same in every row: they stay in the tables with the reason "
     "'constant-label' and cannot be tested."
 )
-RARE_LABELS = (
-    "label(s) {names} have fewer than {rare} rows of one kind: large-sample p-values of their "
-    "edges are not to be trusted."
+LOW_INFORMATION = (
+    "the rows carry little information, Σp(1−p), about label(s) {names}: at least {least} in all, "
+    "and {per_coefficient:g} per coefficient of a label's model, is wanted{skewed} (see "
+    ".diagnostics). {remedy}."
+)
+SKEWED = " for features as skewed as these"
+MEND_CHI2 = (
+    "Large-sample p-values of their edges are not to be trusted: use score_test with "
+    "pvalue='auto', fit(neighbors='ebic') or fit(method='ridge')"
+)
+MEND_AUTO = (
+    "Their p-values are corrected for it (pvalue_method says how) and approximate; "
+    "fit(neighbors='ebic') leaves more information to test with"
 )
 CONSTANT_COVARIATES = (
     "covariate(s) {names} are the same in every row: they change nothing and are left out."

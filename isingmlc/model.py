@@ -16,7 +16,6 @@ from isingmlc.base.arguments import check_count, check_jobs, check_number, check
 from isingmlc.base.arrays import BoolArray
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.dependence import COV_TYPES
-from isingmlc.fitting.diagnostics import RARE
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
     METHODS,
@@ -140,6 +139,8 @@ class IsingModel(ReadOnly):
     covariate_names: tuple[str, ...]
     nobs: float
     _terms: dict[str, tuple[str, ...]]
+    # Whether p-values come of it, so that labels the rows say little about are worth a warning.
+    _for_tests: bool = True
 
     def __init__(
         self,
@@ -300,16 +301,17 @@ class IsingModel(ReadOnly):
     ) -> IsingModel:
         """Make a model of rows that passed the door; without `tests` no p-value comes of it."""
         model = cls.__new__(cls)
-        model._set_up(data, intercept, tests)
+        model._set_up(data, intercept)
+        model._fill(_for_tests=tests)
         return model
 
-    def _set_up(self, data: ModelData, intercept: bool, tests: bool = True) -> None:
+    def _set_up(self, data: ModelData, intercept: bool) -> None:
         data = scale_rows(data)
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
         stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
-        self._warn_about_data(stats, tests)
+        self._warn_about_data(stats)
 
     def _hold(
         self,
@@ -338,7 +340,7 @@ class IsingModel(ReadOnly):
             nobs=stats.nobs,
         )
 
-    def _warn_about_data(self, given: LabelsetStatistics, tests: bool = True) -> None:
+    def _warn_about_data(self, given: LabelsetStatistics) -> None:
         """Say what is odd about the data, which may have covariates that the model left out."""
         stats = self.statistics
         _check_context(stats)
@@ -356,11 +358,10 @@ class IsingModel(ReadOnly):
         for template, concerned in (
             (exc.CONSTANT_COVARIATES, constant),
             (exc.CONSTANT_LABELS, names[minority == 0]),
-            (exc.RARE_LABELS, names[(minority > 0) & (minority < RARE) & tests]),
             (exc.CONSTANT_FEATURES, features[self._constant_features()]),
         ):
             if len(concerned):
-                message = template.format(names=exc.shorten(concerned), rare=RARE)
+                message = template.format(names=exc.shorten(concerned))
                 exc.warn(message, exc.DataWarning)
 
     def _counts_are_whole(self) -> bool:

@@ -22,7 +22,7 @@ from isingmlc.base.printing import (
     shorten_name,
     two_columns,
 )
-from isingmlc.fitting.diagnostics import RARE
+from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.robust import say_robust
 from isingmlc.metrics import METRICS
@@ -403,12 +403,7 @@ def attention(results: IsingResults) -> list[str]:
     for label, others in diagnostics["aliased_with"].items():
         if others:
             notes.append(f"{label} is a linear function of {others}.")
-    rare = diagnostics.index[diagnostics["rare"]]
-    if len(rare):
-        notes.append(
-            f"{_list(rare)} {'has' if len(rare) == 1 else 'have'} fewer than {RARE} rows of one "
-            "kind: large-sample p-values are not to be trusted there."
-        )
+    notes += _about_information(diagnostics)
     notes += _about_convergence(diagnostics)
     kind = results.settings.neighbors
     if kind != "all":
@@ -522,6 +517,22 @@ def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
     if patterns.any(axis=1).all():
         notes.append("Every row carries at least one label.")
     return notes
+
+
+def _about_information(diagnostics: pd.DataFrame) -> list[str]:
+    """Name the labels of which the rows say too little for large-sample p-values."""
+    fitted = diagnostics[diagnostics["reason"] == Reason.OK]
+    low = fitted[fitted["information_per_coefficient"] < LEAST_PER_COEFFICIENT]
+    if low.empty:
+        return []
+    worst = low["information_per_coefficient"].idxmin()
+    total, share = low.loc[worst, ["information", "information_per_coefficient"]]
+    least = f", least of all about {worst}" if len(low) > 1 else ""
+    return [
+        f"The rows say little about {_list(low.index)}{least}: information Σp(1−p) of {total:.3g}, "
+        f"{share:.2g} per coefficient. Below {LEAST_PER_COEFFICIENT:g} large-sample p-values and "
+        "standard errors are not to be trusted."
+    ]
 
 
 def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float, others: str) -> list[str]:

@@ -154,7 +154,7 @@ def check_null_models(case, counts):
 def check_score(case, counts):
     tests = case.scores
     clean(tests)
-    check_pvalues(tests)
+    check_pvalues(case.results.score_test(min_count=0, pvalue="chi2").arrays)
 
     def one(j, k, null, constant):
         if null.reason != "ok" or constant:
@@ -518,6 +518,8 @@ def check_saddlepoint(case, counts):
     test = case.results.score_test(min_count=0, pvalue="saddlepoint").arrays
     clean(test)
     fine = np.isfinite(test.statistic) & (test.statistic < 4.0 - 1e-6)
+    # A penalty, or too little information for the coefficients, changes variances.
+    fine &= test.pvalue_method == "chi2"
     expected = stats.chi2.sf(test.statistic[fine], 1)
     assert np.allclose(test.pvalue[fine], expected, rtol=1e-6), "saddlepoint near the middle"
 

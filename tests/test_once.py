@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isingmlc as im
-from isingmlc.inference import score_tests
+from isingmlc.inference import score_law
 from isingmlc.results import ising
 from isingmlc.statistics import labelsets
 
@@ -99,15 +99,16 @@ def test_features_are_those_of_the_first_look(data):
 
 def test_saddlepoint_takes_the_columns_that_it_needs(monkeypatch, data):
     widths = []
-    work = score_tests.bernoulli_saddlepoint
+    work = score_law.bernoulli_saddlepoint
 
     def measuring(score, columns, *rest, **options):
         widths.append(columns.shape[1])
         return work(score, columns, *rest, **options)
 
-    monkeypatch.setattr(score_tests, "bernoulli_saddlepoint", measuring)
+    monkeypatch.setattr(score_law, "bernoulli_saddlepoint", measuring)
     edges = im.IsingModel(data).fit().score_test(pvalue="saddlepoint")
-    large = (edges.statistics > score_tests.SADDLEPOINT_CUTOFF**2).to_numpy().sum()
+    large = (edges.statistics > score_law.SADDLEPOINT_CUTOFF**2).to_numpy().sum()
+    assert (edges.arrays.pvalue_method == "saddlepoint").sum() == large
     assert sum(widths) == large
 
 

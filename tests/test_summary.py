@@ -121,7 +121,7 @@ def test_rare_labels_and_dropped_rows_are_mentioned():
     labels = labels.assign(rare=np.arange(len(labels)) < 4)
     features.iloc[10:13, 0] = np.nan
     notes = im.IsingModel(labels, features, missing="drop").fit().summary().notes
-    assert any(note.startswith("rare has fewer than 10 rows of one kind") for note in notes)
+    assert any(note.startswith("The rows say little about rare: information") for note in notes)
     assert "3 rows with missing values were dropped." in notes
 
 

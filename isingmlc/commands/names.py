@@ -19,7 +19,7 @@ RANKINGS = (
     "oner",
 )
 PRODUCTS = ("individual", "joint", "given", "given-joint")
-PVALUES = ("chi2", "saddlepoint", "permutation")
+PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 COMBINE = ("acat", "sum", "omnibus", "cauchy")
 NULLS = ("mle", "ridge", "firth")
 COV_TYPES = ("nonrobust", "HC0", "HC2", "cluster")

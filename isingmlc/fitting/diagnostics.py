@@ -2,15 +2,120 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from isingmlc.base.arrays import FloatArray
+from isingmlc import exceptions as exc
+from isingmlc.base.arrays import FloatArray, chunks, dense
 from isingmlc.fitting.nodewise import NetworkFit, find_aliases
 from isingmlc.fitting.testable import Reason, judge_fits
 
-# With fewer rows of one kind than this, large-sample p-values of a label are not to be trusted.
+# Labels with fewer rows of one kind than this are called rare.
 RARE = 10
+# Less information than this, per coefficient of a label's model or in all, and large-sample
+# p-values of its edges are not to be trusted; in all it matters for skewed features only.
+LEAST_PER_COEFFICIENT = 4.0
+LEAST_INFORMATION = 75.0
+# Features with more skewness than this are skewed.
+SKEWED = 1.0
+# A mean and a variance this close to those of a column of zeros and ones are those of one.
+_BINARY = 1e-9
+
+
+def information(fit: NetworkFit) -> FloatArray:
+    """Give how much the rows say about each label: Σp(1−p), and that per coefficient.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+
+    Returns
+    -------
+    ndarray, shape (K, 2)
+        Both numbers; NaN per coefficient where a model has none.
+
+    Notes
+    -----
+    It is not how often a label occurs that decides whether large-sample p-values hold: a label at
+    50% of the rows that others all but determine leaves as little to test with as a rare one.
+    """
+    total = np.array([fit.stats.counts @ node.weight for node in fit.nodes])
+    n_coefficients = np.array([len(node.basis) for node in fit.nodes])
+    share = np.divide(
+        total, n_coefficients, out=np.full(len(total), np.nan), where=n_coefficients > 0
+    )
+    return np.column_stack([total, share])
+
+
+def warn_of_little_information(fit: NetworkFit, *, corrected: bool) -> None:
+    """Name the labels that large-sample p-values do not hold for, in one warning.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+    corrected : bool
+        Whether the p-values at hand are corrected for it.
+    """
+    total, share = information(fit).T
+    tested = judge_fits(fit, min_count=1) == Reason.OK
+    low = tested & (share < LEAST_PER_COEFFICIENT)
+    little = tested & (total < LEAST_INFORMATION) & ~low
+    # Rows tell the skewness of a score, and corrected p-values go by it.
+    unknown = fit.rows is None or not corrected
+    skewed = bool(little.any()) and unknown and any_skewed(fit)
+    if skewed:
+        low |= little
+    if low.any():
+        names = np.array(fit.stats.label_names, dtype=object)[low]
+        message = exc.LOW_INFORMATION.format(
+            names=exc.shorten(names),
+            least=f"{LEAST_INFORMATION:g}",
+            per_coefficient=LEAST_PER_COEFFICIENT,
+            skewed=exc.SKEWED if skewed else "",
+            remedy=exc.MEND_AUTO if corrected else exc.MEND_CHI2,
+        )
+        exc.warn(message, exc.LowInformationWarning)
+
+
+def any_skewed(fit: NetworkFit) -> bool:
+    """Tell whether any feature is skewed; without rows, of features other than 0/1, whether it may.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits, with rows or without.
+
+    Returns
+    -------
+    bool
+        Whether a skewness is above 1 or below −1.
+    """
+    stats = fit.stats
+    mean = stats.column_sums / stats.nobs
+    variance = stats.column_squares / stats.nobs - mean**2
+    varied = np.flatnonzero(~stats.constant_features)
+    if fit.rows is None:
+        whole = mean + stats.shift
+        binary = np.abs(variance - whole * (1 - whole)) <= _BINARY * np.abs(variance)
+        third = np.abs(1 - 2 * whole) / np.sqrt(np.where(variance > 0, variance, np.inf))
+        return bool((~binary[varied] | (third[varied] > SKEWED)).any())
+    features: Any = fit.rows.features
+    weights = fit.rows.weights
+    if sparse.issparse(features):
+        features = sparse.csc_array(features)
+    for part in chunks(len(varied), 24 * features.shape[0], limit=2**22):
+        at = varied[part]
+        rest = dense(features[:, at]) - (mean + stats.shift)[at]
+        cubes = rest**3
+        third = cubes.sum(axis=0) if weights is None else weights @ cubes
+        if (np.abs(third / stats.nobs) > SKEWED * variance[at] ** 1.5).any():
+            return True
+    return False
 
 
 def diagnose(fit: NetworkFit) -> pd.DataFrame:
@@ -24,6 +129,7 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
     aliases = find_aliases(stats.patterns, fit.settings.intercept, context)[: len(nodes)]
     names = np.array([*stats.label_names, *stats.context.column_names], dtype=object)
     constants = _theorem_constants(fit)
+    known = information(fit)
     # A constant label has no likelihood to explain.
     null = np.array([node.llf_null if node.llf_null else np.nan for node in nodes])
     return pd.DataFrame(
@@ -33,6 +139,8 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
             "rare": ~constant & (minority < RARE),
             "labelsets": [int(node.in_play.sum()) for node in nodes],
             "rows": [stats.counts[node.in_play].sum() for node in nodes],
+            "information": known[:, 0],
+            "information_per_coefficient": known[:, 1],
             "separated": ~constant & np.array([not node.in_play.all() for node in nodes]),
             "determined": reasons == Reason.DETERMINED_LABEL,
             "infinite": [int(np.isinf(node.coef).sum()) for node in nodes],

@@ -23,6 +23,7 @@ from isingmlc.inference.combine import (
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
 from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
 from isingmlc.inference.score_covariance import ScoreCovariance
+from isingmlc.inference.score_law import LawPvalues
 
 _NO_COVARIANCE = (
     "combine={combine!r} needs to know how the scores of a feature vary together, as score tests "
@@ -45,16 +46,26 @@ class GivenPvalues:
         p-values of edges and their logarithms.
     feature : ndarray, shape (features,), or None
         p-values of the sums of statistics, of features.
+    kind : str
+        Where they come from.
     """
 
     edge: FloatArray
     log10: FloatArray
     feature: FloatArray | None = None
+    kind: str = "permutation"
+
+    @property
+    def method(self) -> StrArray:
+        """Where the p-value of each edge comes from; empty where there is none."""
+        return np.where(np.isnan(self.edge), "", self.kind).astype(object)
 
     def take(self, positions: IntArray) -> GivenPvalues:
         """Give those of some features."""
         feature = None if self.feature is None else self.feature[positions]
-        return GivenPvalues(self.edge[positions], self.log10[positions], feature)
+        return replace(
+            self, edge=self.edge[positions], log10=self.log10[positions], feature=feature
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +98,7 @@ class EdgeArrays:
         What to keep in mind; empty where there is nothing.
     covariance : ScoreCovariance or None
         How the scores of a feature vary together, where that is known.
-    given : GivenPvalues or None
+    given : GivenPvalues, LawPvalues or None
         p-values other than those of the chi-square distribution.
     coef, bse : ndarray, shape (features, labels), or None
         Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
@@ -109,7 +120,7 @@ class EdgeArrays:
     distribution: str = "chi-square"
     note: str = ""
     covariance: ScoreCovariance | None = None
-    given: GivenPvalues | None = None
+    given: GivenPvalues | LawPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
     df_denom: FloatArray | None = None
@@ -146,7 +157,7 @@ class EdgeArrays:
         Returns
         -------
         dict of str to ndarray
-            (coef, bse,) statistic, df, pvalue, log10p, sign and reason.
+            (coef, bse,) statistic, df, pvalue, log10p, pvalue_method, sign and reason.
         """
         effects = {} if self.coef is None else {"coef": self.coef, "bse": self.bse}
         return {
@@ -155,6 +166,7 @@ class EdgeArrays:
             "df": self.df,
             "pvalue": self.pvalue,
             "log10p": self.log10_pvalue,
+            "pvalue_method": self.pvalue_method,
             "sign": self.sign,
             "reason": self.reason,
         }
@@ -170,6 +182,16 @@ class EdgeArrays:
         if self.given is not None:
             return self.given.log10
         return self.log10_tails(self.statistic, self.df)
+
+    @property
+    def pvalue_method(self) -> StrArray:
+        """Where each p-value comes from; empty where there is none."""
+        return self.name_tails(self.statistic) if self.given is None else self.given.method
+
+    def name_tails(self, statistic: FloatArray) -> StrArray:
+        """Name where the p-values of `tails` come from; empty where there is none."""
+        name = "chi2" if self.df_denom is None else "hotelling"
+        return np.where(np.isnan(statistic), "", name).astype(object)
 
     def tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
         """Give p-values of statistics by the distribution that these tests refer to.

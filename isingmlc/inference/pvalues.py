@@ -181,6 +181,8 @@ def bernoulli_saddlepoint(
     weights: npt.ArrayLike | None = None,
     *,
     cutoff: float = 2.0,
+    complement: npt.ArrayLike | None = None,
+    fixed_total: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Give two-sided p-values of scores of binary outcomes by saddlepoint approximation.
 
@@ -196,11 +198,16 @@ def bernoulli_saddlepoint(
         The columns, with what the null model explains already taken out.
     probability : array_like, shape (n,)
         Probabilities that outcomes are 1 under the null. Rows with 0 or 1 count for nothing.
-    weights : array_like, shape (n,), optional
-        How many observations each row stands for; one if omitted.
+    weights : array_like, shape (n,) or (n, p), optional
+        How many observations each row stands for, in all columns or in each; one if omitted.
     cutoff : float
         Scores at most this many standard deviations from zero are referred to the chi-square
         distribution. At least 0.1; ``inf`` refers all of them to it.
+    complement : array_like, shape (n,), optional
+        One minus the probabilities, with all digits where these round to 1.
+    fixed_total : bool
+        Whether the number of ones is taken as given, as it is for a model with a constant that was
+        fitted to the outcomes: a double saddlepoint [4]_ instead of a single one.
 
     Returns
     -------
@@ -235,6 +242,8 @@ def bernoulli_saddlepoint(
        relatedness in large-scale genetic association studies. Nature Genetics 50, 1335–1341.
     .. [3] Barndorff-Nielsen, O. E. (1990). Approximate interval probabilities. Journal of the
        Royal Statistical Society B 52, 485–496.
+    .. [4] Skovgaard, I. M. (1987). Saddlepoint expansions for conditional distributions. Journal
+       of Applied Probability 24, 875–887.
 
     Examples
     --------
@@ -252,7 +261,7 @@ def bernoulli_saddlepoint(
     """
     if not cutoff >= SMALLEST_CUTOFF:
         raise exc.DataError(f"cutoff must be at least {SMALLEST_CUTOFF}, but is {cutoff!r}.")
-    total, unit = _bernoulli_sum(columns, probability, weights)
+    total, unit = _bernoulli_sum(columns, probability, weights, complement, fixed_total)
     scores = np.asarray(score, dtype=float)
     if scores.shape != unit.shape:
         raise exc.DataError(
@@ -448,7 +457,11 @@ def _weighted_log_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatA
 
 
 def _bernoulli_sum(
-    columns: npt.ArrayLike, probability: npt.ArrayLike, weights: npt.ArrayLike | None
+    columns: npt.ArrayLike,
+    probability: npt.ArrayLike,
+    weights: npt.ArrayLike | None,
+    complement: npt.ArrayLike | None,
+    fixed_total: bool,
 ) -> tuple[BernoulliSum, FloatArray]:
     """Check the arguments, drop rows that count for nothing, and give the units of columns too."""
     table = np.asarray(columns, dtype=float)
@@ -457,24 +470,37 @@ def _bernoulli_sum(
             exc.WRONG_DIMENSION.format(argument="columns", ndim=table.ndim, shape=table.shape)
         )
     chances = np.asarray(probability, dtype=float)
+    others = 1 - chances if complement is None else np.asarray(complement, dtype=float)
     counts = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
-    for name, values in (("probability", chances), ("weights", counts)):
-        if values.shape != table.shape[:1]:
+    for name, values in (("probability", chances), ("complement", others), ("weights", counts)):
+        wanted = (
+            table.shape[: values.ndim] if name == "weights" and values.ndim else table.shape[:1]
+        )
+        if values.shape != wanted:
             raise exc.DataError(
                 f"{name} must have one value per row of columns, shape {table.shape[:1]}, but its "
                 f"shape is {values.shape}."
             )
-    if not ((chances >= 0) & (chances <= 1)).all():
+    if not ((chances >= 0) & (chances <= 1) & (others >= 0) & (others <= 1)).all():
         raise exc.DataError(
             "probability must lie between 0 and 1 in every row. Pass fitted probabilities, not "
             "logits."
         )
     if not ((counts >= 0) & np.isfinite(counts)).all():
         raise exc.DataError("weights must be finite and not negative. Drop the rows, or fill in.")
-    counted = (chances > 0) & (chances < 1) & (counts > 0)
-    table = table[counted]
+    counted = (chances > 0) & (others > 0)
+    counted &= counts > 0 if counts.ndim == 1 else (counts > 0).any(axis=1)
+    # The rarer outcome of each row is the one that counts: its probability has all its digits.
+    sign = np.where(chances > 0.5, -1.0, 1.0)[counted]
+    table = table[counted] * sign[:, None]
     # In units of its largest entry no square of a column is lost.
     unit = np.maximum(table.max(axis=0, initial=0.0), -table.min(axis=0, initial=0.0))
     unit[unit < SMALLEST_UNIT] = np.inf
     with np.errstate(invalid="ignore"):
-        return BernoulliSum(table / unit, chances[counted], counts[counted]), unit
+        scores = BernoulliSum(
+            table / unit,
+            np.minimum(chances, others)[counted],
+            counts[counted],
+            sign if fixed_total else None,
+        )
+    return scores, unit

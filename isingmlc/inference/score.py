@@ -86,9 +86,10 @@ class NullModel:
         of the likelihood, zero where the label is certain.
     penalised : bool
         Whether the fit is penalised.
-    noise_kind : {"weights", "HC0", "HC2"}
-        What variances are taken from: the weights of the model, squares of effective residuals,
-        or these divided by one minus the leverage.
+    noise_kind : {"weights", "HC0", "HC2", "effective"}
+        What variances are taken from: the weights of the model; squares of effective residuals;
+        these divided by one minus the leverage; or the weights of the probabilities that belong
+        to the effective residuals.
     robust : bool
         Whether the model is not trusted for how residuals vary, or rows for being independent.
     drawn : ndarray, shape (L,), or None
@@ -121,7 +122,7 @@ class NullModel:
 
         Parameters
         ----------
-        kind : {"weights", "HC0", "HC2"}
+        kind : {"weights", "HC0", "HC2", "effective"}
             See `noise_kind`.
 
         Returns
@@ -153,6 +154,9 @@ class NullModel:
         """How much the residual of one observation varies in each cell; see `noise_kind`."""
         if not self.empirical:
             return self.weight
+        if self.noise_kind == "effective":
+            away = np.minimum(np.abs(self.effective), 1.0)
+            return np.where(self.weight > 0, away * (1 - away), 0.0)
         squares = self.effective**2
         if self.noise_kind == "HC2":
             squares /= np.maximum(1.0 - self.leverage, LEAST_REST)
@@ -251,7 +255,7 @@ def null_models(
         The fits.
     labels : sequence of int
         The labels.
-    noise_kind : {"weights", "HC0", "HC2"}, optional
+    noise_kind : {"weights", "HC0", "HC2", "effective"}, optional
         What variances are taken from. If omitted, what the type of covariance of the fit says,
         and without one squares of residuals for penalised fits and the weights otherwise.
 

@@ -11,18 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
-from isingmlc.base.arrays import Features, FloatArray, StrArray, chunks, dense
+from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
-from isingmlc.inference.edges import EdgeArrays, GivenPvalues
+from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.product_scores import product_scores
-from isingmlc.inference.pvalues import bernoulli_saddlepoint
 from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.score import (
     NullModel,
@@ -31,20 +29,18 @@ from isingmlc.inference.score import (
     joint_scores,
     null_models,
     own_spread,
-    plain_scores,
     term_scores,
 )
 from isingmlc.inference.score_covariance import ScoreCovariance
-from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_blocks
+from isingmlc.inference.score_law import LawPvalues
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 PRODUCTS = (None, "individual", "joint", "given", "given-joint")
 BY = ("feature", "term")
-# Below this many standard deviations chi-square and saddlepoint agree.
-SADDLEPOINT_CUTOFF = 2.0
 _NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels on average"
 _COVARIATES = "tests are given the covariate{s} {names}"
 # Sources of p-values that hold whatever the variances of scores come from.
-ROBUST_PVALUES = ("chi2",)
+ROBUST_PVALUES = ("chi2", "auto")
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -56,7 +52,7 @@ def score_test(
     by: str = "feature",
     min_count: int = 2,
     n_jobs: int = 1,
-    pvalue: str = "chi2",
+    pvalue: str = "auto",
     n_permutations: int = 999,
     random_state: RandomState = None,
 ) -> EdgeArrays:
@@ -64,7 +60,7 @@ def score_test(
     check_tested(products, by)
     check_option("pvalue", pvalue, tuple(PVALUES))
     n_jobs = check_jobs(n_jobs)
-    if (products or by == "term") and pvalue != "chi2":
+    if (products or by == "term") and pvalue not in ("auto", "chi2"):
         raise exc.DataError(
             f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with products or "
             "by='term'."
@@ -89,6 +85,8 @@ def score_test(
     if products == "joint":
         return _joint(fit, nulls, reason)
     plain = single_tests(fit, nulls, reason, products)
+    if products:
+        return plain
     return PVALUES[pvalue](fit, nulls, plain, Chance(n_permutations, random_state, n_jobs))
 
 
@@ -294,39 +292,31 @@ def _by_saddlepoint(
     fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, chance: Chance
 ) -> EdgeArrays:
     """Replace p-values of large statistics by saddlepoint approximations from the rows."""
-    stats, data = fit.stats, fit.rows_for("pvalue='saddlepoint'")
-    features: Features = data.features
-    if sparse.issparse(features):
-        features = sparse.csc_array(features)
-    codes = cells_of(stats, data)
-    pvalue, log10p = plain.pvalue.copy(), plain.log10_pvalue.copy()
-    for columns, block in feature_blocks(stats):
-        for null in nulls:
-            place = np.full(len(stats.counts), -1)
-            place[null.rows] = np.arange(len(null.rows))
-            rows = np.flatnonzero(place[codes] >= 0)
-            at = place[codes[rows]]
-            weights = None if data.weights is None else data.weights[rows]
-            suspects = np.flatnonzero(plain.statistic[columns, null.label] > SADDLEPOINT_CUTOFF**2)
-            for part in chunks(len(suspects), 8 * len(rows)):
-                inside = suspects[part]
-                whole = columns.start + inside
-                sums, squares = block.sums[:, inside], block.squares[:, inside]
-                # Columns first: of many rows few columns are wanted.
-                values = dense(features[:, whole])[rows] - stats.shift[whole]
-                values -= null.fit_to(null.lean(sums))[at]
-                scores = plain_scores([null], sums, squares)
-                pvalue[whole, null.label], log10p[whole, null.label] = bernoulli_saddlepoint(
-                    scores.score[0],
-                    values,
-                    null.probability[codes[rows]],
-                    weights,
-                    cutoff=SADDLEPOINT_CUTOFF,
-                )
-    return replace(plain, given=GivenPvalues(pvalue, log10p), distribution="saddlepoint")
+    fit.rows_for("pvalue='saddlepoint'")
+    return _by_law(fit, nulls, plain, "saddlepoint")
+
+
+def _by_auto(
+    fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, chance: Chance
+) -> EdgeArrays:
+    """Replace p-values where chi-square does not hold."""
+    if fit.is_robust:
+        # Robust variances are there for what the model is wrong about, and so is its law.
+        return plain
+    return _by_law(fit, nulls, plain, "auto")
+
+
+def _by_law(
+    fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, distribution: str
+) -> EdgeArrays:
+    """Refer scores to their own distribution, always or where that makes a difference."""
+    given = LawPvalues(fit, nulls, plain.statistic, always=distribution == "saddlepoint")
+    note = "; ".join(filter(None, [plain.note, given.note]))
+    return replace(plain, given=given, distribution=distribution, note=note)
 
 
 PVALUES: dict[str, Callable[[NetworkFit, list[NullModel], EdgeArrays, Chance], EdgeArrays]] = {
+    "auto": _by_auto,
     "chi2": _by_chi2,
     "saddlepoint": _by_saddlepoint,
     "permutation": _by_permutation,

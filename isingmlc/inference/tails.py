@@ -53,6 +53,14 @@ ENTRY_ROUNDING = 1e-12
 # Newton and bisection steps toward a saddlepoint (a handful is usual), and when to stop.
 MAX_STEPS = 200
 STEP_TOLERANCE = 1e-9
+# Steps toward a double saddlepoint, and when to stop: Newton's method squares its error; how far a
+# logit may move in one step; a tilt beyond which there is none; and when the curvatures are those
+# of one direction.
+MAX_DOUBLE_STEPS = 20
+DOUBLE_TOLERANCE = 1e-6
+LONGEST_MOVE = 3.0
+FURTHEST_TILT = 50.0
+DOUBLE_SINGULAR = 1e-10
 
 
 def chi2_log_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
@@ -118,7 +126,7 @@ def chi2_sum_log_sf(statistic: FloatArray, weights: FloatArray, df: FloatArray) 
 
 @dataclass(frozen=True)
 class BernoulliSum:
-    r"""Scores :math:`S_j = \sum_i w_i x_{ij} (y_i - p_i)` of independent binary outcomes.
+    r"""Scores :math:`S_j = \sum_i w_{ij} x_{ij} (y_i - p_i)` of independent binary outcomes.
 
     Attributes
     ----------
@@ -126,8 +134,11 @@ class BernoulliSum:
         The columns x, in units of their largest entries: all lie between −1 and 1.
     probability : ndarray, shape (n,)
         Probabilities that outcomes are 1, none of them 0 or 1.
-    weights : ndarray, shape (n,)
-        How many observations each row stands for.
+    weights : ndarray, shape (n,) or (n, p)
+        How many observations each row stands for, in all columns or in each.
+    total : ndarray, shape (n,), or None
+        Where given, tails are those among outcomes with the expected :math:`\sum_i w_i d_i y_i`, d
+        this array of 1 and −1: what a model with a constant, fitted to the outcomes, holds fixed.
 
     Examples
     --------
@@ -143,6 +154,7 @@ class BernoulliSum:
     columns: Any
     probability: FloatArray
     weights: FloatArray
+    total: FloatArray | None = None
 
     def variance(self) -> FloatArray:
         """Give the variances of all scores.
@@ -152,10 +164,11 @@ class BernoulliSum:
         ndarray, shape (p,)
             The variances.
         """
-        spread = self.weights * self.probability * (1 - self.probability)
+        spread = self.probability * (1 - self.probability)
         variance = np.zeros(self.columns.shape[1])
         for rows in chunks(len(self.columns), 16 * len(variance)):
-            variance += spread[rows] @ self.columns[rows] ** 2
+            squares = spread[rows, None] * self.columns[rows] ** 2
+            variance += _add_rows(self.weights[rows], squares)
         return variance
 
     def log_tail(self, target: FloatArray, which: IntArray, sign: float) -> FloatArray:
@@ -179,6 +192,10 @@ class BernoulliSum:
         rounding = SCORE_ROUNDING * largest + RANGE_ROUNDING * (largest - smallest)
         log_tail[target > largest + rounding] = -np.inf
         inside = np.flatnonzero(target < largest - rounding)
+        if self.total is not None:
+            given, found = self._log_tail_given_total(target[inside], which[inside], sign)
+            log_tail[inside[found]] = given[found]
+            inside = inside[~found]
         target, which = target[inside], which[inside]
         tilt, curvature = self._saddlepoint(target, which, sign)
         root = np.sqrt(2 * self._divergence(tilt, which, sign))
@@ -189,38 +206,70 @@ class BernoulliSum:
         log_tail[inside] = np.clip(approximation, log_tail[inside], -(root**2) / 2)
         return log_tail
 
+    def _log_tail_given_total(
+        self, target: FloatArray, which: IntArray, sign: float
+    ) -> tuple[FloatArray, BoolArray]:
+        """Log tails given the total by a double saddlepoint, and where there is one."""
+        tilt, offset, curvature, found = self._double_saddlepoint(target, which, sign)
+        log_tail = np.full(len(target), np.nan)
+        at = np.flatnonzero(found)
+        divergence = self._divergence(tilt[at], which[at], sign, offset[at])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(2 * divergence)
+            correction = np.log(tilt[at] * np.sqrt(curvature[at]) / root) / root
+            log_tail[at] = log_ndtr(-root - correction)
+        return log_tail, found & np.isfinite(log_tail)
+
     def _blocks(self, which: IntArray, sign: float) -> Iterable[tuple[slice, FloatArray]]:
         """Chosen columns times `sign`, so few rows at a time that temporaries stay in the cache."""
         for rows in chunks(len(self.columns), 128 * len(which)):
             yield rows, sign * self.columns[rows][:, which]
 
+    def _weights(self, rows: slice, which: IntArray) -> FloatArray:
+        """Weights of some rows, in chosen columns where these differ."""
+        weights = self.weights[rows]
+        return weights if weights.ndim == 1 else weights[:, which]
+
     def _extreme(self, which: IntArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Largest and smallest possible scores, and log probabilities of the largest."""
         largest, smallest, log_probability = np.zeros((3, len(which)))
         for rows, x in self._blocks(which, sign):
-            weights, probability = self.weights[rows], self.probability[rows]
+            weights, probability = self._weights(rows, which), self.probability[rows, None]
             # Terms of one sign alone, so that no digits cancel in either sum.
             rising, falling = np.maximum(x, 0.0), np.minimum(x, 0.0)
-            one, zero = weights * (1 - probability), -weights * probability
-            largest += one @ rising + zero @ falling
-            smallest += one @ falling + zero @ rising
-            log_probability += (weights * np.log(probability)) @ (x > ENTRY_ROUNDING)
-            log_probability += (weights * np.log1p(-probability)) @ (x < -ENTRY_ROUNDING)
+            one, zero = 1 - probability, -probability
+            largest += _add_rows(weights, one * rising + zero * falling)
+            smallest += _add_rows(weights, one * falling + zero * rising)
+            certain = np.log(probability) * (x > ENTRY_ROUNDING)
+            certain += np.log1p(-probability) * (x < -ENTRY_ROUNDING)
+            log_probability += _add_rows(weights, certain)
         return largest, smallest, log_probability
 
     def _logit(self) -> FloatArray:
         return np.asarray(np.log(self.probability) - np.log1p(-self.probability))
 
     def _tilted(
-        self, tilt: FloatArray, which: IntArray, sign: float
-    ) -> Iterable[tuple[slice, FloatArray, BoolArray, FloatArray]]:
-        """Columns, whether tilted outcomes are likelier 1 than 0, and odds of the less likely."""
+        self, tilt: FloatArray, which: IntArray, sign: float, offset: FloatArray | None = None
+    ) -> Iterable[tuple[slice, FloatArray, FloatArray, BoolArray, FloatArray]]:
+        """Columns, moves, whether tilted outcomes are likelier 1 than 0, odds of the less likely.
+
+        A row moves by `tilt` times its entry, and by `offset` times its share of the total.
+        """
         logit = self._logit()
         for rows, x in self._blocks(which, sign):
-            tilted_logit = logit[rows, None] + tilt * x
-            yield rows, x, tilted_logit > 0, np.exp(-np.abs(tilted_logit))
+            moves = tilt * x
+            if offset is not None:
+                moves += offset * self._direction(rows)
+            tilted_logit = logit[rows, None] + moves
+            yield rows, x, moves, tilted_logit > 0, np.exp(-np.abs(tilted_logit))
 
-    def _divergence(self, tilt: FloatArray, which: IntArray, sign: float) -> FloatArray:
+    def _direction(self, rows: slice) -> FloatArray:
+        assert self.total is not None
+        return self.total[rows, None]
+
+    def _divergence(
+        self, tilt: FloatArray, which: IntArray, sign: float, offset: FloatArray | None = None
+    ) -> FloatArray:
         """Relative entropies of the tilted outcomes, which are ts − K(t) where K'(t) = s.
 
         Each adds up one term per row, none of them negative. The difference of ts and K(t), which
@@ -231,10 +280,10 @@ class BernoulliSum:
         rest = np.log1p(np.exp(-np.abs(logit)))
         if_one, if_zero = rest + np.maximum(-logit, 0.0), rest + np.maximum(logit, 0.0)
         value = np.zeros(len(which))
-        for rows, x, likely, odds in self._tilted(tilt, which, sign):
-            shift = tilt * x * odds / (1 + odds)
+        for rows, _, moves, likely, odds in self._tilted(tilt, which, sign, offset):
+            shift = moves * odds / (1 + odds)
             surprise = np.where(likely, if_one[rows, None] - shift, if_zero[rows, None] + shift)
-            value += self.weights[rows] @ (surprise - np.log1p(odds))
+            value += _add_rows(self._weights(rows, which), surprise - np.log1p(odds))
         return value
 
     def _derivatives(
@@ -242,13 +291,73 @@ class BernoulliSum:
     ) -> tuple[FloatArray, FloatArray]:
         """First two derivatives of the cumulant generating functions at `tilt`."""
         slope, curvature = np.zeros((2, len(which)))
-        for rows, x, likely, odds in self._tilted(tilt, which, sign):
-            probability = self.probability[rows, None]
+        for rows, x, _, likely, odds in self._tilted(tilt, which, sign):
+            weights = self._weights(rows, which)
             unlikelier = odds / (1 + odds)
-            moved = np.where(likely, (1 - probability) - unlikelier, unlikelier - probability)
-            slope += self.weights[rows] @ (x * moved)
-            curvature += self.weights[rows] @ (x**2 * unlikelier / (1 + odds))
+            moved = self._moved(rows, likely, unlikelier)
+            slope += _add_rows(weights, x * moved)
+            curvature += _add_rows(weights, x**2 * unlikelier / (1 + odds))
         return slope, curvature
+
+    def _moved(self, rows: slice, likely: BoolArray, unlikelier: FloatArray) -> FloatArray:
+        """How far tilted probabilities are from those of the null."""
+        probability = self.probability[rows, None]
+        return np.where(likely, (1 - probability) - unlikelier, unlikelier - probability)
+
+    def _double_saddlepoint(
+        self, target: FloatArray, which: IntArray, sign: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+        """Tilts and offsets where slopes are `target` and totals as expected.
+
+        The third array holds curvatures given the total, relative to that of the total under the
+        null: what the tail formula needs. The last one tells where Newton's method arrived; there
+        is no such point where outcomes with that total do not reach the target.
+        """
+        tilt, offset, curvature = np.zeros((3, len(which)))
+        found = np.zeros(len(which), dtype=np.bool_)
+        active = np.arange(len(which))
+        own = np.zeros(len(which))
+        for rows, _ in self._blocks(which, sign):
+            spread = (self.probability * (1 - self.probability))[rows, None]
+            spread = np.broadcast_to(
+                spread * self._direction(rows) ** 2, (spread.shape[0], len(which))
+            )
+            own += _add_rows(self._weights(rows, which), spread)
+        for _ in range(MAX_DOUBLE_STEPS):
+            columns = which[active]
+            slope, total, along, across, crossed = np.zeros((5, len(active)))
+            tilted = self._tilted(tilt[active], columns, sign, offset[active])
+            for rows, x, _, likely, odds in tilted:
+                weights, direction = self._weights(rows, columns), self._direction(rows)
+                unlikelier = odds / (1 + odds)
+                moved = self._moved(rows, likely, unlikelier) * direction
+                spread = unlikelier / (1 + odds)
+                turned = x * direction
+                total += _add_rows(weights, moved)
+                slope += _add_rows(weights, turned * moved)
+                across += _add_rows(weights, spread)
+                spread *= turned
+                crossed += _add_rows(weights, spread)
+                along += _add_rows(weights, spread * turned)
+            determinant = along * across - crossed**2
+            curvature[active] = determinant / own[active]
+            missing, surplus = target[active] - slope, -total
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = (across * missing - crossed * surplus) / determinant
+                shift = (along * surplus - crossed * missing) / determinant
+            usable = np.isfinite(step) & np.isfinite(shift)
+            usable &= determinant > DOUBLE_SINGULAR * along * across
+            active, step, shift = active[usable], step[usable], shift[usable]
+            furthest = np.abs(step) + np.abs(shift)
+            share = np.minimum(1.0, LONGEST_MOVE / np.maximum(furthest, 1e-300))
+            tilt[active] += share * step
+            offset[active] += share * shift
+            done = furthest <= DOUBLE_TOLERANCE * (1.0 + np.abs(tilt[active]))
+            found[active[done]] = tilt[active[done]] > 0
+            active = active[~done & (np.abs(tilt[active]) < FURTHEST_TILT)]
+            if not len(active):
+                break
+        return tilt, offset, curvature, found
 
     def _saddlepoint(
         self, target: FloatArray, which: IntArray, sign: float
@@ -274,6 +383,13 @@ class BernoulliSum:
             if not len(active):
                 break
         return tilt, curvature
+
+
+def _add_rows(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Add up rows times their weights, which are the same in all columns or not."""
+    if weights.ndim == 1:
+        return np.asarray(weights @ values)
+    return np.asarray(np.einsum("ij,ij->j", weights, values))
 
 
 def _log_complement(probability: FloatArray) -> FloatArray:

@@ -712,7 +712,7 @@ def rank_features(
         feature_names=feature_names,
         covariate_names=covariate_names,
     )
-    # Rare labels are named where p-values come of it.
+    # Labels that the rows say little about are named where p-values come of it.
     tests = method == "score" or options.get("keep_pvalue") is not None
     model = IsingModel._from_rows(rows, intercept, tests=tests)
     return Ranker(model, cov_type).rank(method, **label_models, **options)

@@ -477,10 +477,12 @@ class EdgeTests(ReadOnly):
         -------
         DataFrame
             Columns feature, label, (with,) (coef, bse,) statistic, df, pvalue, log10p, pvalue_adj,
-            sign, reason (and adjusted_for). Wald and likelihood-ratio tests of single features
-            have coefficients and standard errors. With single products, ``with`` names the label
-            that the feature is multiplied with and is empty for the feature itself. With
-            covariates, ``adjusted_for`` names them in every row.
+            pvalue_method, sign, reason (and adjusted_for). ``pvalue_method`` tells what a p-value
+            comes from: ``chi2``, ``saddlepoint`` or ``permutation``, with ``-scaled`` where the
+            variance is scaled to what the residuals of the label's model vary by. Wald and
+            likelihood-ratio tests of single features have coefficients and standard errors. With
+            single products, ``with`` names the label that the feature is multiplied with and is
+            empty for the feature itself. With covariates, ``adjusted_for`` names them in every row.
 
         Examples
         --------
@@ -543,6 +545,7 @@ class EdgeTests(ReadOnly):
             "df": np.where(np.isnan(statistic), np.nan, 1.0),
             "pvalue": self.arrays.tails(statistic, 1.0),
             "log10p": self.arrays.log10_tails(statistic, 1.0),
+            "pvalue_method": self.arrays.name_tails(statistic),
             "sign": np.zeros(statistic.shape),
             "reason": reason,
         }
@@ -603,7 +606,7 @@ class EdgeTests(ReadOnly):
         >>> data = im.datasets.load_example()
         >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
         >>> edges.to_csv().splitlines()[0]
-        'feature,label,statistic,df,pvalue,log10p,pvalue_adj,sign,reason'
+        'feature,label,statistic,df,pvalue,log10p,pvalue_adj,pvalue_method,sign,reason'
         """
         text = self.to_frame(**options).to_csv(path, index=False)
         return None if text is None else str(text)
@@ -689,7 +692,7 @@ class EdgeTests(ReadOnly):
                              Score Tests of Feature-Label Edges
         ===========================================================================
         Features:                      30    Edges tested:               180 of 180
-        Labels:                         6    Distribution:               chi-square
+        Labels:                         6    Distribution:                     auto
         Products:                    none    Adjusted p-values:              fdr_bh
                                 The 2 strongest of 180 edges
         ===========================================================================

@@ -18,7 +18,7 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.schema import Listed, Names, Record, Text
 from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
-from isingmlc.fitting.diagnostics import diagnose
+from isingmlc.fitting.diagnostics import diagnose, warn_of_little_information
 from isingmlc.fitting.moderated import ModeratedFit, find_moderators
 from isingmlc.fitting.nodewise import (
     FIT_FIELDS,
@@ -645,6 +645,10 @@ class IsingResults(ReadOnly):
         ``rare`` : fewer than ten rows of one kind.
         ``labelsets``, ``rows`` : labelsets and observations at which it is not certain given the
         others; only these carry information.
+        ``information``, ``information_per_coefficient`` : :math:`\sum p(1-p)` over the rows, and
+        its ratio to the coefficients fitted. Below about 4 per coefficient, or about 75 in all with
+        skewed features, large-sample p-values do not hold; tests warn, and `score_test` corrects
+        its p-values.
         ``separated``, ``determined`` : whether some, or all, rows are certain.
         ``infinite`` : number of infinite coefficients.
         ``aliased_with`` : labels that share a linear relation with it.
@@ -868,6 +872,14 @@ class IsingResults(ReadOnly):
             self._regressors,
         )
 
+    def _say_how_much_is_known(self, pvalue: str) -> None:
+        """Warn once of labels that the rows say little about, and once more of chi-square there."""
+        told = vars(self).setdefault("_told_of_information", set())
+        corrected = pvalue != "chi2"
+        if self.feature_names and self.model._for_tests and corrected not in told:
+            told.add(corrected)
+            warn_of_little_information(self._fit, corrected=corrected)
+
     def _name_tests(self, arrays: EdgeArrays) -> EdgeTests:
         """Give tests their names, and say what they are adjusted for."""
         return EdgeTests(arrays, self.adjusted_for)
@@ -885,7 +897,7 @@ class IsingResults(ReadOnly):
         by: str = "feature",
         min_count: int = 2,
         n_jobs: int = 1,
-        pvalue: str = "chi2",
+        pvalue: str = "auto",
         n_permutations: int = 999,
         random_state: RandomState = None,
         refit: bool | str = "auto",
@@ -909,9 +921,14 @@ class IsingResults(ReadOnly):
             Without an intercept all rows that carry information count.
         n_jobs : int
             Threads that permute; −1 for one per core.
-        pvalue : {"chi2", "saddlepoint", "permutation"}
-            Where p-values come from. The saddlepoint approximation holds where labels are rare;
-            permutations are a slow reference. Both need the rows of the data.
+        pvalue : {"auto", "chi2", "saddlepoint", "permutation"}
+            Where p-values come from. ``"auto"`` takes the chi-square distribution where the
+            cumulants of a score show that it holds, and a saddlepoint approximation elsewhere;
+            where the rows say little for the number of coefficients of a label's model, and under
+            a penalty, variances are scaled to what residuals vary by. ``"saddlepoint"``
+            approximates all of statistics above 4, and permutations are a slow reference; both
+            need the rows of the data. The column ``pvalue_method`` of `EdgeTests.to_frame` says
+            what was used for each edge.
         n_permutations : int
             How many permutations.
         random_state : int, Generator or None
@@ -950,10 +967,11 @@ class IsingResults(ReadOnly):
         >>> joint.df.loc["deprivation_decile", "asthma"]
         np.float64(6.0)
         """
-        if (products, by, min_count, pvalue) == (None, "feature", 2, "chi2"):
+        self._say_how_much_is_known(pvalue)
+        if (products, by, min_count, pvalue) == (None, "feature", 2, "auto"):
             edges = self._default_edges
             return edges if features is None else edges.take(features)
-        if products in ("given", "given-joint") and (by, pvalue) == ("feature", "chi2"):
+        if products in ("given", "given-joint") and by == "feature" and pvalue in ("auto", "chi2"):
             return self._name_tests(
                 moderation_test(
                     self._fit, features, products, min_count=min_count, n_jobs=n_jobs, refit=refit
@@ -1090,6 +1108,7 @@ class IsingResults(ReadOnly):
         Name: diabetes, dtype: float64
         """
         options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
+        self._say_how_much_is_known("chi2")
         arrays = refit_test(self._fit, "wald", features, products, **options)
         return self._name_tests(arrays)
 
@@ -1132,6 +1151,7 @@ class IsingResults(ReadOnly):
         True
         """
         options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
+        self._say_how_much_is_known("chi2")
         arrays = refit_test(self._fit, "lr", features, products, **options)
         return self._name_tests(arrays)
 
