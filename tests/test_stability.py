@@ -372,7 +372,8 @@ def test_rows_with_sampling_weights_are_not_drawn(example):
 
 def test_weights_that_are_not_whole_cannot_be_drawn(example):
     weights = np.full(len(example.labels), 0.5)
-    res = im.IsingModel(example.labels, freq_weights=weights).fit()
+    with pytest.warns(DataWarning, match="whole"):
+        res = im.IsingModel(example.labels, freq_weights=weights).fit()
     with pytest.raises(ModelError, match="whole"):
         res.bootstrap(10)
     with pytest.raises(ModelError, match="whole"):
