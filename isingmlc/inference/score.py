@@ -268,6 +268,7 @@ def null_models(
         noise_kind = "HC0" if fit.is_penalised or fit.is_robust else "weights"
         if fit.settings.cov_type == "HC2":
             noise_kind = "HC2"
+    penalised, robust, dependence = fit.is_penalised, fit.is_robust, fit.dependence
     nulls = []
     for node in (fit.nodes[label] for label in labels):
         weight = node.weight
@@ -276,15 +277,15 @@ def null_models(
                 label=node.label,
                 counts=fit.stats.counts,
                 factors=fit.factors,
-                rows=np.flatnonzero(weight),
+                rows=weight.nonzero()[0],
                 probability=node.probability,
                 weight=weight,
                 effective=fit.residuals[node.label],
-                penalised=fit.is_penalised,
+                penalised=penalised,
                 noise_kind=noise_kind,
-                robust=fit.is_robust,
-                drawn=fit.dependence.drawn,
-                all_clusters=fit.dependence.clusters,
+                robust=robust,
+                drawn=dependence.drawn,
+                all_clusters=dependence.clusters,
             )
         )
     return nulls
@@ -357,8 +358,9 @@ def plain_scores(
 def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray) -> None:
     """Take what the regressors of some labels explain of columns from their variances."""
     regular = []
+    factors = [null.factor for null in nulls]
     for order, null in enumerate(nulls):
-        if null.factor.root is None:
+        if factors[order].root is None:
             regular.append(order)
         else:
             for part in chunks(sums.shape[1], 8 * len(null.rows), limit=PART_BYTES):
@@ -368,7 +370,7 @@ def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray)
     empirical = any(null.empirical for null in nulls)
     weights = np.array([nulls[order].weight for order in regular]).T
     noise = np.array([nulls[order].noise for order in regular]).T if empirical else weights
-    users = _Users([nulls[order].factor.basis for order in regular], nulls[0].factors)
+    users = _Users([factors[order].basis for order in regular], nulls[0].factors)
     if empirical:
         labels = [nulls[order].label for order in regular]
         inner = nulls[0].factors.cross_products(labels, noise.T * nulls[0].counts)
@@ -378,10 +380,10 @@ def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray)
         crossed = users.cross(weights, some)
         noisy = users.cross(noise, some) if empirical else crossed
         for at, order in enumerate(regular):
-            factor = nulls[order].factor
-            leaning = factor.matrix.T @ crossed[users.slots[at]]
+            factor = factors[order].matrix
+            leaning = factor.T @ crossed[users.slots[at]]
             if empirical:
-                slope = factor.matrix @ leaning
+                slope = factor @ leaning
                 own = inner[at] @ slope - 2 * noisy[users.slots[at]]
                 variance[order, part] += np.einsum("ij,ij->j", slope, own)
             else:
