@@ -396,6 +396,7 @@ class IsingModel(ReadOnly):
         method: str = "mle",
         *,
         penalty: float | None = None,
+        penalize_covariates: bool = False,
         neighbors: Any = None,
         cov_type: str | None = None,
         groups: Any = None,
@@ -415,6 +416,9 @@ class IsingModel(ReadOnly):
             ridge penalty unless covariates separate a label.
         penalty : float, optional
             The ridge penalty, for ``method="ridge"`` only; 1 if omitted.
+        penalize_covariates : bool
+            Whether the ridge penalty is on the coefficients of covariates too, at unit variance.
+            With chosen features as covariates these are the label models of `IsingClassifier`.
         neighbors : "ebic", int, or graph, optional
             Which other labels the model of each label has; all if omitted. ``"ebic"`` takes those
             that the network of `fit_regularized` (rule ``"or"``) links with it, a number so many
@@ -507,6 +511,12 @@ class IsingModel(ReadOnly):
                 f"penalty is that of method='ridge', but method is {method!r}. Leave it out, or "
                 "fit(method='ridge', penalty=…)."
             )
+        check_option("penalize_covariates", penalize_covariates, (True, False))
+        if penalize_covariates and method != "ridge":
+            raise exc.DataError(
+                f"penalize_covariates is for method='ridge', but method is {method!r}. Leave it "
+                "out, or fit(method='ridge', penalize_covariates=True)."
+            )
         stats, chosen, kind = self.statistics, None, "all"
         if isinstance(neighbors, str) and neighbors == "ebic":
             chosen, kind = find_neighbors(stats, self.fit_regularized(rule="or")), "ebic"
@@ -521,6 +531,7 @@ class IsingModel(ReadOnly):
             kind,
             kind_of_errors,
             bool(use_correction),
+            bool(penalize_covariates),
         )
         n_jobs = check_jobs(n_jobs)
         regressors = Regressors.of_statistics(stats, self.intercept)

@@ -416,6 +416,8 @@ def attention(results: IsingResults) -> list[str]:
     notes += _about_errors(results)
     if results.method == "ridge" and results.cov_type == "nonrobust":
         notes.append("Standard errors come from the penalised information and are approximate.")
+    if results.settings.penalize_covariates:
+        notes.append("The penalty is on covariates too, at unit variance.")
     data = results.model.data
     if data is not None and data.n_dropped:
         notes.append(f"{data.n_dropped} rows with missing values were dropped.")

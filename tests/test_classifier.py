@@ -135,6 +135,54 @@ def test_one_label_is_a_logistic_regression(data):
     )
 
 
+def test_an_ising_model_with_the_features_as_covariates_is_the_same_model(data, tmp_path):
+    chosen = data.features[["age", "bmi", "female", "smoker"]]
+    weights = np.random.default_rng(0).integers(1, 4, 1500)
+    classifier = IsingClassifier(penalty=7.0).fit(chosen, data.labels, sample_weight=weights)
+    model = im.IsingModel(data.labels, covariates=chosen, freq_weights=weights)
+    res = model.fit(method="ridge", penalty=7.0, penalize_covariates=True)
+    np.testing.assert_allclose(res.params.loc["const"], classifier.intercept_, atol=1e-7)
+    np.testing.assert_allclose(res.interactions, classifier.interactions_, atol=1e-8)
+    np.testing.assert_allclose(
+        res.params.loc[list(chosen.columns)], classifier.coef_.T, rtol=1e-6, atol=1e-9
+    )
+    text = str(res.summary())
+    assert "The penalty is on covariates too" in text
+    assert "bmi" in text
+    free = model.fit(method="ridge", penalty=7.0)
+    assert (free.params.loc["bmi"].abs() > res.params.loc["bmi"].abs()).all()
+    res.save(tmp_path / "fit.npz")
+    assert im.IsingResults.load(tmp_path / "fit.npz").settings == res.settings
+    with pytest.raises(DataError, match="penalize_covariates is for method='ridge'"):
+        model.fit(penalize_covariates=True)
+
+
+def test_errors_with_penalised_covariates_are_those_of_the_penalised_information(data):
+    chosen = data.features[["age", "smoker"]]
+    res = im.IsingModel(data.labels[["asthma", "diabetes"]], covariates=chosen).fit(
+        method="ridge", penalty=5.0, penalize_covariates=True
+    )
+    design = np.column_stack([np.ones(1500), data.labels["diabetes"], chosen]).astype(float)
+    eta = design @ res.params.loc[["const", "diabetes", "age", "smoker"], "asthma"].to_numpy()
+    chance = 1 / (1 + np.exp(-eta))
+    ridge = np.diag([0.0, 5.0, *(5.0 * chosen.to_numpy().var(axis=0))])
+    information = (design.T * (chance * (1 - chance))) @ design + ridge
+    expected = np.sqrt(np.linalg.inv(information).diagonal())
+    np.testing.assert_allclose(
+        res.bse.loc[["const", "diabetes", "age", "smoker"], "asthma"], expected, rtol=1e-6
+    )
+
+
+def test_a_label_that_covariates_separate_has_a_penalised_fit():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    labels = np.column_stack([x > 0, rng.random(60) < 0.5]).astype(int)
+    res = im.IsingModel(labels, covariates=x[:, None]).fit(method="ridge", penalize_covariates=True)
+    assert np.isfinite(res.params.drop(index=["y1", "y2"])).all(axis=None)
+    classifier = IsingClassifier(penalty=1.0).fit(x[:, None], labels)
+    np.testing.assert_allclose(res.params.loc["c1"], classifier.coef_[:, 0], rtol=1e-6)
+
+
 # Probabilities and decoding
 
 

@@ -83,6 +83,8 @@ class FitSettings:
         Where standard errors and variances of scores come from.
     use_correction : bool
         Whether variances of clusters are corrected for their number.
+    penalize_covariates : bool
+        Whether the ridge penalty is on the context too, at unit variance.
     """
 
     method: str = "mle"
@@ -92,6 +94,7 @@ class FitSettings:
     neighbors: str = "all"
     cov_type: str = "nonrobust"
     use_correction: bool = True
+    penalize_covariates: bool = False
 
 
 def _check_settings(settings: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -112,6 +115,7 @@ SETTINGS_FIELDS = Record(
         "neighbors": Text(),
         "cov_type": Text(COV_TYPES),
         "use_correction": Flag(),
+        "penalize_covariates": Flag(),
     },
     rules=(_check_settings,),
 )
@@ -472,7 +476,7 @@ def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -
 
 
 def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray | None:
-    """Give the penalties of all columns, if any; the constant and the context are free.
+    """Give the penalties of all columns, if any; the constant is free, and mostly the context.
 
     Parameters
     ----------
@@ -488,7 +492,10 @@ def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray |
     """
     if settings.method != "ridge":
         return None
-    return np.where(regressors.free, 0.0, settings.penalty)
+    penalties = np.where(regressors.free, 0.0, settings.penalty)
+    if settings.penalize_covariates:
+        penalties[1:] = settings.penalty * regressors.variance[1:]
+    return penalties
 
 
 def find_aliases(
@@ -601,7 +608,8 @@ def _begin(
     """Choose columns for the models of all labels, and settle by counting."""
     regressors, patterns = table.regressors, table.signs.T > 0
     n_labels, size = uses.shape
-    is_free = regressors.free if settings.method == "ridge" else np.ones(size, dtype=np.bool_)
+    penalties = ridge_penalty(settings, regressors)
+    is_free = np.ones(size, dtype=np.bool_) if penalties is None else penalties == 0
     candidates = np.flatnonzero(is_free & uses.any(axis=0))
     gram, whole = regressors.gram, regressors.relations
     if len(candidates) < size:

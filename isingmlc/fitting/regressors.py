@@ -31,6 +31,8 @@ class Regressors:
         The label that a column is, or is a product with; −1 for the constant and the context.
     centre, scale : ndarray, shape (m,)
         What was subtracted from a column, and what it was divided by afterwards.
+    variance : ndarray, shape (m,)
+        The variances of the columns of the context; 1 for the others.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Regressors:
     label_of: IntArray
     centre: FloatArray
     scale: FloatArray
+    variance: FloatArray
 
     @classmethod
     def of(
@@ -91,11 +94,15 @@ class Regressors:
             largest[largest == 0] = 1.0
             spread = largest * np.sqrt(share @ (moved / largest) ** 2)
             scale[wide] = np.where(spread > 0, spread, 1.0)
+        scaled = (columns - centre) / scale
+        share = counts / counts.sum()
+        variance = share @ scaled**2 - (share @ scaled) ** 2
         return cls(
-            np.column_stack([np.ones(n_cells), patterns, (columns - centre) / scale]),
+            np.column_stack([np.ones(n_cells), patterns, scaled]),
             np.concatenate([[-1], np.arange(n_labels), labels]),
             np.concatenate([np.zeros(1 + n_labels), centre]),
             np.concatenate([np.ones(1 + n_labels), scale]),
+            np.concatenate([np.ones(1 + n_labels), np.maximum(variance, 0.0)]),
         )
 
     @classmethod
@@ -174,7 +181,7 @@ class Regressors:
 
     @cached_property
     def free(self) -> BoolArray:
-        """Columns whose coefficients a ridge penalty leaves free: the constant and the context."""
+        """The constant and the context, which a ridge penalty leaves free unless told otherwise."""
         return self.label_of < 0
 
     @cached_property

@@ -32,7 +32,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.fitting.newton import one_thread
-from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit
+from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit, ridge_penalty
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.separation import independent_columns
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
@@ -133,14 +133,15 @@ class _Source:
         """Lay out the null model of a label for larger ones."""
         design = self.regressors.matrix[node.in_play]
         sign = np.where(self.patterns[node.in_play, node.label], 1.0, -1.0)[:, None]
-        ridge = self.settings.penalty if self.settings.method == "ridge" else 0.0
+        ridge = ridge_penalty(self.settings, self.regressors)
+        penalty = np.zeros(len(node.basis)) if ridge is None else ridge[node.basis]
         added = np.zeros(n_added)
         return RowsInPlay(
             sizes=self.sizes[node.in_play],
             weights=None if self.weights is None else self.weights[self.rows(node)],
             regressors=sign * design[:, node.basis],
             multipliers=sign * multipliers,
-            penalty=np.concatenate([np.where(self.regressors.free[node.basis], 0.0, ridge), added]),
+            penalty=np.concatenate([penalty, added]),
             start=np.concatenate([node.basis_coef, added]),
             intercept=self.settings.intercept,
         )

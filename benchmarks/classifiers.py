@@ -1,0 +1,202 @@
+"""Compare classifiers on the same features, and rankings with the same validation rows.
+
+Prints three tables. In the first all classifiers get the same 50 features, the best of the score
+ranking with a ridge null, of Mulan's training rows, and are measured on its test rows:
+`IsingClassifier`, scikit-learn's ClassifierChain of logistic regressions with the same penalty
+(C = 0.1) on standardised features, and a random forest. `IsingClassifier` decodes for each measure.
+In the second, `select_features` chooses how many features of a ranking (up to 20%, 20 sizes) on the
+same validation rows (30%, label shares kept), and its IsingClassifier is measured on the test rows;
+three splits are averaged. The third sums up which rankings were best on the validation rows, and
+sets what all of them, and what ``method="auto"`` reaches, beside the paper's best printed value.
+
+Sets with more than 20 labels have their 20 most frequent. Data are looked for in the folder named
+by ISINGMLC_DATA, or in ../shared/data beside the project.
+
+    python benchmarks/classifiers.py                      # all, about 15 minutes
+    python benchmarks/classifiers.py --only classifiers   # the first table alone
+    python benchmarks/classifiers.py --sets flags scene
+"""
+
+from __future__ import annotations
+
+from timing import find_data  # isort: skip  (first: it sets the number of threads)
+
+import argparse
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import ClassifierChain
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import isingmlc as im
+from isingmlc.base.arrays import dense
+from isingmlc.exceptions import IsingWarning
+from isingmlc.experiments.paper import load_paper_table
+from isingmlc.experiments.sources import FEWER_LABELS, Split, find_sources, load_split
+from isingmlc.metrics import METRICS, evaluate
+from isingmlc.selection.choice import AUTO
+from isingmlc.selection.classifiers import VaryingLabels
+from isingmlc.sklearn import IsingClassifier
+
+SETS = ("flags", "emotions", "scene", "yeast", "medical", "enron", "bibtex")
+SIZE = 50
+PENALTY = 10.0
+N_SPLITS = 3
+RANKINGS: tuple[Any, ...] = (
+    ("score", {"null": "mle"}),
+    ("score", {"null": "ridge"}),
+    ("products", {"null": "mle"}),
+    ("products", {"null": "ridge"}),
+    ("score+l1", {"null": "mle"}),
+    ("l1", {"lam_ratio": 0.1}),
+    "forward",
+    ("forward", {"given_labels": True}),
+    "ssc",
+    "br-chi2",
+    "br-ig",
+)
+
+
+def as_matrix(table: Any) -> np.ndarray:
+    return np.asarray(table.to_numpy() if hasattr(table, "to_numpy") else dense(table), dtype=float)
+
+
+def compare_classifiers(name: str, split: Split) -> list[dict[str, Any]]:
+    """Measure classifiers on the same features."""
+    best = list(im.rank_features(split.train, null="ridge").order[:SIZE])
+    place = {feature: at for at, feature in enumerate(split.train.feature_names)}
+    columns = [place[feature] for feature in best]
+    train, test = (as_matrix(part.features)[:, columns] for part in (split.train, split.test))
+    labels, truth = (as_matrix(part.labels) > 0 for part in (split.train, split.test))
+    chain = ClassifierChain(LogisticRegression(C=1 / PENALTY, max_iter=2000))
+    peers = {
+        "IsingClassifier": {
+            name: IsingClassifier(decode=name, penalty=PENALTY) for name in METRICS
+        },
+        "IsingClassifier, penalty='cv'": {
+            name: IsingClassifier(decode=name, penalty="cv") for name in METRICS
+        },
+        "chain": make_pipeline(StandardScaler(), chain),
+        "forest": RandomForestClassifier(300, random_state=0),
+    }
+    lines = []
+    for peer, given in peers.items():
+        line: dict[str, Any] = {"data": name, "classifier": peer}
+        decoders = given if isinstance(given, dict) else dict.fromkeys(["all"], given)
+        for measure, classifier in decoders.items():
+            start = time.process_time()
+            fitted = VaryingLabels(classifier).fit(train, labels)
+            guess = fitted.predict(test) > 0
+            took = time.process_time() - start
+            measures = evaluate(truth, guess)
+            line |= measures.to_dict() if measure == "all" else {measure: measures[measure]}
+            if measure in ("all", "subset"):
+                line["seconds"] = took
+        lines.append(line)
+    return lines
+
+
+def compare_rankings(name: str, split: Split) -> list[dict[str, Any]]:
+    """Choose on the same validation rows by each ranking and by all."""
+    lines = []
+    everything = {
+        title_of(entry): entry for entry in dict.fromkeys(map(freeze, [*RANKINGS, *AUTO]))
+    }
+    for seed in range(N_SPLITS):
+        for title, (method, options) in everything.items():
+            start = time.process_time()
+            chosen = im.select_features(
+                split.train, method=(method, dict(options)), grid=20, random_state=seed
+            )
+            took = time.process_time() - start
+            scores = chosen.evaluate(split.test.labels, split.test.features)
+            lines.append(
+                {
+                    "data": name,
+                    "ranking": title,
+                    "split": seed,
+                    "validation": chosen.score,
+                    "size": len(chosen.selected),
+                    **scores.to_dict(),
+                    "seconds": took,
+                }
+            )
+            print(".", end="", flush=True)
+    print()
+    return lines
+
+
+def freeze(entry: Any) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    name, options = (entry, {}) if isinstance(entry, str) else entry
+    return name, tuple(options.items())
+
+
+def title_of(entry: tuple[str, tuple[tuple[str, Any], ...]]) -> str:
+    name, options = entry
+    said = ", ".join(f"{option}={value}" for option, value in options)
+    return f"{name} ({said})" if said else name
+
+
+def sum_up(found: pd.DataFrame, sets: list[str]) -> pd.DataFrame:
+    """Set what validation rows choose beside the paper's best printed value."""
+    printed = load_paper_table("subset")
+    auto = {title_of(freeze(entry)) for entry in AUTO}
+    lines = []
+    for name in sets:
+        own = found[found["data"] == name]
+        means = own.groupby("ranking", sort=False)["subset"].mean()
+        known = printed.loc[name].max() if name in printed.index else np.nan
+        line = {"data": name, "paper's best": known, "best single": means.max()}
+        line["its ranking"] = means.idxmax()
+        for title, members in (("all", set(own["ranking"])), ("auto", auto)):
+            tried = own[own["ranking"].isin(members)]
+            order = tried.sort_values(
+                ["validation", "size"], ascending=[False, True], kind="stable"
+            )
+            chosen = order.drop_duplicates("split")
+            line[title] = chosen["subset"].mean()
+            line[f"{title}, lowest"] = chosen["subset"].min()
+            line[f"{title}: chosen"] = ", ".join(chosen.sort_values("split")["ranking"])
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--only", choices=["classifiers", "rankings"])
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", IsingWarning)
+    data = find_data()
+    sets = list(find_sources(tuple(options.sets), data))
+    pd.set_option("display.width", 200, "display.max_columns", 20, "display.max_colwidth", 90)
+    splits = {name: load_split(name, data, 0, FEWER_LABELS) for name in sets}
+    if options.only != "rankings":
+        lines = [
+            line for name, split in splits.items() for line in compare_classifiers(name, split)
+        ]
+        print(f"\nThe same {SIZE} features, measured on the test rows\n")
+        print(pd.DataFrame(lines).round(3).to_string(index=False))
+    if options.only != "classifiers":
+        lines = []
+        for name, split in splits.items():
+            print(name, end=" ", flush=True)
+            lines += compare_rankings(name, split)
+        found = pd.DataFrame(lines)
+        print("\nSubset accuracy on the test rows, mean of the splits\n")
+        table = found.pivot_table("subset", "ranking", "data", sort=False)[sets]
+        table["mean rank"] = table.rank(ascending=False).mean(axis=1)
+        table["seconds"] = found.groupby("ranking")["seconds"].sum()
+        print(table.round(3).to_string())
+        print("\nWhat validation rows choose among all rankings, and among those of auto\n")
+        print(sum_up(found, sets).round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
