@@ -1,0 +1,153 @@
+"""How often features that do nothing are found with the defaults, over all kinds of data.
+
+Prints one table: for every setting the share of p-values up to 0.05, 0.01 and 0.001, over the level
+(1 is right), of edges and of features, with Monte-Carlo standard errors from the differences
+between data sets. ``off`` names the levels whose ratio is outside 0.8–1.25 (0.4–2 at 0.001) by more
+than two standard errors, and ``warned`` is the share of data sets for which a warning named labels
+whose p-values are not to be trusted.
+
+    python benchmarks/type_one_error.py                            # an hour
+    python benchmarks/type_one_error.py --sets 10 --only clusters  # a look at some settings
+    python benchmarks/type_one_error.py --part 1/4                 # a quarter of the settings
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from feature_pvalues import LEVEL, LEVELS, gibbs, ring, topics
+
+import isingmlc as im
+from isingmlc.exceptions import DataWarning, IsingWarning, LowInformationWarning
+from isingmlc.results.calibration import judge
+
+Draw = Callable[[np.random.Generator], im.EdgeTests]
+
+
+def plain(name: str) -> Draw:
+    """Test the data of one of the settings of `feature_pvalues`."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        labels, features, options = LEVEL[name](rng)
+        return im.IsingModel(labels, features).fit(**options).score_test()
+
+    return draw
+
+
+def many_topics(n_labels: int, n_rows: int) -> Draw:
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        labels, features, _ = topics(n_labels, n_rows)(rng)
+        return im.IsingModel(labels, features).fit().score_test()
+
+    return draw
+
+
+def clusters(n_clusters: int, size: int) -> Draw:
+    """Make a feature that is the same in all rows of a cluster."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        groups = np.repeat(np.arange(n_clusters), size)
+        pull = rng.normal(size=(n_clusters, 4))[groups]
+        labels = gibbs(rng, pull - 0.5, ring(4, 0.3), 30)
+        features = rng.normal(size=(n_clusters, 300))[groups]
+        return im.IsingModel(labels, features, groups=groups).fit().score_test()
+
+    return draw
+
+
+def sampled(rng: np.random.Generator) -> im.EdgeTests:
+    """Draw rows with unequal probabilities, which depend on the first label."""
+    labels = gibbs(rng, np.full((4000, 4), -0.5), ring(4, 0.5), 30)
+    chance = np.where(labels[:, 0] > 0, 0.6, 0.1) * rng.uniform(0.3, 1.0, 4000)
+    kept = rng.random(4000) < chance
+    features = rng.normal(size=(int(kept.sum()), 300))
+    model = im.IsingModel(labels[kept], features, sampling_weights=1 / chance[kept])
+    return model.fit().score_test()
+
+
+def joint(rng: np.random.Generator) -> im.EdgeTests:
+    labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(float)
+    return im.IsingModel(labels, rng.lognormal(size=(1000, 60))).fit().score_test(products="joint")
+
+
+def terms(rng: np.random.Generator) -> im.EdgeTests:
+    """Make categories of four levels, one of them in 3% of the rows."""
+    labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(int)
+    frame = pd.DataFrame(labels, columns=list("abcd"))
+    for at in range(30):
+        frame[f"x{at}"] = rng.choice(list("pqrs"), 1000, p=[0.5, 0.3, 0.17, 0.03])
+    formula = "a + b + c + d ~ " + " + ".join(f"C(x{at})" for at in range(30))
+    return im.IsingModel.from_formula(formula, frame).fit().score_test(by="term")
+
+
+SETTINGS: dict[str, Draw] = {
+    **{name: plain(name) for name in LEVEL},
+    "20 topic-like labels, 400 rows": many_topics(20, 400),
+    "80 topic-like labels, 1500 rows": many_topics(80, 1500),
+    "50 clusters of 20 rows": clusters(50, 20),
+    "200 clusters of 5 rows": clusters(200, 5),
+    "sampling weights": sampled,
+    "joint tests, a label at 3%, lognormal": joint,
+    "terms with levels at 3%, a label at 3%": terms,
+}
+
+
+def measure(draw: Draw, n_sets: int, seed: int) -> dict[str, object]:
+    """Give ratios of edges and features with their errors, and how often a warning came."""
+    rng = np.random.default_rng(seed)
+    found: dict[str, list[list[float]]] = {"edges": [], "features": []}
+    n_tests = {"edges": 0, "features": 0}
+    n_warned = 0
+    for _ in range(n_sets):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", IsingWarning)
+            edges = draw(rng)
+            tested = {"edges": edges.pvalues, "features": edges.feature_pvalues()}
+        said = (DataWarning, LowInformationWarning)
+        n_warned += any(issubclass(each.category, said) for each in caught)
+        for kind, values in tested.items():
+            known = values.to_numpy()[values.notna().to_numpy()]
+            n_tests[kind] += len(known)
+            found[kind].append([float(np.mean(known <= level)) / level for level in LEVELS])
+    line: dict[str, object] = {}
+    for kind, each in found.items():
+        ratios = np.array(each)
+        mean, error = ratios.mean(axis=0), ratios.std(axis=0, ddof=1) / np.sqrt(n_sets)
+        # Independent tests, at best, differ by this much.
+        levels = np.array(LEVELS)
+        error = np.maximum(error, np.sqrt((1 - levels) / levels / n_tests[kind]))
+        cells = [f"{m:.2f}({e:.2f})" for m, e in zip(mean, error, strict=True)]
+        line[kind] = "/".join(cells)
+        verdicts = [judge(*row) for row in zip(mean, error, LEVELS, strict=True)]
+        off = [f"{level:g}" for level, word in zip(LEVELS, verdicts, strict=True) if "too" in word]
+        line[f"off ({kind})"] = " ".join(off)
+    return {**line, "warned": n_warned / n_sets}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", type=int, default=60, help="data sets per setting (default: 60)")
+    parser.add_argument("--only", help="settings whose name holds this text")
+    parser.add_argument("--part", default="1/1", help="which part of the settings, e.g. 2/4")
+    given = parser.parse_args()
+    at, n_parts = map(int, given.part.split("/"))
+    lines = []
+    for number, (name, draw) in enumerate(SETTINGS.items()):
+        wanted = given.only is None or given.only in name
+        if not wanted or number % n_parts != at - 1:
+            continue
+        line = {"setting": name, **measure(draw, given.sets, number)}
+        lines.append(line)
+        print(line, flush=True)
+    with pd.option_context("display.width", 250, "display.max_colwidth", 60):
+        print("\nShare of p-values up to .05/.01/.001 over the level, with the defaults")
+        print(pd.DataFrame(lines).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
