@@ -27,7 +27,8 @@ import isingmlc as im
 
 
 def adjusted(labels: pd.DataFrame, features: object, covariates: pd.DataFrame | None) -> object:
-    return im.IsingModel(labels, features, covariates=covariates).fit().score_test().pvalues
+    results = im.IsingModel(labels, features, covariates=covariates).fit()
+    return results.score_test(pvalue="chi2").pvalues
 
 
 def compare() -> tuple[pd.DataFrame, pd.DataFrame]:
