@@ -5,10 +5,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from golden import load_data
+from golden import load, load_data
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
 import isingmlc as im
 from isingmlc.exceptions import LowInformationWarning
+from isingmlc.inference.pvalues import bernoulli_saddlepoint
 
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -103,3 +107,241 @@ def test_summary_names_labels_with_little_information():
     notes = im.IsingModel(labels).fit().summary().notes
     (note,) = [note for note in notes if "information" in note]
     assert note.startswith("The rows say little about rare: information Σp(1−p) of")
+
+
+# Saddlepoints
+
+
+def enumerate_tails(columns, chances, score, total=None):
+    """Add up the probabilities of all outcomes whose scores are at least as far from zero."""
+    outcomes = np.array(np.meshgrid(*[[0, 1]] * len(chances), indexing="ij"))
+    outcomes = outcomes.reshape(len(chances), -1).T
+    probability = np.where(outcomes, chances, 1 - chances).prod(axis=1)
+    if total is not None:
+        probability = np.where(outcomes.sum(axis=1) == total, probability, 0.0)
+        probability /= probability.sum()
+    reached = np.abs((outcomes - chances) @ columns) >= abs(score) * (1 - 1e-12)
+    return probability @ reached
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+@pytest.mark.parametrize("fixed", [False, True])
+def test_saddlepoints_come_near_what_enumeration_gives(kind, fixed):
+    rng = np.random.default_rng(5)
+    worst = []
+    for _ in range(12):
+        x = rng.normal(size=16) if kind == "normal" else rng.lognormal(sigma=0.8, size=16)
+        total = int(rng.integers(4, 8))
+        chances = np.full(16, total / 16)
+        x -= x.mean()
+        deviation = np.sqrt(chances * (1 - chances) @ x**2)
+        for size in (1.6, 2.0, 2.4):
+            score = size * deviation
+            exact = enumerate_tails(x, chances, score, total if fixed else None)
+            found, _ = bernoulli_saddlepoint(
+                [score], x[:, None], chances, cutoff=1.0, fixed_total=fixed
+            )
+            if exact > 0.005:
+                worst.append(np.log(found[0] / exact))
+    # Sixteen coins have few outcomes, and the tails of such sums are steps.
+    assert np.abs(np.mean(worst)) < 0.12
+    assert np.quantile(np.abs(worst), 0.9) < 0.35
+
+
+def test_a_double_saddlepoint_knows_that_the_number_of_ones_is_fixed():
+    # Of a column with two values, given the number of ones, the score is hypergeometric.
+    n_rows, n_carriers, total = 60, 20, 15
+    x = np.zeros(n_rows)
+    x[:n_carriers] = 1.0
+    chances = np.full(n_rows, total / n_rows)
+    carried = np.arange(total + 1)
+    scores = carried - total * n_carriers / n_rows
+    probability = stats.hypergeom(n_rows, n_carriers, total).pmf(carried)
+    rest = x - x.mean()
+    for at in (9, 10, 11):
+        # Between two steps of the distribution, where there is no question of ties.
+        middle = scores[at] - 0.5
+        exact = probability[np.abs(scores) >= middle].sum()
+        off = {}
+        for fixed in (False, True):
+            found, log10p = bernoulli_saddlepoint(
+                [middle], rest[:, None], chances, cutoff=1.0, fixed_total=fixed
+            )
+            off[fixed] = abs(np.log(found[0] / exact))
+            assert log10p[0] == pytest.approx(np.log10(found[0]))
+        # Without a correction for lattices, which makes about 10% of the tail here.
+        assert off[True] < 0.2
+
+
+def test_probabilities_that_round_to_one_have_complements():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    chances = rng.uniform(0.02, 0.2, 40)
+    score = 2.5 * np.sqrt((chances * (1 - chances)) @ x**2)
+    for fixed in (False, True):
+        expected = bernoulli_saddlepoint(score, x, chances, fixed_total=fixed)
+        found = bernoulli_saddlepoint(score, -x, 1 - chances, complement=chances, fixed_total=fixed)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    tiny = np.full(40, 1e-20)
+    _, log10p = bernoulli_saddlepoint(
+        3 * np.sqrt(tiny @ x**2), x, 1 - tiny, complement=tiny, fixed_total=True
+    )
+    assert np.isfinite(log10p).all()
+
+
+@pytest.mark.filterwarnings(OURS)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["mle", "ridge", "firth"]))
+@settings(deadline=None, max_examples=25)
+def test_every_edge_with_a_statistic_has_a_pvalue(seed, method):
+    rng = np.random.default_rng(seed)
+    n_rows, n_labels = int(rng.integers(20, 120)), int(rng.integers(1, 5))
+    labels = rng.random((n_rows, n_labels)) < rng.uniform(0.02, 0.98, n_labels)
+    labels[:2] = [[False] * n_labels, [True] * n_labels]
+    features = np.column_stack(
+        [
+            rng.lognormal(sigma=2, size=(n_rows, 2)),
+            rng.random((n_rows, 2)) < 0.1,
+            1e8 + rng.normal(size=n_rows),
+        ]
+    )
+    res = im.IsingModel(labels, features).fit(method=method)
+    for results in (res, res.remove_data()):
+        arrays = results.score_test(min_count=0).arrays
+        tested = ~np.isnan(arrays.statistic)
+        assert (np.isnan(arrays.pvalue) == ~tested).all()
+        assert (arrays.pvalue[tested] <= 1).all()
+        assert np.isfinite(arrays.log10_pvalue[tested]).all()
+        assert ((arrays.pvalue_method != "") == tested).all()
+
+
+# The default
+
+
+@pytest.mark.filterwarnings(OURS)
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=15)
+def test_pvalues_do_not_depend_on_order_or_scale(seed):
+    rng = np.random.default_rng(seed)
+    labels = rare_and_common(rng, 200, 0.05)
+    labels.iloc[:2, 0] = [0, 1]
+    features = pd.DataFrame(rng.lognormal(size=(200, 4)), columns=list("abcd"))
+    expected = im.IsingModel(labels, features).fit().score_test().log10_pvalues
+    rows, columns = rng.permutation(200), rng.permutation(4)
+    moved = (features * 3.0 + 7.0).iloc[rows, columns]
+    found = im.IsingModel(labels.iloc[rows, ::-1], moved).fit().score_test().log10_pvalues
+    pd.testing.assert_frame_equal(
+        found.loc[expected.index, expected.columns], expected, rtol=1e-5, atol=1e-6
+    )
+    weights = np.full(100, 2.0)
+    twice = im.IsingModel(labels[:100], features[:100], freq_weights=weights).fit()
+    repeated = im.IsingModel(
+        pd.concat([labels[:100]] * 2, ignore_index=True),
+        pd.concat([features[:100]] * 2, ignore_index=True),
+    ).fit()
+    pd.testing.assert_frame_equal(
+        twice.score_test().log10_pvalues, repeated.score_test().log10_pvalues, rtol=1e-6
+    )
+
+
+def test_binary_features_have_the_same_pvalues_without_rows():
+    rng = np.random.default_rng(3)
+    labels = rare_and_common(rng)
+    features = (rng.random((800, 200)) < 0.05).astype(float)
+    res = im.IsingModel(labels, features).fit()
+    edges = res.score_test()
+    assert (edges.arrays.pvalue_method == "saddlepoint").any()
+    found = res.remove_data().score_test().log10_pvalues
+    pd.testing.assert_frame_equal(found, edges.log10_pvalues, rtol=1e-8)
+
+
+def test_chi_square_stands_where_it_holds():
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels, data.features).fit()
+    chi2, auto = (res.score_test(pvalue=name) for name in ("chi2", "auto"))
+    kept = auto.arrays.pvalue_method == "chi2"
+    assert kept.mean() > 0.8
+    np.testing.assert_allclose(auto.arrays.pvalue[kept], chi2.arrays.pvalue[kept], rtol=1e-12)
+    pd.testing.assert_series_equal(auto.importance, chi2.importance)
+    frame = auto.to_frame()
+    assert set(frame["pvalue_method"]) <= {"chi2", "saddlepoint"}
+
+
+def rejected(kind, method="mle", pvalue="auto"):
+    """Give how often true nulls fall below 0.05 and 0.01, over nominal."""
+    pvalues = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        if kind == "topics":
+            share = rng.gamma(1.0, size=40) + 0.3
+            labels = rng.random((400, 40)) < 1.5 * share / share.sum()
+            features = rng.normal(size=(400, 60))
+        else:
+            labels = rng.random((800, 5)) < 0.02
+            features = rng.lognormal(size=(800, 400))
+        res = im.IsingModel(labels.astype(int), features).fit(method=method)
+        pvalues.append(res.score_test(pvalue=pvalue).arrays.pvalue.ravel())
+    found = np.concatenate(pvalues)
+    found = found[~np.isnan(found)]
+    return [np.mean(found <= level) / level for level in (0.05, 0.01)]
+
+
+# Three to six thousand edges: standard errors of 0.06 to 0.08 at 0.05, 0.13 to 0.18 at 0.01, and
+# something more since edges share labels.
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+def test_level_with_rare_labels_and_skewed_features(method):
+    at_05, at_01 = rejected("skewed", method)
+    assert 0.75 < at_05 < 1.25
+    assert 0.55 < at_01 < 1.5
+    assert rejected("skewed", method, "chi2")[1] > 1.8
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_level_where_coefficients_eat_the_information():
+    at_05, at_01 = rejected("topics")
+    assert 0.8 < at_05 < 1.2
+    assert 0.5 < at_01 < 1.5
+    assert rejected("topics", pvalue="chi2")[0] > 1.25
+
+
+# Firth's likelihood ratio
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("name", ["rare", "separated"])
+@pytest.mark.parametrize("method", ["mle", "firth"])
+def test_firth_likelihood_ratios_agree_with_r(name, method):
+    labels, features = load_data(name)
+    res = im.IsingModel(labels, features).fit(method=method)
+    edges = res.lr_test(penalty="firth")
+    reference = load("firth", "lr").query("set == @name")
+    assert len(reference) == edges.statistics.size
+    for row in reference.itertuples():
+        at = row.feature, row.label
+        assert edges.statistics.loc[at] == pytest.approx(row.lr, rel=1e-6, abs=1e-9)
+        assert edges.params.loc[at] == pytest.approx(row.coef, rel=1e-5, abs=1e-8)
+        assert edges.bse.loc[at] == pytest.approx(row.se, rel=1e-5)
+    assert (edges.df == 1).all(axis=None)
+    assert "Jeffreys" in edges.note
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_firth_likelihood_ratios_are_finite_where_a_feature_separates():
+    labels = pd.DataFrame({"a": [0] * 20 + [1] * 6, "b": [0, 1] * 13})
+    features = pd.DataFrame({"cut": [0] * 20 + [1] * 6, "copy": [0, 1] * 13, "one": 1})
+    edges = im.IsingModel(labels, features).fit().lr_test(penalty="firth")
+    assert np.isfinite(edges.statistics.loc["cut", "a"])
+    assert np.isfinite(edges.params.loc["cut", "a"])
+    assert edges.reasons.loc["copy", "a"] == "collinear-feature"
+    assert (edges.reasons.loc["one"] == "constant-feature").all()
+    assert edges.signs.loc["cut", "a"] == 1
+
+
+def test_firth_likelihood_ratios_are_for_single_features():
+    res = im.IsingModel(*load_data("rare")).fit()
+    with pytest.raises(im.exceptions.DataError, match="single features"):
+        res.lr_test(products="joint", penalty="firth")
+    with pytest.raises(im.exceptions.DataError, match="None, 'firth'"):
+        res.lr_test(penalty="ridge")

@@ -48,7 +48,7 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         return Section(TITLE, [absent_names([name], found)], asdict(settings))
     with workshop.watch():
         results = im.IsingModel(im.datasets.load_mulan(name, "train", workshop.data)).fit()
-    edges = results.score_test()
+    edges = results.score_test(pvalue="chi2")
     order = results.rank_features().order
     extremes = [order[0], order[-1]]
     figure = Figure(figsize=(12, 5.6), layout="constrained")

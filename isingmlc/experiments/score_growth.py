@@ -137,7 +137,7 @@ def simulate_statistics(a: float, n: int, n_simulations: int, seed: int) -> list
     statistics = []
     for _ in range(n_simulations):
         data = im.datasets.make_score_example(a, n, generator)
-        edges = im.IsingModel(data).fit().score_test()
+        edges = im.IsingModel(data).fit().score_test(pvalue="chi2")
         statistics.append(float(edges.statistics.loc["x1", "y1"]))
     return statistics
 

@@ -515,40 +515,17 @@ def firth_newton(
     *,
     max_steps: int,
 ) -> list[Solution]:
-    r"""Maximise the likelihoods of several logistic regressions with Jeffreys' prior.
+    """Maximise the likelihoods of several logistic regressions with Jeffreys' prior.
 
     Parameters
     ----------
-    pairs : PairSums
-        Cross-products of the design that has the columns of all of them.
-    signs : ndarray, shape (models, rows)
-        1 where the outcome is 1, and −1 where it is 0.
-    counts : ndarray, shape (rows,)
-        How many observations each row stands for.
-    columns : sequence of ndarray of int
-        The columns of each model, linearly independent.
-    max_steps : int
-        Steps after which to stop.
+    pairs, signs, counts, columns, max_steps
+        As `firth_maxima` takes them.
 
     Returns
     -------
     list of Solution
         Where each iteration stopped.
-
-    Notes
-    -----
-    With p the probability of what happened the score is :math:`Z'(N(1 - p) + h(1/2 - p))`, h the
-    leverages [1]_. It is that of data with h/2 more rows of each outcome, and steps are taken with
-    their information. Near the maximum it is corrected by what the score of the last steps tells
-    of the curvature, as in the BFGS method [2]_: leverages, like cross-products, are sums over the
-    pairs of columns that a row carries, but their derivatives are not.
-
-    References
-    ----------
-    .. [1] Firth, D. (1993). Bias reduction of maximum likelihood estimates. *Biometrika* 80,
-       27–38.
-    .. [2] Nocedal, J. (1980). Updating quasi-Newton matrices with limited storage. *Mathematics of
-       Computation* 35, 773–782.
 
     Examples
     --------
@@ -564,8 +541,65 @@ def firth_newton(
     >>> solution.coef, np.log(3.5 / 0.5)
     (array([1.94591015]), np.float64(1.94591...))
     """
+    ends = firth_maxima(pairs, signs, counts, columns, max_steps=max_steps)
+    return [
+        ends.solution(model, covariance, at)
+        for model, (covariance, at) in enumerate(zip(ends.curvature, columns, strict=True))
+    ]
+
+
+def firth_maxima(
+    pairs: PairSums,
+    signs: FloatArray,
+    counts: FloatArray,
+    columns: Sequence[IntArray],
+    *,
+    max_steps: int,
+    free: Sequence[IntArray] | None = None,
+) -> Ends:
+    r"""Find the maxima of several likelihoods with Jeffreys' prior, some coefficients held at zero.
+
+    Parameters
+    ----------
+    pairs : PairSums
+        Cross-products of the design that has the columns of all of them.
+    signs : ndarray, shape (models, rows)
+        1 where the outcome is 1, and −1 where it is 0.
+    counts : ndarray, shape (rows,)
+        How many observations each row stands for.
+    columns : sequence of ndarray of int
+        The columns of each model, linearly independent.
+    max_steps : int
+        Steps after which to stop.
+    free : sequence of ndarray of int, optional
+        Those of the columns whose coefficients are fitted; the others stay at zero, but count for
+        the prior. All if omitted.
+
+    Returns
+    -------
+    Ends
+        Where each iteration stopped. Values are log-likelihoods with half the log determinant of
+        the information.
+
+    Notes
+    -----
+    With p the probability of what happened the score is :math:`Z'(N(1 - p) + h(1/2 - p))`, h the
+    leverages [1]_. It is that of data with h/2 more rows of each outcome, and steps are taken with
+    their information. Near the maximum it is corrected by what the score of the last steps tells
+    of the curvature, as in the BFGS method [2]_: leverages, like cross-products, are sums over the
+    pairs of columns that a row carries, but their derivatives are not.
+
+    References
+    ----------
+    .. [1] Firth, D. (1993). Bias reduction of maximum likelihood estimates. *Biometrika* 80,
+       27–38.
+    .. [2] Nocedal, J. (1980). Updating quasi-Newton matrices with limited storage. *Mathematics of
+       Computation* 35, 773–782.
+    """
     design = pairs.design
     places = [pairs.place[at[:, None], at] for at in columns]
+    fitted = columns if free is None else free
+    inside = [pairs.place[at[:, None], at] for at in fitted]
     memories = [_Curvature() for _ in columns]
 
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
@@ -596,28 +630,24 @@ def firth_newton(
         steps, decrements = np.zeros(coef.shape), np.full(len(models), np.nan)
         for line, sums in enumerate(pairs.under((counts + leverage) * variance)):
             model = models[line]
-            at, memory = columns[model], memories[model]
+            at, memory = fitted[model], memories[model]
             if not len(at):
                 decrements[line] = 0.0
             elif value[line] > -np.inf:
                 score = scores[line, at]
-                information = sums.take(places[model]).T
+                information = sums.take(inside[model]).T
                 step = memory.step(information, coef[line, at], score)
                 if step is not None:
                     steps[line, at] = step
                     decrements[line] = score @ step
         return Points(value, steps, decrements, covariances)
 
-    ends = climb(
+    return climb(
         evaluate,
         np.zeros((len(columns), design.shape[1])),
         max_steps,
         measure=lambda _, step: _furthest_move(step, design @ step),
     )
-    return [
-        ends.solution(model, covariance, at)
-        for model, (covariance, at) in enumerate(zip(ends.curvature, columns, strict=True))
-    ]
 
 
 class _Curvature:

@@ -31,6 +31,7 @@ from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.firth import firth_lr_test
 from isingmlc.inference.moderation import moderation_test
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
@@ -1120,6 +1121,7 @@ class IsingResults(ReadOnly):
         by: str = "feature",
         min_count: int = 2,
         n_jobs: int = 1,
+        penalty: str | None = None,
     ) -> EdgeTests:
         """Test edges with the likelihood ratio: fit the larger model and compare.
 
@@ -1129,6 +1131,12 @@ class IsingResults(ReadOnly):
             As `score_test` takes them.
         n_jobs : int
             Threads to use; −1 for one per core.
+        penalty : {None, "firth"}
+            ``"firth"`` compares likelihoods with Jeffreys' prior, of single features, however the
+            label models were fitted: for rare labels and rare features, where plain likelihood
+            ratios are far too small. Nothing is separated then, and all rows count. Both models
+            have the design of the larger one: under the null the coefficient of the feature is
+            held at zero, and the feature stays in the information, as in R's logistf.
 
         Returns
         -------
@@ -1149,7 +1157,17 @@ class IsingResults(ReadOnly):
         >>> res = im.IsingModel(data.labels, data.features).fit()
         >>> res.lr_test(["bmi"]).loc["bmi", "diabetes"].pvalue < 1e-9
         True
+        >>> res.lr_test(["bmi"], penalty="firth").loc["bmi", "diabetes"].pvalue < 1e-9
+        True
         """
+        check_option("penalty", penalty, (None, "firth"))
+        if penalty is not None:
+            if products is not None or by != "feature":
+                raise exc.DataError(
+                    "penalty='firth' is for single features: leave products and by out."
+                )
+            firth = firth_lr_test(self._fit, features, min_count=min_count, n_jobs=n_jobs)
+            return self._name_tests(firth)
         options: dict[str, Any] = {"by": by, "min_count": min_count, "n_jobs": n_jobs}
         self._say_how_much_is_known("chi2")
         arrays = refit_test(self._fit, "lr", features, products, **options)
