@@ -158,7 +158,7 @@ def test_a_double_saddlepoint_knows_that_the_number_of_ones_is_fixed():
     scores = carried - total * n_carriers / n_rows
     probability = stats.hypergeom(n_rows, n_carriers, total).pmf(carried)
     rest = x - x.mean()
-    for at in (9, 10, 11):
+    for at, bound in ((8, 0.06), (9, 0.12), (10, 0.2)):
         # Between two steps of the distribution, where there is no question of ties.
         middle = scores[at] - 0.5
         exact = probability[np.abs(scores) >= middle].sum()
@@ -169,8 +169,9 @@ def test_a_double_saddlepoint_knows_that_the_number_of_ones_is_fixed():
             )
             off[fixed] = abs(np.log(found[0] / exact))
             assert log10p[0] == pytest.approx(np.log10(found[0]))
-        # Without a correction for lattices, which makes about 10% of the tail here.
-        assert off[True] < 0.2
+        # Without a correction for lattices tails are too heavy, the more the farther out.
+        assert off[True] < bound
+    assert off[True] < off[False]
 
 
 def test_probabilities_that_round_to_one_have_complements():
