@@ -103,6 +103,13 @@ def summarize_edges(
         notes.append(f"{edges_were} not tested: {reason}.")
     if edges.note:
         notes.append(f"{edges.note[0].upper()}{edges.note[1:]}.")
+    corrected = tested[tested["pvalue_method"].str.startswith("saddlepoint")]
+    if edges.distribution == "auto" and len(corrected):
+        labels = exc.shorten(corrected["label"].unique())
+        notes.append(
+            f"{len(corrected)} of {len(tested)} p-values are saddlepoint approximations, as "
+            f"chi-square would be off, for label(s) {labels}."
+        )
     covariates = list_covariates(edges.adjusted_for, head.width)
     return IsingSummary([head, *covariates, table], notes)
 

@@ -255,6 +255,20 @@ def test_binary_features_have_the_same_pvalues_without_rows():
     pd.testing.assert_frame_equal(found, edges.log10_pvalues, rtol=1e-8)
 
 
+def test_a_summary_says_which_pvalues_are_saddlepoint_approximations():
+    rng = np.random.default_rng(3)
+    labels = rare_and_common(rng)
+    features = (rng.random((800, 200)) < 0.05).astype(float)
+    edges = im.IsingModel(labels, features).fit().score_test()
+    frame = edges.to_frame()
+    corrected = frame[frame["pvalue_method"] == "saddlepoint"]
+    note = next(note for note in edges.summary().notes if "saddlepoint" in note)
+    assert note.startswith(f"{len(corrected)} of {len(frame)} p-values")
+    assert all(repr(label) in note for label in corrected["label"].unique())
+    plain = im.IsingModel(labels, features).fit().score_test(pvalue="chi2")
+    assert not any("saddlepoint" in note for note in plain.summary().notes)
+
+
 def test_chi_square_stands_where_it_holds():
     data = im.datasets.load_example()
     res = im.IsingModel(data.labels, data.features).fit()
