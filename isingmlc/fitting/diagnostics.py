@@ -110,8 +110,12 @@ def any_skewed(fit: NetworkFit) -> bool:
         features = sparse.csc_array(features)
     for part in chunks(len(varied), 24 * features.shape[0], limit=2**22):
         at = varied[part]
-        rest = dense(features[:, at]) - (mean + stats.shift)[at]
-        cubes = rest**3
+        is_run = at[-1] - at[0] == len(at) - 1
+        some = features[:, at[0] : at[-1] + 1] if is_run else features[:, at]
+        rest = dense(some) - (mean + stats.shift)[at]
+        # A power takes twenty times as long as two products.
+        cubes = rest * rest
+        cubes *= rest
         third = cubes.sum(axis=0) if weights is None else weights @ cubes
         if (np.abs(third / stats.nobs) > SKEWED * variance[at] ** 1.5).any():
             return True
