@@ -15,6 +15,7 @@ from scipy import stats
 import isingmlc as im
 from isingmlc.inference.combine import COMBINE, combine_cauchy, combine_scores, normal_scores
 from isingmlc.inference.score_covariance import POOLED
+from isingmlc.report.data import ReportOptions, gather
 
 REFERENCE = Path(__file__).parent / "reference"
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
@@ -296,6 +297,8 @@ def test_a_ranking_says_how_its_p_values_are_made():
         pd.testing.assert_series_equal(ranking.pvalues, expected)
         assert ranking.settings["combine"] == combine
         assert combine in str(ranking.summary())
+        part = gather(res, ReportOptions(), None, ranking)
+        assert part.settings["Tests"]["p-values of features"] == combine
         # Importance, and so the order, is the sum, whatever the p-values are.
         assert ranking.order == res.rank_features().order
 

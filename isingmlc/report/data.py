@@ -117,6 +117,8 @@ class FeaturePart:
         Why there are none.
     method : str
         What the importance is.
+    combine : str
+        How p-values of features combine those of edges.
     notes : tuple of str
         What to keep in mind about the ranking, in sentences.
     """
@@ -129,6 +131,7 @@ class FeaturePart:
     pairs: StrongPairs | None
     without_pairs: str
     method: str
+    combine: str
     notes: tuple[str, ...]
 
     @property
@@ -265,6 +268,7 @@ class ReportData:
                 "null": part.tests.null,
                 "products": part.tests.products or "none",
                 "p-values": part.tests.distribution,
+                "p-values of features": part.combine if part.has_pvalues else "none",
                 "importance": part.method,
                 "adjusted by": self.options.adjust or "not adjusted",
                 "alpha": f"{self.options.alpha:g}",
@@ -334,6 +338,7 @@ def _gather_features(
         pairs=pairs,
         without_pairs=without_pairs,
         method=f"sum of {edges.test} statistics" if ranking is None else ranking.method,
+        combine=DEFAULT_COMBINE if ranking is None else ranking.scores.combine,
         notes=() if ranking is None else ranking.scores.notes,
     )
 
