@@ -37,10 +37,16 @@ def main() -> None:
     given = parser.parse_args()
     model = im.IsingModel(make_labels(given.rows, given.labels))
     fit, net = model.fit(), model.fit_regularized()
+    half = np.arange(given.rows) % 2
+
+    def compare(n: int, random_state: int) -> im.NetworkComparison:
+        return im.compare_networks(model, half, n_permutations=n, random_state=random_state)
+
     lines = []
     for what, alone, together, draws in (
         ("bootstrap", model.fit, fit.bootstrap, given.draws),
         ("drop_cases", model.fit, fit.drop_cases, given.draws),
+        ("compare_networks", model.fit, compare, given.draws),
         ("EBIC bootstrap", model.fit_regularized, net.bootstrap, given.sparse),
     ):
         took = seconds(lambda f=together, n=draws: f(n, random_state=0), repeats=1)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTest, EdgeTests
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.network_at import NetworkAt
+    from isingmlc.results.network_comparison import NetworkComparison, compare_networks
     from isingmlc.results.ranking import (
         FeatureRanking,
         FeatureScores,
@@ -46,6 +47,7 @@ __all__ = [
     "LabelsetStatistics",
     "NetworkAt",
     "NetworkBootstrap",
+    "NetworkComparison",
     "NetworkContrast",
     "RankingAgreement",
     "RankingRoc",
@@ -54,6 +56,7 @@ __all__ = [
     "SelectionResult",
     "TheoremBound",
     "compare",
+    "compare_networks",
     "datasets",
     "exceptions",
     "experiments",
@@ -81,6 +84,7 @@ _MODULES = {
     "LabelsetStatistics": "statistics.labelsets",
     "NetworkAt": "results.network_at",
     "NetworkBootstrap": "networks.bootstrap",
+    "NetworkComparison": "results.network_comparison",
     "NetworkContrast": "networks.contrasts",
     "RankingAgreement": "results.ranking",
     "RankingRoc": "results.ranking",
@@ -88,6 +92,7 @@ _MODULES = {
     "RegularizedIsingResults": "results.regularized",
     "SelectionResult": "selection.result",
     "TheoremBound": "inference.theory",
+    "compare_networks": "results.network_comparison",
     "rank_features": "ranking.methods",
     "scan": "statistics.sources.files",
     "select_features": "selection.choice",
