@@ -211,9 +211,10 @@ def check_joint(case, counts):
             expect_reason(tests.reason[j, k], null, 1.0, constant, (j, k))
             return
         x = case.centred[:, [j]]
-        columns = np.hstack([x, x * np.delete(case.labels, k, axis=1)])
-        carried = (columns != 0)[null.fit.inside].astype(float)
-        value, rank = null.block(columns, case.spread[j], carried)
+        # A product is measured by the rows that carry its label, as it is alone.
+        factors = np.hstack([np.ones_like(x), np.delete(case.labels, k, axis=1)])
+        columns = x * factors
+        value, rank = null.block(columns, case.spread[j], factors[null.fit.inside])
         if not rank:
             assert tests.reason[j, k] == "collinear-feature", f"joint {j, k}"
             return

@@ -447,6 +447,30 @@ def test_a_feature_seen_only_where_the_labels_explain_all_is_collinear():
     assert np.isnan(edges.statistics.loc["x", "a"])
 
 
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_a_feature_without_products_is_tested_jointly_as_it_is_alone():
+    # Where a is not settled b never occurs, so that the block of x is x. In one case x is zero but
+    # in a row that the covariate makes all but certain, and next to how it varies elsewhere what
+    # is left of it is nothing.
+    rng = np.random.default_rng(3)
+    n_rows = 60
+    labels = pd.DataFrame({"a": rng.integers(0, 2, n_rows), "b": 0})
+    labels.loc[:19] = [0, 1]
+    labels.loc[20, "a"] = 1
+    covariate = rng.normal(scale=0.1, size=n_rows)
+    covariate[20] = np.copysign(100.0, covariate[21:] @ (labels["a"][21:] - 0.5))
+    x = np.where(np.arange(n_rows) < 21, rng.normal(size=n_rows), 0.0)
+    features = pd.DataFrame({"unseen": x, "seen": rng.normal(size=n_rows)})
+    given = pd.DataFrame({"c": covariate})
+    res = im.IsingModel(labels, features, intercept=False, covariates=given).fit()
+    assert res.fits[0].in_play.any()
+    plain, joint = res.score_test(), res.score_test(products="joint")
+    assert plain.reasons["a"].tolist() == ["collinear-feature", "ok"]
+    assert joint.reasons["a"].tolist() == plain.reasons["a"].tolist()
+    np.testing.assert_allclose(joint.statistics["a"], plain.statistics["a"], rtol=1e-9)
+    assert joint.df.loc["seen", "a"] == 1
+
+
 @pytest.mark.filterwarnings(OURS)
 def test_labels_with_a_single_case_are_too_rare_unless_asked_for():
     labels, features = load_data("plain")
