@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from isingmlc.base.arrays import checksum, chunks, chunks_by_size
+from isingmlc.base.arrays import checksum, chunks, chunks_by_size, typical_sizes
 
 
 @given(
@@ -134,3 +134,19 @@ def test_checksums_take_little_memory(order):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**21
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(0, 9), st.integers(0, 4)),
+        elements=st.sampled_from([0.0, 0.0, -1.0, 2.5, 1e9, -1e-9]),
+    )
+)
+def test_typical_sizes_are_medians(columns):
+    for column, size in zip(np.abs(columns.T), typical_sizes(columns), strict=True):
+        filled = column[column > 0]
+        expected = np.median(filled) if len(filled) else 1.0
+        if len(column) and np.median(column) > 0:
+            expected = np.median(column)
+        assert size == expected

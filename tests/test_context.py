@@ -331,6 +331,36 @@ def test_a_maximum_that_is_far_out_is_found():
     assert age @ (np.array([0, 0, 1]) - chance) == pytest.approx(0.0, abs=1e-10)
 
 
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e12, 1e14])
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_an_outlier_of_any_size_leaves_the_fit_of_the_others(size):
+    rng = np.random.default_rng(0)
+    c = rng.normal(size=60)
+    labels = np.column_stack([rng.random(60) < expit(c), rng.random(60) < 0.5]).astype(int)
+    labels[0, 0], c[0] = 1, size
+    x = rng.normal(size=60)
+    res = im.IsingModel(labels, x[:, None], covariates=pd.DataFrame({"c": c})).fit()
+    # With this coefficient the row of the outlier is certain.
+    rest = np.column_stack([np.ones(59), labels[1:, 1], c[1:]])
+    expected = sm.Logit(labels[1:, 0], rest).fit(disp=0, tol=1e-13)
+    assert res.converged
+    found = res.params["y1"].drop("y1")
+    np.testing.assert_allclose(found, expected.params, rtol=1e-9)
+    np.testing.assert_allclose(res.bse["y1"].drop("y1"), expected.bse, rtol=1e-9)
+    edge = res.score_test().loc["x1", "y1"]
+    assert edge.statistic == pytest.approx(score_on_rows(expected, x[1:]), rel=1e-9)
+
+
+def score_on_rows(fit, x):
+    """Give the score statistic of a column for a fit by statsmodels."""
+    weight = fit.predict() * (1 - fit.predict())
+    root = np.sqrt(weight)[:, None]
+    rest = root[:, 0] * x
+    slope = np.linalg.lstsq(root * fit.model.exog, rest, rcond=None)[0]
+    rest = rest - root * fit.model.exog @ slope
+    return (fit.resid_response @ x) ** 2 / (rest @ rest)
+
+
 def test_a_feature_that_covariates_explain_is_collinear():
     labels, features, covariates = draw(5)
     more = features.assign(age=covariates["age"], mixed=2 * covariates["age"] - covariates["sex"])

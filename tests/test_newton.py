@@ -159,6 +159,21 @@ def test_jeffreys_prior_stays_finite_where_weights_are_far_apart(patterns, count
         assert np.abs(fit.basis_coef).max() < 100
 
 
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e14, 1e16])
+def test_an_iteration_goes_on_until_no_margin_moves(size):
+    """Next to a row that is far out the decrement is small long before the maximum."""
+    rng = np.random.default_rng(1)
+    x, outcome = rng.normal(size=40), rng.random(40) < 0.4
+    x[0], outcome[0] = size, True
+    signed = np.where(outcome, 1.0, -1.0)[:, None] * np.column_stack([np.ones(40), x])
+    solution = newton(signed, np.ones(40), max_steps=200)
+    rest = sm.Logit(outcome[1:], np.column_stack([np.ones(39), x[1:]])).fit(disp=0, tol=1e-13)
+    assert (solution.coef @ signed[0] > 80) == (rest.params[1] > 0)
+    if rest.params[1] > 0:
+        assert solution.converged
+        np.testing.assert_allclose(solution.coef, rest.params, rtol=1e-8)
+
+
 def test_an_inverse_that_overflows_is_none():
     tiny = np.full((2, 2), 1e-309) + np.diag([1e-309, 2e-309])
     assert inverse(tiny) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isingmlc as im
-from isingmlc.fitting.separation import settled_rows
+from isingmlc.fitting.separation import find_separation
 
 
 def load(data_dir, name):
@@ -52,7 +52,7 @@ def test_what_is_settled_is_what_one_programme_settles(data_dir, name):
     for fit in res.fits:
         design = np.column_stack([np.ones(len(patterns)), np.delete(patterns, fit.label, axis=1)])
         sign = np.where(patterns[:, fit.label], 1.0, -1.0)
-        np.testing.assert_array_equal(fit.in_play, ~settled_rows(sign[:, None] * design))
+        np.testing.assert_array_equal(fit.in_play, ~find_separation(sign[:, None] * design).settled)
 
 
 def test_every_label_of_scene_is_separated_and_sunset_is_determined(data_dir):

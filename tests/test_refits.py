@@ -18,7 +18,7 @@ from scipy import optimize, sparse
 from scipy.special import expit, log_expit
 
 import isingmlc as im
-from isingmlc.fitting.separation import settled_rows
+from isingmlc.fitting.separation import find_separation
 from isingmlc.inference.refits import refit_test
 from isingmlc.statistics.sums import find_labelsets
 
@@ -266,7 +266,7 @@ def test_limits_of_small_tables_are_exact(rows, intercept, products):
         _, of_row = find_labelsets(res.model.data.packed_labels, 3)
         in_play = res.fits[k].in_play[of_row]
         signed = np.where(outcome, 1.0, -1.0)[:, None] * regressors
-        settled = settled_rows(signed[in_play]).any()
+        settled = find_separation(signed[in_play]).settled.any()
         assert (found.reason[0, k] == "separated-alternative") == settled
 
 
@@ -547,6 +547,42 @@ def test_an_outlier_is_not_taken_for_separation():
     assert larger.inside.all()
     assert found.reason[0, 0] == "ok"
     assert found.coef[0, 0] == pytest.approx(larger.coef[2], rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e9, 1e12, 1e14])
+def test_an_outlier_of_any_size_leaves_the_fit_of_the_others(size):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    labels = np.column_stack([rng.random(60) < expit(x), rng.random(60) < 0.5]).astype(int)
+    labels[0, 0], x[0] = 1, size
+    _, found = refit(labels, x[:, None])
+    # With this coefficient the row of the outlier is certain.
+    rest = np.column_stack([np.ones(59), labels[1:, 1], x[1:]])
+    expected = sm.Logit(labels[1:, 0], rest).fit(disp=0, tol=1e-13)
+    assert found.reason[0, 0] == "ok"
+    assert found.coef[0, 0] == pytest.approx(expected.params[2], rel=1e-9)
+    assert found.bse[0, 0] == pytest.approx(expected.bse[2], rel=1e-9)
+    null = sm.Logit(labels[:, 0], np.column_stack([np.ones(60), labels[:, 1]])).fit(disp=0)
+    assert found.lr[0, 0] == pytest.approx(2 * (expected.llf - null.llf), rel=1e-9)
+
+
+def test_maxima_that_lie_far_out_are_found():
+    """Products of a feature that all but copies a label have coefficients in the thousands."""
+    rng = np.random.default_rng(7)
+    labels = rng.random((120, 12)) < rng.uniform(0.1, 0.5, 12)
+    labels = labels[labels.any(axis=1)].astype(float)
+    x = (labels[:, 1] + 1e-3 * rng.normal(size=len(labels)))[:, None]
+    _, found = refit(labels.astype(int), x, intercept=False, products="joint")
+    counts = np.ones(len(labels))
+    for label in (0, 2, 3):
+        others = np.delete(labels, label, axis=1)
+        outcome = labels[:, label] > 0
+        null = fit_rows(others, outcome, counts)
+        larger = fit_rows(np.hstack([others, x, x * others]), outcome, counts)
+        assert larger.inside.all()
+        assert found.reason[0, label] == "ok"
+        expected = 2 * (larger.value - null.value)
+        assert found.lr[0, label] == pytest.approx(expected, rel=1e-9)
 
 
 def test_score_wald_and_likelihood_ratio_agree_on_many_rows():

@@ -15,10 +15,9 @@ from scipy.linalg import null_space
 from isingmlc.exceptions import ModelError
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 from isingmlc.fitting.separation import (
+    find_separation,
     independent_columns,
     peel,
-    separating_direction,
-    settled_rows,
     shortest_direction,
 )
 
@@ -74,7 +73,7 @@ def test_the_programme_finds_what_counting_cannot():
     others = np.array([row[:2] for row in rows], dtype=float)
     outcome = np.array([row[2] for row in rows], dtype=bool)
     design = np.column_stack([np.ones(6), others])
-    settled = settled_rows(signed(design, outcome))
+    settled = find_separation(signed(design, outcome)).settled
     np.testing.assert_array_equal(settled, [True, True, False, False, False, False])
     # The direction must vanish at (1,0,1) and (1,1,0): it is a multiple of (-1, 1, 1).
     free = independent_columns(design[2:].T @ design[2:]).null_space
@@ -120,7 +119,7 @@ def test_fits_settle_exactly_what_the_programme_settles(labels, intercept):
         design = np.delete(patterns, fit.label, axis=1).astype(float)
         if intercept:
             design = np.column_stack([np.ones(len(patterns)), design])
-        settled = settled_rows(signed(design, patterns[:, fit.label]))
+        settled = find_separation(signed(design, patterns[:, fit.label])).settled
         np.testing.assert_array_equal(fit.in_play, ~settled)
         assert fit.converged
 
@@ -155,7 +154,7 @@ def test_every_table_of_few_labelsets_is_settled_exactly(n_labels):
                 design = np.column_stack([np.ones(size, dtype=int), others])
                 sign = np.where(patterns[:, fit.label], 1, -1)[:, None]
                 settled, _ = settled_exactly(sign * design)
-                np.testing.assert_array_equal(settled_rows(1.0 * sign * design), settled)
+                np.testing.assert_array_equal(find_separation(1.0 * sign * design).settled, settled)
                 np.testing.assert_array_equal(fit.in_play, ~settled)
 
 
@@ -167,7 +166,7 @@ def test_every_table_of_few_labelsets_is_settled_exactly(n_labels):
 )
 def test_directions_of_whole_numbers_are_exact(rows):
     settled, _ = settled_exactly(rows)
-    direction = separating_direction(rows.astype(float))
+    direction = find_separation(rows.astype(float)).direction
     margins = rows @ direction
     assert (margins[settled] > 0.5).all()
     np.testing.assert_allclose(margins[~settled], 0, atol=1e-9)
@@ -230,9 +229,9 @@ def test_programmes_that_fail_have_another_route(monkeypatch):
         return solution
 
     monkeypatch.setattr("scipy.optimize.linprog", linprog)
-    np.testing.assert_array_equal(settled_rows(rows), [True, False, False])
+    np.testing.assert_array_equal(find_separation(rows).settled, [True, False, False])
     assert len(asked) == 3
     failed = optimize.OptimizeResult(status=4, x=None, ineqlin=None)
     monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: failed)
     with pytest.raises(ModelError, match="no solver gave an answer that holds"):
-        settled_rows(rows)
+        find_separation(rows)

@@ -140,6 +140,42 @@ def dense(matrix: Any) -> FloatArray:
     return array
 
 
+def typical_sizes(columns: FloatArray) -> FloatArray:
+    """Give the size that the entries of each column mostly have, whatever the largest are.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (rows, columns)
+        The columns.
+
+    Returns
+    -------
+    ndarray, shape (columns,)
+        Medians of the absolute values; where that is zero, of those that are not; one for columns
+        of zeros.
+
+    Examples
+    --------
+    >>> typical_sizes(np.array([[0.0, 2.0], [0.0, -3.0], [5.0, 1e9]]))
+    array([5., 3.])
+    """
+    sizes = np.abs(columns)
+    n_rows = len(columns)
+    if not n_rows:
+        return np.ones(columns.shape[1])
+    typical = np.median(sizes, axis=0)
+    sparse = np.flatnonzero(typical == 0)
+    if len(sparse):
+        # Zeros come first; the two entries in the middle of the others may be one.
+        ordered = np.sort(sizes[:, sparse], axis=0)
+        filled = np.count_nonzero(ordered, axis=0)
+        middles = [(n_rows - filled + (filled - at) // 2).clip(0, n_rows - 1) for at in (1, 0)]
+        every = np.arange(len(sparse))
+        medians = (ordered[middles[0], every] + ordered[middles[1], every]) / 2
+        typical[sparse] = np.where(filled > 0, medians, 1.0)
+    return np.asarray(typical)
+
+
 def checksum(features: Features) -> int:
     """Give a number that changes when values do, to see later whether they are still the same.
 

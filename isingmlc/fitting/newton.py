@@ -31,10 +31,17 @@ CONVERGED = 1e-18
 ROUNDING = 1e-12
 # Loss of likelihood, relative to it, that is put down to rounding.
 _SLACK = 1e-12
+# One that is more than rounding.
+_HARM = 1e-6
 # A step that leads too far is cut: first so that no coefficient, or no margin, moves by more than
 # this, then by halves. What must be cut to less than this share of that leads nowhere.
 _FURTHEST = 10.0
 _SHORTEST = 1e-6
+# At a maximum the next step moves no margin by more than this, so that the curvature along it is
+# the one that the step was made with.
+_STILL = 0.1
+# But rows with a margin beyond this have no say in anything.
+_CERTAIN = 80.0
 # Squared decrements are twice the gain that they promise; this much more than there is to gain is
 # no promise.
 _PROMISE = 10.0
@@ -158,7 +165,7 @@ class Ends(NamedTuple):
 
 Evaluate: TypeAlias = Callable[[IntArray, FloatArray], Points]
 GivesUp: TypeAlias = Callable[[int, int, Points, int], bool]
-Measure: TypeAlias = Callable[[int, FloatArray], float]
+Margins: TypeAlias = Callable[[int, FloatArray], FloatArray]
 
 
 def _furthest_move(step: FloatArray, moves: FloatArray) -> float:
@@ -178,7 +185,8 @@ def climb(
     size: float = 0.0,
     patience: int = 0,
     gives_up: GivesUp | None = None,
-    measure: Measure | None = None,
+    margins: Margins | None = None,
+    furthest: float = _FURTHEST,
 ) -> Ends:
     """Go from point to point, halving steps that lead down, each model until its own end.
 
@@ -199,9 +207,12 @@ def climb(
     gives_up : callable, optional
         Tells whether to stop, from the number of a model, the steps taken, the points and which
         of them is that of the model.
-    measure : callable, optional
-        Gives how far a step leads, from the number of a model and the step; the most that a
-        coefficient moves if omitted.
+    margins : callable, optional
+        Gives the margins of all rows, from the number of a model and coefficients, or how much a
+        step moves them. A model that moves one by more than `_STILL` has not come to its end,
+        however little it promises.
+    furthest : float
+        A step that leads down is cut so that no coefficient, or no margin, moves by more.
 
     Returns
     -------
@@ -231,7 +242,7 @@ def climb(
     left, candidate = np.arange(n_models), start
     points = evaluate(left, start) if first is None else first
     while True:
-        stay, halved = [], []
+        stay, halved, refused = [], [], []
         lines = zip(left.tolist(), points.value.tolist(), points.decrement.tolist(), strict=True)
         for line, (model, value, decrement) in enumerate(lines):
             least = values[model] - _SLACK * (abs(values[model]) + size)
@@ -240,20 +251,28 @@ def climb(
             is_lost = decrement > _PROMISE * (abs(value) + size) or math.isnan(decrement)
             # Before the first step there is none to cut.
             if (leads_down or is_lost) and steps[model]:
-                if measure is None:
-                    furthest = float(np.abs(step[model]).max(initial=0.0))
-                else:
-                    furthest = measure(model, step[model])
-                reach = _FURTHEST / max(furthest, _FURTHEST)
+                own = step[model]
+                leads = _furthest_move(own, own if margins is None else margins(model, own))
+                reach = furthest / leads if leads > furthest else 1.0
                 shortest = reach * (_SHORTEST if leads_down else 1.0)
                 if lengths[model] > shortest:
                     lengths[model] = min(lengths[model] / 2, reach)
                     halved.append(line)
                     stay.append(line)
                     continue
+                if value < least - _HARM * (abs(values[model]) + size):
+                    # There is no way on: the last point stays.
+                    refused.append(line)
+                    continue
             previous = decrements[model]
             values[model], decrements[model], lengths[model] = value, decrement, 1.0
-            converged[model] = decrement <= CONVERGED or previous <= decrement <= ROUNDING
+            at_end = decrement <= CONVERGED or previous <= decrement <= ROUNDING
+            if at_end and margins is not None:
+                # Far from a maximum a decrement says nothing of what there is to gain.
+                before, moves = (margins(model, at) for at in (candidate[line], points.step[line]))
+                moves = moves[np.minimum(before, before + moves) < _CERTAIN]
+                at_end = bool(np.abs(moves).max(initial=0.0) <= _STILL)
+            converged[model] = at_end
             if converged[model] or steps[model] >= most[model] or math.isnan(decrement):
                 curvature[model] = points.curvature[line]
                 continue
@@ -262,8 +281,9 @@ def climb(
                 continue
             steps[model] += 1
             stay.append(line)
-        if halved:
-            candidate[halved], points.step[halved] = coef[left[halved]], step[left[halved]]
+        if halved or refused:
+            back = halved + refused
+            candidate[back], points.step[back] = coef[left[back]], step[left[back]]
         coef[left], step[left] = candidate, points.step
         if not stay:
             break
@@ -358,7 +378,7 @@ def newton(
         start[None],
         max_steps,
         first=first,
-        measure=lambda _, step: _furthest_move(step, signed @ step),
+        margins=lambda _, coef: signed @ coef,
     )
     return ends.solution(0, inverse(ends.curvature[0]))
 
@@ -425,8 +445,8 @@ def newton_together(
     crossing = pairs.crossing(columns)
     ridges = None if penalty is None else [np.diag(penalty[at]) for at in columns]
 
-    def measure(model: int, step: FloatArray) -> float:
-        return _furthest_move(step, (design @ step)[counts[model] > 0])
+    def margins(model: int, coef: FloatArray) -> FloatArray:
+        return np.asarray((signs[model] * (design @ coef))[counts[model] > 0])
 
     def solve(
         models: IntArray, value: FloatArray, gradients: FloatArray, weights: FloatArray
@@ -460,8 +480,7 @@ def newton_together(
             # say.
             for far in np.flatnonzero((decrements <= _NEAR) & (longest > _FURTHEST)):
                 # A margin that rises does no harm.
-                moves = signs[models[far]] * (design @ steps[far])
-                falls = np.minimum(moves, 0.0)[counts[models[far]] > 0]
+                falls = np.minimum(margins(models[far], steps[far]), 0.0)
                 furthest = _furthest_move(steps[far], falls)
                 steps[far] *= _FURTHEST / max(furthest, _FURTHEST)
         return Points(value, steps, decrements, informations)
@@ -499,7 +518,7 @@ def newton_together(
         first=first,
         patience=patience,
         gives_up=None if gives_up is None else asks,
-        measure=measure,
+        margins=margins,
     )
     return [
         ends.solution(model, inverse(information), at)
@@ -646,7 +665,7 @@ def firth_maxima(
         evaluate,
         np.zeros((len(columns), design.shape[1])),
         max_steps,
-        measure=lambda _, step: _furthest_move(step, design @ step),
+        margins=lambda model, coef: signs[model] * (design @ coef),
     )
 
 

@@ -34,10 +34,11 @@ from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.separation import (
     Columns,
+    find_separation,
     independent_columns,
     peel,
-    settled_rows,
     shortest_direction,
+    unit_rows,
 )
 from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
@@ -535,6 +536,7 @@ def find_aliases(
         n_labels += context.shape[1]
     if intercept:
         columns = np.column_stack([np.ones(len(patterns)), columns])
+    columns = unit_rows(columns)
     relations = independent_columns(columns.T @ columns)
     labels_of = np.concatenate([[-1], varies]) if intercept else varies
     related: list[set[int]] = [set() for _ in range(n_labels)]
@@ -567,6 +569,11 @@ class _Table:
     def nobs(self) -> float:
         """Number of observations."""
         return float(self.counts.sum())
+
+    @cached_property
+    def largest(self) -> FloatArray:
+        """The largest entry of each row, or one: rows are divided by it where rank is looked at."""
+        return np.asarray(np.maximum(np.abs(self.design).max(axis=1), 1.0))
 
     def signed(self, node: _Node, columns: IntArray) -> FloatArray:
         """Give signed regressors of a label in the rows in play."""
@@ -657,13 +664,13 @@ def _begin(
             settings.method == "ridge" and not (columns[free] > 0).any()
         )
         chosen = Columns.all_of(len(columns))
-        rows = in_play[label]
-        nodes.append(_Node(label, columns, free, aliased, rows, settling, chosen, is_final))
+        own_rows = in_play[label]
+        nodes.append(_Node(label, columns, free, aliased, own_rows, settling, chosen, is_final))
     # Columns that are independent in all rows need not be so in those that are left.
     left = [node for node in nodes if not node.in_play.all()]
     for block in chunks(len(left), 8 * table.pairs.n_sums, limit=2**26):
         crossing = table.pairs.crossing([node.columns for node in left[block]])
-        rows_left = np.array([node.in_play for node in left[block]], dtype=np.float64)
+        rows_left = np.array([node.in_play for node in left[block]]) / table.largest**2
         for node, products in zip(
             left[block], crossing(range(len(rows_left)), rows_left), strict=True
         ):
@@ -737,10 +744,10 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
     if node.guesses <= _GUESSES:
         settled = _moves(table, node, solution.step) > _SETTLING
     else:
-        settled = settled_rows(signed[:, np.isin(node.free, node.chosen.kept)])
+        settled = find_separation(signed[:, np.isin(node.free, node.chosen.kept)]).settled
         node.is_final = True
     if settled.any():
-        remaining = signed[~settled]
+        remaining = unit_rows(signed[~settled])
         rest = _rank(table, remaining.T @ remaining)
         direction = shortest_direction(signed[settled], rest.null_space)
         if direction is not None:

@@ -1,7 +1,9 @@
 r"""What label models are made of: a constant, all labels, and the columns of the context.
 
 Columns of the context that are not 0/1 are centred and brought to unit size, so that neither their
-origin nor their unit matters to rank, separation or rounding. Coefficients on this scale are
+origin nor their unit matters to rank, separation or rounding. Middle and size are medians: next to
+an outlier the other values would hardly differ on a scale that it had a say in. Products with
+labels, which a penalty may shrink, have mean zero and variance one. Coefficients on this scale are
 brought to the user's by a linear map: with :math:`\tilde c = (c - m) / s` the coefficient of c is
 :math:`\tilde\gamma / s`, and the constant loses :math:`\tilde\gamma m / s`.
 """
@@ -13,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
 from isingmlc.fitting.pair_sums import PairSums
-from isingmlc.fitting.separation import Columns, independent_columns
+from isingmlc.fitting.separation import Columns, independent_columns, unit_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 
@@ -84,18 +86,22 @@ class Regressors:
         labels = np.full(columns.shape[1], -1) if labels is None else labels
         centre, scale = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         wide = ~((columns == 0) | (columns == 1)).all(axis=0)
-        if wide.any():
-            share = counts / counts.sum()
+        own, products = wide & (labels < 0), wide & (labels >= 0)
+        share = counts / counts.sum()
+        if own.any():
             if intercept:
-                centre[wide] = share @ columns[:, wide]
-            moved = columns[:, wide] - centre[wide]
+                centre[own] = np.median(columns[:, own], axis=0)
+            scale[own] = typical_sizes(columns[:, own] - centre[own])
+        if products.any():
+            if intercept:
+                centre[products] = share @ columns[:, products]
+            moved = columns[:, products] - centre[products]
             # Squares of what is very small would be zero.
             largest = np.abs(moved).max(axis=0)
             largest[largest == 0] = 1.0
             spread = largest * np.sqrt(share @ (moved / largest) ** 2)
-            scale[wide] = np.where(spread > 0, spread, 1.0)
+            scale[products] = np.where(spread > 0, spread, 1.0)
         scaled = (columns - centre) / scale
-        share = counts / counts.sum()
         variance = share @ scaled**2 - (share @ scaled) ** 2
         return cls(
             np.column_stack([np.ones(n_cells), patterns, scaled]),
@@ -191,8 +197,9 @@ class Regressors:
 
     @cached_property
     def gram(self) -> FloatArray:
-        """Cross-products of the columns, shape (m, m)."""
-        return np.asarray(self.matrix.T @ self.matrix)
+        """Cross-products of the columns in rows of unit size, shape (m, m)."""
+        rows = unit_rows(self.matrix)
+        return np.asarray(rows.T @ rows)
 
     @cached_property
     def relations(self) -> Columns:

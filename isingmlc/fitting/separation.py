@@ -12,13 +12,14 @@ coefficients then raises the likelihood of a row when it raises its linear predi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
 from scipy.linalg import lapack
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
 
 # Columns are 0/1 or of unit size: a pivot below this share of its diagonal is a zero.
 _PIVOT_TOLERANCE = 1e-9
@@ -269,30 +270,40 @@ def peel(
     return np.ascontiguousarray(in_play.T), directions
 
 
-def settled_rows(signed: FloatArray) -> BoolArray:
-    """Find every row that separation settles.
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Bring rows to unit size, which changes neither their rank nor what separates them.
 
     Parameters
     ----------
-    signed : ndarray, shape (rows, columns)
-        Signed regressors.
+    rows : ndarray, shape (rows, columns)
+        Rows of any size, columns of unit size but for outliers.
 
     Returns
     -------
-    ndarray of bool, shape (rows,)
-        True where the row is settled.
-
-    Examples
-    --------
-    Outcomes 0, 1 and 0:
-
-    >>> settled_rows(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
-    array([ True, False, False])
+    ndarray, the same shape
+        Rows whose largest entry is one; the same array where no entry is larger.
     """
-    return np.asarray(signed @ separating_direction(signed) > 0.5)
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    return rows if (sizes <= 1.0).all() else rows / np.maximum(sizes, 1.0)[:, None]
 
 
-def separating_direction(signed: FloatArray) -> FloatArray:
+class Separation(NamedTuple):
+    """What separation settles.
+
+    Attributes
+    ----------
+    direction : ndarray, shape (columns,)
+        A direction with margins of one or more in the rows that are settled, and of zero in all
+        others; zero where none is settled.
+    settled : ndarray of bool, shape (rows,)
+        These rows.
+    """
+
+    direction: FloatArray
+    settled: BoolArray
+
+
+def find_separation(signed: FloatArray) -> Separation:
     r"""Find a direction that settles every row that separation settles, by a linear programme.
 
     With :math:`q_i` the signed regressors, the programme maximises :math:`\sum_i t_i` subject to
@@ -307,9 +318,8 @@ def separating_direction(signed: FloatArray) -> FloatArray:
 
     Returns
     -------
-    ndarray, shape (columns,)
-        A direction with margins of about one or more in the rows that are settled, and of zero in
-        all others; zero where none is settled.
+    Separation
+        Direction and rows.
 
     Raises
     ------
@@ -332,14 +342,16 @@ def separating_direction(signed: FloatArray) -> FloatArray:
     --------
     Outcomes 0, 1 and 0:
 
-    >>> separating_direction(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
-    array([-1.,  1.])
+    >>> find_separation(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
+    Separation(direction=array([-1.,  1.]), settled=array([ True, False, False]))
     """
     n_rows, n_columns = signed.shape
-    # Solvers take what is small for zero, so columns are brought to one size.
-    units = np.abs(signed).max(axis=0, initial=0.0)
-    units[units == 0] = 1.0
+    # Solvers take what is small for zero, so columns are brought to one size, and then rows.
+    units = typical_sizes(signed)
     signed = signed / units
+    largest = np.abs(signed).max(axis=1, initial=0.0)
+    largest[largest == 0] = 1.0
+    signed = signed / largest[:, None]
     sizes = np.linalg.norm(signed, axis=1)
     reach = _FEASIBLE * np.maximum(1.0, sizes)
     constraints = sparse.hstack([-sparse.csr_array(signed), sparse.eye_array(n_rows)])
@@ -364,7 +376,10 @@ def separating_direction(signed: FloatArray) -> FloatArray:
             balance = np.abs(multipliers @ signed)
             is_balanced = (balance <= _FEASIBLE * (np.abs(multipliers) @ sizes)).all()
             if is_still and is_complete and is_balanced:
-                return direction / units if not others.all() else np.zeros(n_columns)
+                if others.all():
+                    return Separation(np.zeros(n_columns), ~others)
+                least = (margins * largest)[~others].min()
+                return Separation(direction / units / least, ~others)
     raise exc.ModelError(_UNDECIDED)
 
 

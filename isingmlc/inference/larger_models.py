@@ -33,7 +33,7 @@ from scipy.linalg import qr, solve_triangular
 from scipy.special import expit, log_expit
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
 from isingmlc.fitting.newton import (
     LEAST_MARGIN,
     ROUNDING,
@@ -43,7 +43,7 @@ from isingmlc.fitting.newton import (
     newton,
     proves_overlap,
 )
-from isingmlc.fitting.separation import separating_direction
+from isingmlc.fitting.separation import find_separation, unit_rows
 from isingmlc.inference.score import COLLINEAR
 
 # Variance inflation beyond which an inverse is not to be trusted.
@@ -51,6 +51,8 @@ _SINGULAR = 1e12
 # Singular values and pivots below this share of the largest are zeros: columns are of about unit
 # size, rounding leaves far less and data far more.
 _RANK_TOLERANCE = 1e-9
+# A column of this share of its length, once rows are weighted, is in rows that are certain alone.
+_UNFELT = 1e-15
 # A step that moves the margin of a row by more than this settles it, if no other row moves.
 _CLEAR = 0.1
 
@@ -265,7 +267,7 @@ def fit_larger_models(
     >>> models.coef, models.separated
     (array([1.11925538,        inf]), array([False,  True]))
     """
-    x, size = _standardise(features, null.weights, null.intercept)
+    x, size = _standardise(null, features, null.weights)
     # Steps from points so far out that no row has a weight may be of any length.
     with np.errstate(over="ignore", invalid="ignore"):
         models = _fit_together(null, x, max_steps, n_given)
@@ -327,7 +329,7 @@ def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> Pr
     # A feature without rank changes nothing.
     coef[:, :n_given] = np.where(has_rank[:, None], models.whole, base.start)
     failed = np.asarray(np.isnan(coef).any(axis=1))
-    x, _ = _standardise(features, null.weights, null.intercept)
+    x, _ = _standardise(null, features, null.weights)
     _, gradient, information = _evaluate(null, x, np.where(failed[:, None], 0.0, coef))
     inner, added = np.s_[:n_given], np.s_[n_given:]
     crossed = information[:, inner, added] * models.kept[:, :, None]
@@ -359,7 +361,7 @@ def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerMo
     LargerModels
         The one fit. Its coefficient means nothing.
     """
-    x, _ = _standardise(columns, null.weights, null.intercept)
+    x, _ = _standardise(null, columns, null.weights)
     rows = _distinct_rows(null, x)
     design, margin = _design(null, rows), null.margin[rows.codes]
     weights = rows.counts * expit(margin) * expit(-margin)
@@ -407,10 +409,18 @@ class _Rows(NamedTuple):
 
 
 def _standardise(
-    x: FloatArray, weights: FloatArray | None, centre: bool
+    null: RowsInPlay, x: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Bring each feature to unit size, around its mean if so wished; give the old sizes too."""
-    if centre:
+    """Bring each feature to unit size, around its middle if that is free; give the old sizes too.
+
+    Middle and size are medians: next to an outlier the other values would hardly differ in units
+    that it had a say in. But a penalty is measured from the mean.
+    """
+    if not null.penalty.any():
+        x = x - np.median(x, axis=1, keepdims=True) if null.intercept else x
+        size = typical_sizes(x.T)
+        return x / size[:, None], size
+    if null.intercept:
         # Around its first value a constant is exactly zero.
         x = x - x[:, :1]
         x -= np.average(x, axis=1, weights=weights, keepdims=True)
@@ -602,13 +612,13 @@ def _fit_alone(
         if settled.any():
             x = rows.x[:, ~settled]
             if x.size and not penalty.any():
-                x, _ = _standardise(x, counts, null.intercept)
+                x, _ = _standardise(null, x, counts)
             rest = _design(null, _Rows(rows.codes[~settled], x, counts))[:, kept]
             basis = _independent(rest, penalty)
             rest = rest[:, basis]
         solution = newton(rest, counts, max_steps=max_steps, penalty=penalty[basis])
         if not solution.converged:
-            solution = _climb_flat(rest, counts, penalty[basis], max_steps)
+            solution = _climb_flat(rest, counts, penalty[basis], solution.coef, max_steps)
         return assess(rest, counts, basis, solution)
 
     if step is None:
@@ -623,46 +633,93 @@ def _fit_alone(
     # row. Such a guess is right if what the step does to no other row confirms it, and complete if
     # the fit of the other rows proves that; only else a programme is solved.
     settled = design @ last > 0.5
-    direction = _within(free[~settled], last[penalty == 0])
-    if settled.any() and (design[settled][:, penalty == 0] @ direction > _CLEAR).all():
+    own = last[penalty == 0]
+    direction = _within(free[~settled], own)
+    moves = design[settled][:, penalty == 0] @ direction
+    # In a row that is far out what rounding left of a step is long too.
+    is_more = free[settled] @ direction > _RANK_TOLERANCE * np.linalg.norm(own)
+    if settled.any() and (is_more & (moves > _CLEAR)).all():
         gain, solution, complete = fit_rest(settled)
         if complete:
             return gain, direction, solution
     try:
-        direction = separating_direction(free)
+        direction, settled = find_separation(free)
     except exc.ModelError:
         # No programme can tell: it is as good as separated, unless the fit proves that it is not.
         gain, solution, proved = fit_rest(np.zeros(len(design), dtype=np.bool_))
         if not proved:
             solution = replace(solution, covariance=np.full_like(solution.covariance, np.nan))
         return gain, None, solution
-    settled = free @ direction > 0.5
     gain, solution, _ = fit_rest(settled)
     return gain, direction if settled.any() else None, solution
 
 
 def _climb_flat(
-    design: FloatArray, counts: FloatArray, penalty: FloatArray, max_steps: int
+    design: FloatArray, counts: FloatArray, penalty: FloatArray, start: FloatArray, max_steps: int
 ) -> Solution:
-    """Maximise a likelihood that is flat in some directions by steps in the others alone."""
-    ridge, roots = np.diag(np.sqrt(penalty)), np.sqrt(counts)
+    """Maximise a likelihood that is flat in some directions, with all digits that there are.
+
+    Its maximum may lie so far out that a step of any length is right, as long as it leads up.
+    """
+    ridge = np.diag(np.sqrt(penalty))
 
     def evaluate(_: IntArray, coefs: FloatArray) -> Points:
         (coef,) = coefs
         margin = design @ coef
-        # Square roots of the odds against what happened and of the weights, so that the squares
-        # of small numbers need not be told from zero.
-        odds = roots * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN))
-        pull = np.concatenate([odds, -ridge @ coef])
+        odds = _root_odds(counts, margin)
+        pull = np.concatenate([odds, -np.sqrt(penalty) * coef])
         scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
-        left, sizes, axes = np.linalg.svd(scaled, full_matrices=False)
-        steep = sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)
-        along = pull @ left[:, steep]
+        step, decrement = np.zeros(len(coef)), 0.0
+        felt = _is_felt(scaled, design, counts)
+        if felt.any():
+            step[felt], decrement = _least_squares(scaled[:, felt], pull)
         value = float(counts @ log_expit(margin) - 0.5 * penalty @ coef**2)
-        step = (along / sizes[steep]) @ axes[steep]
-        return Points.of_one(value, step, along @ along, scaled)
+        return Points.of_one(value, step, decrement, scaled)
 
-    return climb(evaluate, np.zeros((1, design.shape[1])), max_steps).solution(0, None)
+    ends = climb(
+        evaluate, start[None], max_steps, margins=lambda _, coef: design @ coef, furthest=np.inf
+    )
+    return ends.solution(0, None)
+
+
+def _root_odds(counts: FloatArray, margin: FloatArray) -> FloatArray:
+    """Give square roots of the odds against what happened, times counts.
+
+    So the squares of small numbers need not be told from zero.
+    """
+    return np.asarray(np.sqrt(counts) * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN)))
+
+
+def _is_felt(scaled: FloatArray, design: FloatArray, counts: FloatArray) -> BoolArray:
+    """Mark columns that some row with a weight has, or a penalty."""
+    whole = _lengths(np.sqrt(counts)[:, None] * design)
+    return np.asarray(scaled.any(axis=0) & (_lengths(scaled) > _UNFELT * whole))
+
+
+def _lengths(columns: FloatArray) -> FloatArray:
+    """Give the lengths of columns, of which the squares may be too small for numbers; one for zero.
+
+    Where only few rows have a weight left, columns may be of very different length.
+    """
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    largest[largest == 0] = 1.0
+    lengths = np.linalg.norm(columns / largest, axis=0)
+    return np.asarray(largest * np.where(lengths > 0, lengths, 1.0))
+
+
+def _least_squares(rows: FloatArray, target: FloatArray) -> tuple[FloatArray, float]:
+    """Solve least squares among columns of any length; give the square of what is explained too."""
+    lengths = _lengths(rows)
+    rows = rows / lengths
+    # Large rows first: then small ones keep their digits.
+    order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
+    left, triangle, columns = qr(rows[order], mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(triangle.diagonal())
+    rank = int((pivots > np.finfo(float).eps * pivots[:1]).sum())
+    along = target[order] @ left[:, :rank]
+    solution = np.zeros(len(lengths))
+    solution[columns[:rank]] = solve_triangular(triangle[:rank, :rank], along)
+    return solution / lengths, float(along @ along)
 
 
 def _covariance_at(
@@ -673,19 +730,21 @@ def _covariance_at(
     Gives Newton's squared decrement besides.
     """
     margin = design @ coef
-    roots = np.sqrt(counts * expit(margin) * expit(-margin))
+    roots = _root_odds(counts, margin) * expit(margin)
     scaled = np.vstack([roots[:, None] * design, np.diag(np.sqrt(penalty))])
-    # Where only few rows have a weight left, columns may be of very different length.
-    lengths = np.linalg.norm(scaled, axis=0)
-    if lengths.all():
-        _, sizes, axes = np.linalg.svd(scaled / lengths, full_matrices=False)
-        if len(sizes) == len(lengths) and (sizes > _RANK_TOLERANCE).all():
-            gradient = (counts * expit(-margin)) @ design - penalty * coef
-            decrement = float(np.sum((axes @ (gradient / lengths) / sizes) ** 2))
-            if decrement <= ROUNDING:
-                covariance = (axes.T / sizes**2) @ axes / np.outer(lengths, lengths)
-                return np.asarray(covariance), decrement
-    return np.full((len(coef), len(coef)), np.nan), np.nan
+    felt = _is_felt(scaled, design, counts)
+    covariance = np.full((len(coef), len(coef)), np.nan)
+    scaled = scaled[:, felt]
+    lengths = _lengths(scaled)
+    _, sizes, axes = np.linalg.svd(scaled / lengths, full_matrices=False)
+    if len(sizes) == len(lengths) and (sizes > _RANK_TOLERANCE).all():
+        gradient = ((counts * expit(-margin)) @ design - penalty * coef)[felt]
+        decrement = float(np.sum((axes @ (gradient / lengths) / sizes) ** 2))
+        if decrement <= ROUNDING:
+            own = (axes.T / sizes**2) @ axes / np.outer(lengths, lengths)
+            covariance[np.ix_(felt, felt)] = own
+            return covariance, decrement
+    return covariance, np.nan
 
 
 def _is_singular(covariance: FloatArray) -> bool:
@@ -720,6 +779,7 @@ def _within(rows: FloatArray, direction: FloatArray) -> FloatArray:
 
 def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:
     """Choose columns that span all of them; those with a penalty can do without others."""
+    design = unit_rows(design)
     triangle, order = qr(np.vstack([design, np.diag(np.sqrt(penalty))]), mode="r", pivoting=True)
     pivots = np.abs(np.diag(triangle))
     longest = np.sqrt((design**2).sum(axis=0).max())
