@@ -1,7 +1,9 @@
 """Score tests with interactions, terms and other p-values, against R, rows and simulation."""
 
+import itertools
 import warnings
 
+import mpmath as mp
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -859,3 +861,41 @@ def test_features_that_labels_explain_are_not_taken_for_equal(products):
     if both.product_statistic is not None:
         assert np.isfinite(alone.product_statistic).any()
         np.testing.assert_allclose(both.product_statistic[1], alone.product_statistic[0], rtol=1e-9)
+
+
+def test_what_is_left_of_a_column_has_its_digits():
+    """Labels explain all but 1e-8 of a feature; against numbers of fifty digits.
+
+    Each row has labels of its own, so that nothing is lost within labelsets.
+    """
+    mp.mp.dps = 50
+    rng = np.random.default_rng(5)
+    every = np.array(list(itertools.product([0, 1], repeat=6)))
+    labels = every[rng.permutation(64)[:40]]
+    x = 1.0 + labels @ np.array([0.0, 2.0, 0.0, -1.0, 0.5, 3.0]) + 1e-4 * rng.normal(size=40)
+    found = im.IsingModel(labels, x[:, None]).fit().score_test(products="individual").arrays
+    exact = np.array([[score_in_fifty_digits(labels, x, k, s) for s in range(7)] for k in (0, 2)])
+    np.testing.assert_allclose(found.statistic[0, [0, 2]], exact[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(found.product_statistic[0, 0, 1:], exact[0, 2:], rtol=1e-9)
+
+
+def score_in_fifty_digits(labels, x, label, other):
+    """Give the statistic of a feature around its mean, or of its product with a label."""
+    design = mp.matrix(
+        np.column_stack([np.ones(len(x)), np.delete(labels, label, axis=1)]).tolist()
+    )
+    outcome = mp.matrix(labels[:, [label]].tolist())
+    coef = mp.zeros(design.cols, 1)
+    for _ in range(9):
+        chance = (design * coef).apply(lambda eta: 1 / (1 + mp.exp(-eta)))
+        weight = mp.diag([p * (1 - p) for p in chance])
+        information = design.T * weight * design
+        coef += mp.lu_solve(information, design.T * (outcome - chance))
+    column = mp.matrix(x.tolist())
+    column -= mp.ones(len(x), 1) * (sum(column) / len(x))
+    if other:
+        column = mp.diag([int(y) for y in labels[:, other - 1]]) * column
+    crossed = design.T * weight * column
+    variance = column.T * weight * column - crossed.T * mp.lu_solve(information, crossed)
+    score = (outcome - chance).T * column
+    return float(score[0] ** 2 / variance[0]) if variance[0] > 1e-30 else np.nan

@@ -108,6 +108,21 @@ class RowsInPlay:
         return self.sizes.astype(float) if self.weights is None else self.pooled(self.weights)
 
     @cached_property
+    def has_no_origin(self) -> bool:
+        """Whether larger models are the same from wherever a feature is measured.
+
+        With a constant they are if the null model has, without a penalty, all that features are
+        multiplied with; without one it is not asked.
+        """
+        if self.penalty.any():
+            return False
+        if not self.intercept or (np.abs(self.multipliers) == 1).all():
+            return True
+        slope = np.linalg.lstsq(self.regressors, self.multipliers, rcond=None)[0]
+        rest = self.regressors @ slope - self.multipliers
+        return bool(np.abs(rest).max(initial=0.0) < _RANK_TOLERANCE)
+
+    @cached_property
     def margin(self) -> FloatArray:
         """The margin of each labelset under the null model."""
         return np.asarray(self.regressors @ self.start[: self.n_null])
@@ -414,9 +429,9 @@ def _standardise(
     """Bring each feature to unit size, around its middle if that is free; give the old sizes too.
 
     Middle and size are medians: next to an outlier the other values would hardly differ in units
-    that it had a say in. But a penalty is measured from the mean.
+    that it had a say in. But where the origin matters it is the mean.
     """
-    if not null.penalty.any():
+    if null.has_no_origin:
         x = x - np.median(x, axis=1, keepdims=True) if null.intercept else x
         size = typical_sizes(x.T)
         return x / size[:, None], size

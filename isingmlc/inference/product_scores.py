@@ -22,6 +22,7 @@ from isingmlc.inference.score import (
     Scores,
     explained,
     plain_scores,
+    sharpen,
 )
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
@@ -148,7 +149,9 @@ class _Products:
             null = self._nulls[in_play[order]]
             for part in chunks(sums.shape[1], 8 * len(rows), limit=PART_BYTES):
                 variance[order, part] -= explained(null, sums[:, part], rows)
-        return self._labels[in_play], Scores(np.asarray(effective @ sums), variance, scale)
+        scores = Scores(np.asarray(effective @ sums), variance, scale)
+        nulls = [self._nulls[at] for at in in_play.tolist()]
+        return self._labels[in_play], sharpen(nulls, scores, sums, squares, rows)
 
     def _explained(
         self,

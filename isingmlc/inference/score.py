@@ -57,6 +57,9 @@ COLLINEAR = 1e-10
 # Nor has one that varies in the rows in play by less than this share of COLLINEAR, measured by how
 # it varies in all rows: adding statistics that were summed around different origins leaves more.
 OWN_SPREAD = 1e-3
+# Of a column that the regressors explain but for less than this share the rest is not what a
+# difference of two sums leaves: it is computed by itself.
+DOUBTFUL = 1e-4
 # Scores of unit variance that differ by less than this differ by rounding.
 ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
@@ -352,7 +355,71 @@ def plain_scores(
     sizes = np.array([8 * len(null.factors.bases[null.label]) ** 2 for null in nulls])
     for block in chunks_by_size(sizes, KEPT_BYTES):
         _take_explained(nulls[block], sums, variance[block])
-    return Scores(score, variance, scale)
+    return sharpen(nulls, Scores(score, variance, scale), sums, squares)
+
+
+def sharpen(
+    nulls: Sequence[NullModel],
+    scores: Scores,
+    sums: Any,
+    squares: Any,
+    rows: IntArray | None = None,
+) -> Scores:
+    r"""Compute scores and variances again, in place, where hardly anything is left of a column.
+
+    Parameters
+    ----------
+    nulls : sequence of NullModel
+        The fits of the labels.
+    scores : Scores
+        Arrays of labels × columns.
+    sums, squares : ndarray or csr_array
+        Sums and squares of the columns within all labelsets, or within `rows`.
+    rows : ndarray of int, optional
+        Labelsets outside which the columns are zero; none if omitted.
+
+    Returns
+    -------
+    Scores
+        The same arrays.
+
+    Notes
+    -----
+    With m the mean of a column in a labelset and c what the regressors explain of it the variance
+    is :math:`\sum_g w_g (Q_g - S_g m_g) + \sum_g w_g N_g (m_g - c_g)^2`: what small numbers add
+    up to has their digits.
+    """
+    doubtful = scores.variance < DOUBTFUL * scores.scale
+    for order in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        null, columns = nulls[order], np.flatnonzero(doubtful[order])
+        if null.empirical:
+            continue
+        for part in chunks(len(columns), 32 * len(null.rows), limit=PART_BYTES):
+            at = columns[part]
+            left = _what_is_left(null, sums[:, at], squares[:, at], rows)
+            scores.score[order, at], scores.variance[order, at] = left
+    return scores
+
+
+def _what_is_left(
+    null: NullModel, sums: Any, squares: Any, rows: IntArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Give scores and variances of columns from what regressors leave of them in labelsets."""
+    inside, given = np.arange(len(null.rows)), null.rows
+    if rows is not None:
+        _, inside, given = np.intersect1d(null.rows, rows, assume_unique=True, return_indices=True)
+    own, second = dense(sums[given]), dense(squares[given])
+    counts, weight = null.counts[null.rows], null.weight[null.rows]
+    mean = own / counts[inside, None]
+    within = weight[inside] @ np.maximum(second - own * mean, 0.0)
+    rest = np.zeros((len(null.rows), own.shape[1]))
+    rest[inside] = mean
+    root = null.root()
+    # What rounding leaves of a projection is taken out by another.
+    for _ in range(3):
+        rest -= root.T @ (root @ (counts[:, None] * rest)) / weight[:, None]
+    score = (null.effective[null.rows] * counts) @ rest
+    return score, within + (weight * counts) @ rest**2
 
 
 def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray) -> None:
