@@ -384,6 +384,22 @@ def check_firth(case, counts):
         clean(res.score_test(products=products, min_count=0).arrays)
 
 
+def check_robust(case, counts):
+    """Errors from residuals change no estimate, and leave nothing without a number or a reason."""
+    plain = case.results.lr_test(min_count=0).arrays
+    for cov_type in ("HC0", "HC2", "cluster"):
+        groups = np.arange(case.n_rows) // 2 if cov_type == "cluster" else None
+        res = case.model().fit(cov_type=cov_type, groups=groups)
+        for k, (one, two) in enumerate(zip(res.fits, case.results.fits, strict=True)):
+            close(one.llf, two.llf, what=f"likelihood of label {k} under {cov_type}")
+        wald = res.wald_test(min_count=0).arrays
+        for tests in (res.score_test(min_count=0).arrays, wald):
+            clean(tests)
+        for at in zip(*np.nonzero((wald.reason == "ok") & (plain.reason == "ok")), strict=True):
+            error = plain.bse[at]
+            close(wald.coef[at] / error, plain.coef[at] / error, 1e-9, f"coefficient {at}")
+
+
 def check_terms(case, counts):
     """A category and a pair of features as terms of a formula."""
     frame = pd.DataFrame(case.labels, columns=[f"y{k}" for k in range(case.labels.shape[1])])
@@ -748,6 +764,7 @@ CHECKS = {
     "joint tests": check_joint,
     "Wald and likelihood ratio": check_refits,
     "joint Wald and likelihood ratio": check_joint_refits,
+    "robust errors": check_robust,
     "terms": check_terms,
     "ridge": check_ridge,
     "ridge Wald and likelihood ratio": check_ridge_refits,
@@ -769,6 +786,7 @@ EVERY = {
     "parts, batches, sparse": 2,
     "ridge": 2,
     "ridge Wald and likelihood ratio": 4,
+    "robust errors": 6,
     "tables and words": 15,
     "terms": 4,
 }

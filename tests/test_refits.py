@@ -564,6 +564,9 @@ def test_an_outlier_of_any_size_leaves_the_fit_of_the_others(size):
     assert found.bse[0, 0] == pytest.approx(expected.bse[2], rel=1e-9)
     null = sm.Logit(labels[:, 0], np.column_stack([np.ones(60), labels[:, 1]])).fit(disp=0)
     assert found.lr[0, 0] == pytest.approx(2 * (expected.llf - null.llf), rel=1e-9)
+    robust = sm.Logit(labels[1:, 0], rest).fit(disp=0, tol=1e-13, cov_type="HC0")
+    wald = im.IsingModel(labels, x[:, None]).fit(cov_type="HC0").wald_test()
+    assert wald.bse.iloc[0, 0] == pytest.approx(robust.bse[2], rel=1e-9)
 
 
 def test_maxima_that_lie_far_out_are_found():

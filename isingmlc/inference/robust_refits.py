@@ -91,7 +91,7 @@ class RobustErrors:
         at = np.flatnonzero(np.isfinite(models.wald))
         if not len(at):
             return
-        x, size = _standardise(features[at], null.weights, null.intercept)
+        x, size = _standardise(null, features[at], null.weights)
         coef, kept = models.whole[at], models.kept[at]
         n_null = null.n_null
         margin = np.repeat(coef[:, n_null:] @ null.multipliers.T, null.sizes, axis=1) * x
@@ -134,14 +134,15 @@ class RobustErrors:
         """
         if not np.isfinite(models.wald[0]):
             return
-        x, _ = _standardise(columns, null.weights, null.intercept)
+        x, _ = _standardise(null, columns, null.weights)
         rows, kept = _distinct_rows(null, x), models.kept[0]
         design = _design(null, rows)[:, kept]
         coef, penalty = models.whole[0, kept], null.penalty[kept]
         margin = design @ coef
         residual = expit(-margin)
         weight = residual * expit(margin)
-        inverse = np.linalg.inv((design.T * (rows.counts * weight)) @ design + np.diag(penalty))
+        bread = (design.T * (rows.counts * weight)) @ design + np.diag(penalty)
+        (inverse,) = _inverses(bread[None])
         residual -= weight * (design @ (inverse @ (penalty * coef)))
         if self.clusters is not None:
             scores = (rows.counts * residual)[:, None] * design
@@ -165,7 +166,15 @@ class RobustErrors:
         covariance: FloatArray,
         n_given: int,
     ) -> None:
-        """Write errors and Wald statistics down; a singular covariance tests nothing."""
+        """Write errors and Wald statistics down; a singular covariance tests nothing.
+
+        Where information is singular in floating-point numbers it is as good as separated.
+        """
+        variances = np.einsum("mii->mi", covariance)
+        known = np.isfinite(covariance).all(axis=(1, 2)) & (variances > 0).all(axis=1)
+        models.separated[at[~known]] = True
+        models.wald[at[~known]] = models.bse[at[~known]] = models.coef[at[~known]] = np.nan
+        at, coef, covariance = at[known], coef[known], covariance[known]
         tested = coef[:, n_given:]
         own = covariance[:, n_given:, n_given:]
         size = np.sqrt(np.einsum("mii->mi", own))
