@@ -63,7 +63,7 @@ class Case:
 
     @cached_property
     def scores(self):
-        return self.results.score_test(min_count=0).arrays
+        return self.results.score_test(min_count=0, pvalue="chi2").arrays
 
     @cached_property
     def shares(self):
