@@ -485,6 +485,13 @@ class IsingModel(ReadOnly):
         >>> res.converged
         True
 
+        Errors that mind that rows of a practice are alike, as if the example had twenty:
+
+        >>> practice = [row % 20 for row in range(1500)]
+        >>> res = im.IsingModel(data.labels, data.features).fit(groups=practice)
+        >>> res.cov_type, res.score_test(["bmi"]).distribution
+        ('cluster', 'F')
+
         Each label given the two that are most associated with it:
 
         >>> res = im.IsingModel(data.labels, data.features).fit(neighbors=2)

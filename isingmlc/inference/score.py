@@ -688,7 +688,6 @@ def joint_scores(
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
     noisy = (crossed * null.noise[null.rows, None]).T
-    weighted = (crossed * null.weight[null.rows, None]).T
     weight = (null.weight * null.counts)[null.rows]
     # F'z_g w_g times each block column: what the null model takes from it.
     roots = [null.root(), null.noisy_root()] if null.empirical else [null.root()]
@@ -718,6 +717,7 @@ def joint_scores(
             information = variance
             if null.robust:
                 leaning = (rooted[0] @ sums).T.reshape(n_part, -1, size)
+                weighted = (crossed * null.weight[null.rows, None]).T
                 total = (weighted @ squares).T.reshape(n_part, size, size)
                 information = total - _explained_together(leaning)
             score, variance = _take_first(score, variance, information, scale)

@@ -576,8 +576,8 @@ def rank_features(
         As `IsingModel` takes them.
     groups, sampling_weights : array_like, shape (n,), optional
         Clusters of dependent rows, and inverse probabilities of being drawn, as `IsingModel` takes
-        them: statistics and p-values of methods with score tests mind them. Methods without label
-        models take no notice of groups.
+        them: statistics and p-values of methods with score tests mind them. Other methods take
+        sampling weights for how often a row counts, and no notice of groups.
     cov_type : {"nonrobust", "HC0", "HC2", "cluster"}, optional
         Where the variances of scores come from, as `IsingModel.fit` takes it.
     covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
@@ -699,7 +699,13 @@ def rank_features(
     # A method or option that does not exist is said before the data are looked at.
     has_covariates = covariates is not None
     label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
-    check_request(method, options, **label_models, has_covariates=has_covariates)
+    found = check_request(method, options, **label_models, has_covariates=has_covariates)
+    if cov_type is not None and not found.needs_fit:
+        users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
+        raise exc.DataError(
+            f"cov_type is for methods with score tests ({exc.shorten(users)}), but method is "
+            f"{method!r}. Leave it out."
+        )
     rows = prepare(
         labels,
         features,

@@ -169,7 +169,7 @@ class EdgeTests(ReadOnly):
     def reasons(self) -> pd.DataFrame:
         """Why an edge cannot be tested, or what is special about it; ``ok`` for most.
 
-        ``constant-label``, ``determined-label``, ``too-rare``, ``not-converged``,
+        ``constant-label``, ``determined-label``, ``too-rare``, ``not-converged``, ``one-cluster``,
         ``constant-feature`` and ``collinear-feature`` have no statistic. Under
         ``separated-alternative`` the coefficient is infinite, and a likelihood ratio is that of
         the limit.

@@ -625,12 +625,16 @@ class IsingResults(ReadOnly):
 
     @cached_property
     def aic(self) -> float:
-        """Akaike's criterion on the log pseudo-likelihood."""
+        """Akaike's criterion on the log pseudo-likelihood.
+
+        It takes rows for independent: with clusters or sampling weights it describes a fit, but
+        does not choose between fits.
+        """
         return 2 * self.df_model - 2 * self.llf
 
     @cached_property
     def bic(self) -> float:
-        """Bayesian information criterion on the log pseudo-likelihood."""
+        """Bayesian information criterion on the log pseudo-likelihood; see `aic`."""
         return float(np.log(self.nobs)) * self.df_model - 2 * self.llf
 
     @cached_property
