@@ -360,3 +360,36 @@ def test_firth_likelihood_ratios_are_for_single_features():
         res.lr_test(products="joint", penalty="firth")
     with pytest.raises(im.exceptions.DataError, match="None, 'firth'"):
         res.lr_test(penalty="ridge")
+
+
+# Joint tests
+
+
+def test_permutations_of_joint_tests():
+    rng = np.random.default_rng(0)
+    labels, features = rng.random((150, 3)) < 0.4, rng.normal(size=(150, 6))
+    options = {"pvalue": "permutation", "n_permutations": 400, "random_state": 1}
+    # A label alone has no products.
+    alone = im.IsingModel(labels[:, :1], features).fit()
+    joint = alone.score_test(products="joint", **options)
+    pd.testing.assert_frame_equal(joint.pvalues, alone.score_test(**options).pvalues)
+    # Where chi-square holds, permutations agree with it.
+    res = im.IsingModel(labels, features).fit()
+    joint = res.score_test(products="joint", **options)
+    expected = res.score_test(products="joint").pvalues
+    error = np.sqrt(expected * (1 - expected) / 400)
+    assert ((joint.pvalues - expected).abs() < 4 * error + 0.03).all(axis=None)
+    assert joint.distribution == "400 permutations"
+    assert set(joint.arrays.pvalue_method.ravel()) == {"permutation"}
+
+
+def test_notes_of_joint_tests_offer_permutations():
+    rng = np.random.default_rng(0)
+    labels, features = rare_and_common(rng), rng.lognormal(size=(800, 2))
+    res = im.IsingModel(labels, features).fit()
+    note = res.score_test(products="joint").note
+    assert "'rare'" in note
+    assert "'left'" not in note
+    assert "pvalue='permutation'" in note
+    with pytest.raises(im.exceptions.DataError, match="products='joint'"):
+        res.score_test(products="individual", pvalue="permutation")

@@ -14,9 +14,10 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, make_generator
 from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
 from isingmlc.inference.edges import EdgeArrays, GivenPvalues
-from isingmlc.inference.score import NullModel, plain_scores
+from isingmlc.inference.score import NullModel, joint_scores, own_spread, plain_scores
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of
+from isingmlc.statistics.sums import FeatureSums
 
 # Statistics of permuted data are computed in pieces of about this size.
 _PIECE_BYTES = 2**25
@@ -44,7 +45,7 @@ def permute(
     nulls : list of NullModel
         The null models of the labels that are tested.
     plain : EdgeArrays
-        The score tests.
+        The score tests, of single features or of each with all its products.
     n_permutations : int
         How many permutations.
     random_state : int, Generator or None
@@ -127,7 +128,7 @@ def _count_exceeding(
     edges, features = np.zeros(observed.shape), np.zeros(len(observed))
     n_rows, n_sets = shuffled.shape[1], len(shuffled) * len(stats.counts)
     for part in chunks(len(observed), 8 * max(n_rows, n_sets), limit=_PIECE_BYTES):
-        values = _permuted_statistics(data, stats, nulls, shuffled, part)
+        values = _permuted_statistics(data, stats, nulls, shuffled, part, plain.products == "joint")
         values[:, np.isnan(observed[part])] = np.nan
         edges[part] = (values >= observed[part] * _MARGIN).sum(axis=0)
         sums = np.nansum(values, axis=2)
@@ -141,6 +142,7 @@ def _permuted_statistics(
     nulls: list[NullModel],
     shuffled: IntArray,
     part: slice,
+    joint: bool,
 ) -> FloatArray:
     """Score statistics of some features for all permutations: permutations × features × labels."""
     count, n_rows = shuffled.shape
@@ -161,7 +163,19 @@ def _permuted_statistics(
 
     sums, squares = side_by_side(pool @ columns), side_by_side(pool @ columns**2)
     statistic = np.full((count, n_part, stats.patterns.shape[1]), np.nan)
-    scores = plain_scores(nulls, sums, squares).statistic()
+    if joint and nulls:
+        # Each permutation of a feature is a feature.
+        has_constant = 0 in nulls[0].factor.basis
+        spread = np.tile(own_spread(stats, has_constant)[part], count)
+        permuted = replace(
+            stats,
+            source=FeatureSums(sums, squares, np.tile(stats.shift[part], count)),
+            feature_names=tuple(map(str, range(count * n_part))),
+            products=None,
+        )
+        scores = np.array([joint_scores(permuted, null, spread)[0] for null in nulls])
+    else:
+        scores = plain_scores(nulls, sums, squares).statistic()
     for null, values in zip(nulls, scores, strict=True):
         statistic[:, :, null.label] = values.reshape(count, n_part)
     return statistic

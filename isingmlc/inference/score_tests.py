@@ -15,6 +15,7 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
 from isingmlc.base.arrays import FloatArray, StrArray
+from isingmlc.fitting.diagnostics import LEAST_INFORMATION, information
 from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
@@ -41,6 +42,10 @@ _NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels
 _COVARIATES = "tests are given the covariate{s} {names}"
 # Sources of p-values that hold whatever the variances of scores come from.
 ROBUST_PVALUES = ("chi2", "auto")
+_COMPARE = (
+    "chi-square p-values for label(s) {names}, with little information, are doubtful if features "
+    "are skewed: compare pvalue='permutation'"
+)
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -60,10 +65,11 @@ def score_test(
     check_tested(products, by)
     check_option("pvalue", pvalue, tuple(PVALUES))
     n_jobs = check_jobs(n_jobs)
-    if (products or by == "term") and pvalue not in ("auto", "chi2"):
+    allowed = ("auto", "chi2", "permutation") if products == "joint" else ("auto", "chi2")
+    if (products or by == "term") and pvalue not in allowed:
         raise exc.DataError(
             f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with products or "
-            "by='term'."
+            "by='term', or pvalue='permutation' with products='joint'."
         )
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
@@ -82,12 +88,17 @@ def score_test(
     labels = judge_fits(fit, min_count)
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
+    chance = Chance(n_permutations, random_state, n_jobs)
     if products == "joint":
-        return _joint(fit, nulls, reason)
+        joint = _joint(fit, nulls, reason)
+        if pvalue != "permutation":
+            return joint
+        joint = replace(joint, note=note_on(fit))
+        return _by_permutation(replace(fit, stats=for_products(fit)), nulls, joint, chance)
     plain = single_tests(fit, nulls, reason, products)
     if products:
         return plain
-    return PVALUES[pvalue](fit, nulls, plain, Chance(n_permutations, random_state, n_jobs))
+    return PVALUES[pvalue](fit, nulls, plain, chance)
 
 
 def check_tested(products: str | None, by: str) -> None:
@@ -144,6 +155,15 @@ def note_on(fit: NetworkFit) -> str:
         mean = np.mean([node.neighbors.sum() for node in fit.nodes])
         notes.append(_NEIGHBORS.format(mean=mean, others=len(fit.nodes) - 1))
     return "; ".join(notes)
+
+
+def _with_remedy(fit: NetworkFit, note: str) -> str:
+    """Say of joint tests where chi-square p-values are doubtful, and what to do."""
+    low = information(fit)[:, 0] < LEAST_INFORMATION
+    low &= judge_fits(fit) == Reason.OK
+    names = np.array(fit.stats.label_names, dtype=object)[low]
+    said = _COMPARE.format(names=exc.shorten(names)) if len(names) and not fit.is_robust else ""
+    return "; ".join(filter(None, [note, said]))
 
 
 def single_tests(
@@ -230,7 +250,7 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
         np.zeros(reason.shape),
         test="score",
         products="joint",
-        note=note_on(fit),
+        note=_with_remedy(fit, note_on(fit)),
         df_denom=degrees_of_clusters(fit),
         distribution=reference(fit),
     )

@@ -932,7 +932,8 @@ class IsingResults(ReadOnly):
             where the rows say little for the number of coefficients of a label's model, and under
             a penalty, variances are scaled to what residuals vary by. ``"saddlepoint"``
             approximates all of statistics above 4, and permutations are a slow reference; both
-            need the rows of the data. The column ``pvalue_method`` of `EdgeTests.to_frame` says
+            need the rows of the data. Products and terms have chi-square p-values, and joint tests
+            these or permutations. The column ``pvalue_method`` of `EdgeTests.to_frame` says
             what was used for each edge.
         n_permutations : int
             How many permutations.
