@@ -176,6 +176,7 @@ def check_products(case, counts):
     clean(tests)
 
     def one(j, k, null, constant):
+        expect_converged(tests.reason[j, k], null)
         if null.reason != "ok" or constant:
             assert np.isnan(tests.product_statistic[j, k]).all(), f"products {j, k}"
             return
@@ -210,6 +211,7 @@ def check_joint(case, counts):
         if null.reason != "ok" or constant:
             expect_reason(tests.reason[j, k], null, 1.0, constant, (j, k))
             return
+        expect_converged(tests.reason[j, k], null)
         x = case.centred[:, [j]]
         # A product is measured by the rows that carry its label, as it is alone.
         factors = np.hstack([np.ones_like(x), np.delete(case.labels, k, axis=1)])
@@ -282,6 +284,7 @@ def check_joint_refits(case, counts):
         if null.reason != "ok" or constant:
             expect_reason(lr.reason[j, k], null, 1.0, constant, where)
             return
+        expect_converged(lr.reason[j, k], null)
         x = case.centred[:, [j]]
         inside = null.fit.inside
         if case.intercept:
@@ -434,6 +437,7 @@ def check_terms(case, counts):
     def one(k, null):
         if null.reason != "ok" or not columns.any():
             return
+        expect_converged(score.reason[0, k], null)
         value, rank = null.block(columns, spread)
         assert (score.df[0, k] if rank else 0) == rank, f"term: df {score.df[0, k]}, not {rank}"
         if rank:

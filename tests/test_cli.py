@@ -441,6 +441,7 @@ def test_rows_with_missing_values_stop_or_are_dropped(call, data, tmp_path, endi
     code, _, err = call("describe", path, "--labels", LABELS)
     assert code == 2
     assert f"{path}: features has missing values in 40 row(s)" in err
+    assert "Drop those rows with --missing drop, or fill them in first." in err
     code, out, err = call(
         "describe", path, "--labels", LABELS, "--missing", "drop", "--format", "json"
     )

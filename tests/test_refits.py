@@ -569,6 +569,17 @@ def test_an_outlier_of_any_size_leaves_the_fit_of_the_others(size):
     assert wald.bse.iloc[0, 0] == pytest.approx(robust.bse[2], rel=1e-9)
 
 
+def test_the_middle_of_a_feature_is_that_of_the_weights():
+    """Around any other value hardly anything would be left of it."""
+    labels, x = np.array([[0], [1]]), np.array([[1.43], [0.0]])
+    _, found = refit(labels, x, freq_weights=np.array([1e11, 1.0]))
+    assert found.reason[0, 0] == "separated-alternative"
+    assert found.df[0, 0] == 1
+    # The larger model leaves nothing of the deviance.
+    expected = 2 * (1e11 * np.log1p(1e-11) + np.log(1e11 + 1))
+    assert found.lr[0, 0] == pytest.approx(expected, rel=1e-9)
+
+
 def test_maxima_that_lie_far_out_are_found():
     """Products of a feature that all but copies a label have coefficients in the thousands."""
     rng = np.random.default_rng(7)

@@ -124,10 +124,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _one_line(error: Exception) -> str:
     """Write what is wrong in one line; an error that is not ours says its kind too."""
-    text = " ".join(str(error).split())
+    text = _as_typed(error)
     if isinstance(error, exc.IsingError):
         return text
     return f"unexpected {type(error).__name__}: {text} (--debug shows where)"
+
+
+def _as_typed(message: Exception | str) -> str:
+    """Write a message in one line, with an option that every command has as it is typed."""
+    return " ".join(str(message).split()).replace("missing='drop'", "--missing drop")
 
 
 def _show_warning(name: str) -> Callable[..., None]:
@@ -141,6 +146,6 @@ def _show_warning(name: str) -> Callable[..., None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        print(f"{name}: warning: {' '.join(str(message).split())}", file=file or sys.stderr)
+        print(f"{name}: warning: {_as_typed(message)}", file=file or sys.stderr)
 
     return show

@@ -432,7 +432,7 @@ def _standardise(
     that it had a say in. But where the origin matters it is the mean.
     """
     if null.has_no_origin:
-        x = x - np.median(x, axis=1, keepdims=True) if null.intercept else x
+        x = x - _medians(x, weights)[:, None] if null.intercept else x
         size = typical_sizes(x.T)
         return x / size[:, None], size
     if null.intercept:
@@ -442,6 +442,16 @@ def _standardise(
     size = np.sqrt(np.mean(x**2, axis=1))
     size[size == 0] = 1.0
     return x / size[:, None], size
+
+
+def _medians(x: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Give the (weighted) median of each line."""
+    if weights is None:
+        return np.asarray(np.median(x, axis=1))
+    order = np.argsort(x, axis=1)
+    below = np.cumsum(weights[order], axis=1)
+    middle = np.argmax(below >= below[:, -1:] / 2, axis=1)
+    return np.asarray(np.take_along_axis(x, order, axis=1)[np.arange(len(x)), middle])
 
 
 def _at_null(null: RowsInPlay, x: FloatArray) -> tuple[FloatArray, ...]:
