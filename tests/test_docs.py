@@ -29,7 +29,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PUBLIC = ["", *(f".{name}" for name in im.__all__ if inspect.ismodule(getattr(im, name)))]
 CODE = sorted((ROOT / "isingmlc").rglob("*.py"))
 # Where the objects are that a user holds: their methods may look up when they are called.
-FACADES = ("compare", "model", "results", "selection")
+FACADES = ("compare", "model", "networks", "results", "selection")
 # Variables by which pages call the objects of a class.
 HELD = {
     "edges": im.EdgeTests,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ from isingmlc.networks.refits import Networks, Refits, refit_draws
 from isingmlc.simulate.distribution import IsingDistribution
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KINDS = ("pairs", "thresholds", *MEASURES)
 
@@ -306,6 +309,36 @@ class NetworkBootstrap(ReadOnly):
                 "draws": known,
             }
         )
+
+    def plot(
+        self, of: str = "pairs", *, alpha: float = 0.05, top: int = 40, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the intervals, the largest estimates first.
+
+        Parameters
+        ----------
+        of, alpha
+            As `intervals` takes them.
+        top : int
+            How many are drawn.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.bootstrap(50, random_state=0).plot("strength").get_xlabel()
+        'sample'
+        """
+        from isingmlc.plots import plot_intervals
+
+        return plot_intervals(self.intervals(of, alpha=alpha), top=top, ax=ax)
 
     # Inside
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
@@ -19,6 +21,9 @@ from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason
 from isingmlc.networks.bootstrap import check_whole, take_values
 from isingmlc.networks.refits import Networks, Refits, refit_draws
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The shares of rows that are left out: bootnet's caseMin, caseMax and caseN.
 LEVELS = np.linspace(0.05, 0.75, 10)
@@ -221,6 +226,33 @@ class CaseDropping(ReadOnly):
                 }
             )
         return pd.DataFrame(rows).set_index("measure")
+
+    def plot(self, *, cor: float = 0.7, ax: Axes | None = None) -> Axes:
+        """Draw the correlations at all levels, with the CS-coefficients marked.
+
+        Parameters
+        ----------
+        cor : float
+            A correlation above this counts as alike.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture: mean correlations, and the middle 95% of the draws; `to_frame` has the
+            numbers.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.drop_cases(100, random_state=0).plot().get_xlabel()
+        'rows left out'
+        """
+        from isingmlc.plots import plot_stability
+
+        return plot_stability(self, cor=cor, ax=ax)
 
 
 def drop_rows(

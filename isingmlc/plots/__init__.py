@@ -14,11 +14,13 @@ from isingmlc.plots.qq import plot_qq
 from isingmlc.plots.ranking import plot_pairs, plot_ranking
 from isingmlc.plots.roc import plot_roc
 from isingmlc.plots.selection import plot_selection
+from isingmlc.plots.stability import plot_intervals, plot_stability
 
 __all__ = [
     "plot_calibration",
     "plot_diagnostics",
     "plot_heatmap",
+    "plot_intervals",
     "plot_label_network",
     "plot_network",
     "plot_networks",
@@ -28,4 +30,5 @@ __all__ = [
     "plot_ranking",
     "plot_roc",
     "plot_selection",
+    "plot_stability",
 ]
