@@ -36,7 +36,7 @@ from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
 from isingmlc.base.arrays import dense
-from isingmlc.experiments.curves import METHODS
+from isingmlc.experiments.curves import METHODS, PAPER
 from isingmlc.experiments.paper import MEASURES, load_paper_table
 from isingmlc.experiments.sources import FEWER_LABELS, find_sources, load_split
 from isingmlc.experiments.tables import NUMBERS
@@ -129,7 +129,7 @@ def try_variants(
     held, used = np.sort(order[:n_validation]), np.sort(order[n_validation:])
     places = np.arange(features.shape[1])
     if ranking == DESCRIBED or (name, method) != FILE_ORDER:
-        options = {} if ranking == DESCRIBED else OTHER_RANKINGS[method]
+        options = PAPER.get(method, {}) if ranking == DESCRIBED else OTHER_RANKINGS[method]
         ranked = im.rank_features(labels[used], features[used], method=method, **options)
         places = np.argsort(-ranked.importance.to_numpy(), kind="stable")
     most = int(0.2 * features.shape[1])

@@ -52,9 +52,10 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     covariates : list of str or int, optional
         Names or positions of columns of X that the others are ranked given, such as age and sex.
         They are always kept. See Notes.
-    null : {"mle", "ridge", "firth"}
+    null : {"auto", "mle", "ridge", "firth"}
         How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1`` are
-        fitted.
+        fitted. ``"auto"`` is that of `isingmlc.rank_features`, or maximum likelihood if `alpha`
+        chooses by p-values.
     penalty : float, optional
         The penalty of ``null="ridge"``; 1 if omitted.
     neighbors : "ebic", int, or graph, optional
@@ -66,9 +67,9 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Whether each label has a threshold of its own.
     min_count : int, optional
         Labels (with ``lp-chi2`` and ``lp-ig`` labelsets) with fewer rows are not used.
-    lam_ratio : float, optional
+    lam_ratio : float or "ebic", optional
         The penalty of ``l1`` and ``score+l1``, as a share of the smallest one at which all
-        coefficients vanish.
+        coefficients vanish; chosen by EBIC if omitted.
     penalize_covariates : bool, optional
         Whether ``l1`` and ``score+l1`` penalise covariates like other columns; they are free if
         omitted.
@@ -164,13 +165,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         alpha: float | None = None,
         adjust: str | None = "fdr_bh",
         covariates: Any = None,
-        null: str = "mle",
+        null: str = "auto",
         penalty: float | None = None,
         neighbors: Any = None,
         cov_type: str | None = None,
         intercept: bool = True,
         min_count: int | None = None,
-        lam_ratio: float | None = None,
+        lam_ratio: float | str | None = None,
         penalize_covariates: bool | None = None,
         keep: int | float | None = None,
         keep_pvalue: float | None = None,
@@ -291,7 +292,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             X[:, ranked] if has_covariates else X,
             method=self.method,
             covariates=X[:, conditioned] if has_covariates else None,
-            null=self.null,
+            null="mle" if self.null == "auto" and self._tests() else self.null,
             penalty=self.penalty,
             neighbors=self.neighbors,
             cov_type=self.cov_type,
@@ -334,6 +335,12 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         pvalues = np.full(len(self.ranking_), np.nan)
         pvalues[self.ranking_ > 0] = known.to_numpy()
         return pvalues
+
+    def _tests(self) -> bool:
+        """Tell whether p-values of label models choose."""
+        found = RANKING_METHODS.get(self.method)
+        is_free = self.penalty is None and found is not None and found.needs_fit
+        return self.alpha is not None and is_free
 
     def _size(self, available: int) -> int:
         """Give the most features that may be kept."""

@@ -21,6 +21,7 @@ from isingmlc.inference import pvalues
 from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import PRODUCTS, PVALUES
 from isingmlc.metrics import METRICS
+from isingmlc.ranking import methods
 from isingmlc.ranking.methods import RANKING_METHODS
 
 LABELS = "hypertension,diabetes,arthritis,depression,asthma,heart_disease"
@@ -220,6 +221,7 @@ def test_completion_as_a_program_offers_commands_options_and_choices(tmp_path):
 def test_names_offered_are_those_that_exist():
     assert set(names.RANKINGS) == set(RANKING_METHODS)
     assert names.NULLS == nodewise.METHODS
+    assert names.RANKING_NULLS == methods.NULLS
     assert set(names.PVALUES) == set(PVALUES)
     assert {None, *names.PRODUCTS} == set(PRODUCTS)
     assert names.COMBINE == COMBINE
@@ -237,6 +239,7 @@ MEANINGS = {
     "--format": "form of the result",
     "--jobs": "-1 for one per core",
     "--method": "how ",
+    "--null": "how label models are fitted",
     "--out": "to write",
     "--penalty": "the ridge penalty",
     "--seed": "seed of",
@@ -350,8 +353,8 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but --method is mle"),
         (("fit", "a.csv", "--method", "l1", "--no-intercept"), "--no-intercept is for --method"),
         (("fit", "a.csv", "--penalty", "2"), "--penalty is for --method ridge, but --method is"),
-        (("rank", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is mle"),
-        (("test", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is mle"),
+        (("rank", "a.csv", "--null", "mle", "--penalty", "2"), "but --null is mle"),
+        (("test", "a.csv", "--penalty", "2"), "but --null is mle"),
         (("report", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is"),
         (("fit", "a.csv", "--method", "l1", "--neighbors", "0"), "--neighbors is for --method mle"),
         (("test", "a.csv", "--method", "wald", "--seed", "0"), "--seed is for --method score, but"),
@@ -557,7 +560,7 @@ def test_summaries_are_written_as_latex(call, data, survey, tmp_path):
     path = tmp_path / "ranking.tex"
     code, out, err = call("rank", *arguments, "--top", "3", "--out", path)
     assert (code, out, err) == (0, "", f"isingmlc rank: wrote {path}\n")
-    expected = results.rank_features().summary(3).as_latex()
+    expected = im.rank_features(data).summary(3).as_latex()
     assert path.read_text(encoding="utf-8").strip() == expected.strip()
     assert r"heart\_disease" in call("fit", *arguments, "--format", "latex")[1]
 
@@ -668,7 +671,7 @@ def test_label_models_may_have_few_labels(call, data, survey, tmp_path, given):
     assert call("test", *arguments) == (0, f"{shown}\n", "")
     assert "of the 5 other labels on average" in shown
     shown = f"{results.rank_features().summary()}".rstrip()
-    assert call("rank", *arguments) == (0, f"{shown}\n", "")
+    assert call("rank", *arguments, "--null", "mle") == (0, f"{shown}\n", "")
     assert f"neighbors={neighbors!r}" in shown
     chosen = im.select_features(data, neighbors=neighbors, alpha=0.05)
     assert call("select", *arguments, "--alpha", "0.05")[:2] == (0, f"{chosen.summary()}\n")
@@ -911,13 +914,13 @@ def test_sparse_networks_have_covariates(call, cohort_csv):
 
 
 def test_rank_adjusts(call, cohort_csv, adjusted):
-    code, out, _ = call("rank", cohort_csv, *GIVEN, "--format", "csv")
+    code, out, _ = call("rank", cohort_csv, *GIVEN, "--null", "mle", "--format", "csv")
     assert code == 0
     found = pd.read_csv(io.StringIO(out)).set_index("feature")["importance"]
     wanted = adjusted.rank_features().importance
     np.testing.assert_allclose(found[list(wanted.index)], wanted, rtol=1e-10)
     _, out, _ = call("rank", cohort_csv, *GIVEN)
-    assert "Tests are given the covariates age, sex, region." in out
+    assert "Tests are given the covariates age, sex, region" in out
 
 
 @pytest.mark.parametrize("command", ["rank", "select", "report"])
@@ -1192,7 +1195,7 @@ def test_select_predicts_and_measures_other_rows(call, data, survey, folder):
 
 def test_select_takes_p_values_as_they_are(call, data, survey):
     arguments = ("select", survey, "--labels", LABELS, "--alpha", "0.2", "--format", "json")
-    ranking = im.rank_features(data)
+    ranking = im.rank_features(data, null="mle")
     few, more = (
         [row["feature"] for row in json.loads(call(*arguments, *adjust)[1])]
         for adjust in ((), ("--adjust", "none"))

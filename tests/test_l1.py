@@ -539,3 +539,38 @@ def test_penalize_covariates_must_be_yes_or_no():
     labels, covariates, features = load_context()
     with pytest.raises(im.exceptions.DataError, match="penalize_covariates must be"):
         fit(labels, features, covariates=covariates, penalize_covariates=2)
+
+
+def test_the_ebic_chooses_the_penalty_of_each_label():
+    labels, features = load_data("plain")
+    ranking = im.rank_features(labels, features, method="l1")
+    assert ranking.settings["lam_ratio"] == "ebic"
+    chosen = ranking.fits
+    assert "what EBIC (gamma 0.5) chooses" in ranking.scores.notes[0]
+    values, own = labels.to_numpy(dtype=float), None
+    n_columns = labels.shape[1] - 1 + features.shape[1]
+    price = np.log(len(labels)) + np.log(n_columns)
+    criteria = []
+    for ratio in [*np.geomspace(1, 1e-4, 50)[:35], own]:
+        fits = chosen if ratio is own else fit(labels, features, ratio=ratio)
+        coefs = np.nan_to_num(
+            np.vstack([fits.original_label_coefficients, fits.original_coefficients])
+        )
+        eta = fits.intercept + np.hstack([values, features]) @ coefs
+        llf = -np.logaddexp(0, np.where(values > 0, -eta, eta)).sum(axis=0)
+        criteria.append(price * (coefs != 0).sum(axis=0) - 2 * llf)
+    *others, mine = criteria
+    np.testing.assert_allclose(mine, np.min(others, axis=0), rtol=1e-9)
+    assert (chosen.lam < chosen.lam_max).any()
+
+
+def test_idle_features_that_explain_each_other_do_not_come_first():
+    rng = np.random.default_rng(4)
+    cause, idle = rng.normal(size=(400, 3)), rng.normal(size=400)
+    labels = cause[:, :2] + rng.logistic(size=(400, 2)) > 0
+    copies = idle[:, None] + 0.01 * rng.normal(size=(400, 3))
+    features = np.hstack([copies, cause])
+    by_paper = im.rank_features(labels.astype(int), features, method="l1", lam_ratio=1e-4)
+    by_ebic = im.rank_features(labels.astype(int), features, method="l1")
+    assert set(by_ebic.top(2)) == {"x4", "x5"}
+    assert not set(by_paper.top(2)) & {"x4", "x5"}

@@ -170,7 +170,7 @@ def test_score_methods_sum_the_statistics_of_r(kind):
         ("products", score + individual),
         ("products-joint", joint),
     ):
-        ranking = im.rank_features(labels, features, method=method)
+        ranking = im.rank_features(labels, features, method=method, null="mle")
         found = ranking.importance
         np.testing.assert_allclose(found, expected[found.index], rtol=1e-6)
 
@@ -224,9 +224,11 @@ def test_a_fit_with_neighbours_ranks_as_the_function_does(data, method):
     model = im.IsingModel(data.labels, data.features)
     graph = nx.path_graph(list(data.labels.columns))
     everything = im.rank_features(data.labels, data.features, method=method)
+    null = "ridge" if method == "score" else "mle"
+    assert everything.settings["null"] == null
     assert "neighbors" not in everything.settings
     for neighbors, said in ((2, 2), ("ebic", "ebic"), (graph, "given")):
-        by_fit = model.fit(neighbors=neighbors).rank_features(method=method)
+        by_fit = model.fit(null, neighbors=neighbors).rank_features(method=method)
         by_data = im.rank_features(data.labels, data.features, method=method, neighbors=neighbors)
         pd.testing.assert_series_equal(by_fit.importance, by_data.importance)
         assert (by_data.importance != everything.importance).any()
@@ -270,7 +272,7 @@ def test_a_penalised_null_uses_labels_that_the_others_determine():
         pytest.warns(im.exceptions.AliasingWarning),
         pytest.warns(im.exceptions.DataWarning, match="order is that of the columns"),
     ):
-        limit = im.rank_features(labels, features)
+        limit = im.rank_features(labels, features, null="mle")
     assert set(limit.label_reasons) == {"determined-label"}
     assert set(limit.reasons) == {"no-testable-label"}
     assert (limit.importance == 0).all()
@@ -294,7 +296,7 @@ def test_bad_arguments_are_named(data, ranking):
     with pytest.raises(DataError, match="null must be one of"):
         im.rank_features(labels, features, null="lasso")
     with pytest.raises(DataError, match="penalty is that of"):
-        im.rank_features(labels, features, penalty=2.0)
+        im.rank_features(labels, features, null="mle", penalty=2.0)
     with pytest.raises(DataError, match="null, penalty and neighbors are for methods with label"):
         im.rank_features(labels, features, method="l1", null="ridge")
     with pytest.raises(DataError, match=r"null, penalty and neighbors .* method is 'br-ig'"):
@@ -351,11 +353,11 @@ def determined():
 def test_a_ranking_of_nothing_is_said_to_be_one(determined):
     for method in ("score", "products", "score+l1"):
         with pytest.warns(im.exceptions.DataWarning, match=r"order is that of the columns.*ridge"):
-            ranking = im.rank_features(*determined, method=method)
+            ranking = im.rank_features(*determined, method=method, null="mle")
         assert (ranking.importance == 0).all()
         assert set(ranking.reasons) == {"no-testable-label"}
     with pytest.warns(im.exceptions.DataWarning, match="order is that of the columns"):
-        ranking = im.rank_features(*determined, method="l1")
+        ranking = im.rank_features(*determined, method="l1", lam_ratio=1e-4)
     assert (ranking.importance == 0).all()
     with pytest.warns(im.exceptions.DataWarning):
         ranking = im.rank_features(*determined, method="l1", min_count=10_000)
@@ -365,26 +367,51 @@ def test_a_ranking_of_nothing_is_said_to_be_one(determined):
         pytest.raises(ModelError, match=r"no feature could be tested.*determined-label.*ridge"),
     ):
         im.select_features(*determined, alpha=0.05)
-    assert im.rank_features(*determined, null="ridge").order[0] == "x"
+    assert im.rank_features(*determined).order[0] == "x"
+
+
+def test_the_usual_null_suits_the_method(data):
+    model = im.IsingModel(data.labels, data.features)
+    ridge = model.fit("ridge").rank_features()
+    usual = im.rank_features(data.labels, data.features)
+    pd.testing.assert_series_equal(usual.importance, ridge.importance)
+    assert (usual.settings["null"], usual.settings["penalty"]) == ("ridge", 1.0)
+    penalised = im.rank_features(data.labels, data.features, penalty=3.0)
+    assert penalised.settings["penalty"] == 3.0
+    # Tests are by maximum likelihood.
+    by_alpha = im.select_features(data.labels, data.features, alpha=0.05).ranking
+    assert by_alpha.settings["null"] == "mle"
+    pd.testing.assert_series_equal(by_alpha.importance, model.fit().rank_features().importance)
 
 
 def test_score_and_l1_keep_only_features_that_can_be_used(data):
     features = data.features.assign(bmi=5.0)
     with pytest.warns(im.exceptions.DataWarning, match="bmi"):
-        ranking = im.rank_features(data.labels, features, method="score+l1", keep=1.0)
+        ranking = im.rank_features(
+            data.labels, features, method="score+l1", keep=1.0, lam_ratio=1e-4
+        )
     assert ranking.importance["bmi"] == 0
     assert ranking.reasons["bmi"] == "constant-feature"
     assert (ranking.importance.drop("bmi") > 1).all()
 
 
 def test_score_and_l1_rank_the_kept_by_l1_and_the_others_by_score(data, ranking):
-    for options, size in (({"keep": 0.2}, 6), ({"keep": 4}, 4), ({"keep_pvalue": 0.01}, 8)):
+    n_significant = len(ranking.select(0.01))
+    for options, size in (
+        ({"keep": 0.2}, 6),
+        ({"keep": 4}, 4),
+        ({"keep_pvalue": 0.01}, n_significant),
+    ):
         both = im.rank_features(data.labels, data.features, method="score+l1", **options)
         assert set(both.top(size)) == set(ranking.top(size))
         assert both.order[size:] == ranking.order[size:]
         kept = data.features[[name for name in data.features if name in ranking.top(size)]]
-        alone = im.rank_features(data.labels, kept, method="l1")
-        np.testing.assert_allclose(both.importance[alone.importance.index] - 1, alone.importance)
+        alone = im.rank_features(data.labels, kept, method="l1").importance
+        weighed = alone[alone > 0]
+        np.testing.assert_allclose(both.importance[weighed.index] - 1, weighed)
+        # Those without a coefficient come next, in the order of the score.
+        others = [name for name in ranking.top(size) if alone[name] == 0]
+        assert list(both.order[len(weighed) : size]) == others
         assert (both.reasons == "screened-out").sum() == 30 - size
     none = im.rank_features(data.labels, data.features, method="score+l1", keep_pvalue=1e-200)
     assert none.order == ranking.order
@@ -488,7 +515,7 @@ def test_confounding_vanishes_from_adjusted_rankings(method):
 
 def test_importance_given_covariates_is_the_sum_of_rs_score_tests():
     labels, covariates, features = load_context()
-    ranking = im.rank_features(labels, features, covariates=covariates)
+    ranking = im.rank_features(labels, features, covariates=covariates, null="mle")
     expected = load("context", "edges").groupby("feature")["score"].sum()
     np.testing.assert_allclose(ranking.importance, expected, rtol=1e-6)
     assert ranking.adjusted_for == ("age", "sex", "region")

@@ -126,7 +126,7 @@ def test_label_models_of_rankings_may_have_few_labels(data):
         "br-ig (neighbors=None)",
     ]
     by_pvalues = im.select_features(labels, features, neighbors=1, alpha=0.05)
-    ranking = im.rank_features(labels, features, neighbors=1)
+    ranking = im.rank_features(labels, features, neighbors=1, null="mle")
     assert by_pvalues.selected == ranking.select(alpha=0.05)
     pd.testing.assert_series_equal(by_pvalues.ranking.importance, ranking.importance)
     assert "score (neighbors=1)" in str(by_pvalues.summary())
@@ -142,7 +142,7 @@ def test_label_models_of_rankings_may_have_few_labels(data):
 
 def test_auto_tries_four_rankings(data):
     chosen = im.select_features(*data, method="auto", max_features=3, random_state=0)
-    names = ["score", "score (null=ridge)", "products", "score+l1"]
+    names = ["score (null=mle)", "score (null=ridge)", "products (null=mle)", "score+l1"]
     assert chosen.path["method"].unique().tolist() == names
     assert chosen.path["method"].value_counts().eq(3).all()
 
@@ -168,7 +168,7 @@ def test_many_sizes_are_announced_unless_a_grid_is_given(data):
 def test_p_values_choose_without_a_split(data):
     labels, features = data
     chosen = im.select_features(labels, features, alpha=0.01, adjust="bonferroni")
-    ranking = im.rank_features(labels, features)
+    ranking = im.rank_features(labels, features, null="mle")
     assert chosen.selected == ranking.select(0.01, "bonferroni")
     assert chosen.path.empty
     assert np.isnan(chosen.score)

@@ -68,7 +68,7 @@ def test_it_keeps_the_first_features_of_the_ranking(data):
 
 
 def test_it_keeps_features_by_false_discovery_rate(data):
-    ranking = im.rank_features(data.labels, data.features)
+    ranking = im.rank_features(data.labels, data.features, null="mle")
     selector = IsingSelector(alpha=0.05).fit(data.features, data.labels)
     assert set(selector.get_feature_names_out()) == set(ranking.select(0.05))
     strict = IsingSelector(alpha=0.01, adjust="bonferroni").fit(data.features, data.labels)
@@ -130,6 +130,9 @@ def test_every_option_of_every_method_is_a_parameter():
     ("method", "options"),
     [
         ("score", {"null": "ridge", "penalty": 5.0, "min_count": 3}),
+        ("forward", {"given_labels": True, "n_features": 5}),
+        ("forward", {"refit": True}),
+        ("forward", {"stop": "ebic", "gamma": 5.0}),
         ("score", {"neighbors": 2}),
         ("products", {"neighbors": "ebic"}),
         ("score", {"neighbors": np.eye(6)[::-1]}),
@@ -231,7 +234,7 @@ def test_constant_labels_are_named(data):
         ({"n_jobs": 2}, DataError, "method 'score' has no option 'n_jobs'"),
         ({"method": "l1", "penalty": 2.0}, DataError, "null, penalty and neighbors are for"),
         ({"method": "br-ig", "null": "ridge"}, DataError, "null, penalty and neighbors are for"),
-        ({"penalty": 2.0}, DataError, "penalty is that of method='ridge'"),
+        ({"null": "mle", "penalty": 2.0}, DataError, "penalty is that of method='ridge'"),
         ({"method": "br-ig", "neighbors": 2}, DataError, "null, penalty and neighbors are for"),
         ({"neighbors": 0.5}, DataError, "neighbors must be 'ebic', .* but is 0.5"),
         ({"neighbors": np.eye(3)}, DataError, r"one line and column per label \(6\)"),
@@ -306,7 +309,10 @@ def test_sizes_and_levels_count_features_without_covariates(data):
         )
     selector = IsingSelector(alpha=0.01, covariates="age").fit(data.features, data.labels)
     given_age = im.rank_features(
-        data.labels, data.features.drop(columns="age"), covariates=data.features[["age"]]
+        data.labels,
+        data.features.drop(columns="age"),
+        covariates=data.features[["age"]],
+        null="mle",
     )
     kept = set(selector.get_feature_names_out())
     assert kept == {"age", *given_age.select(alpha=0.01)}

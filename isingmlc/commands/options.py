@@ -12,14 +12,16 @@ from isingmlc.commands.outputs import SHOWN
 from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
 
-def add_null(group: _ActionsContainer) -> None:
+def add_null(
+    group: _ActionsContainer, choices: tuple[str, ...] = NULLS, default: str = "mle"
+) -> None:
     """Add the options that say how label models are fitted."""
     group.add_argument(
         "--null",
-        choices=NULLS,
-        default="mle",
+        choices=choices,
+        default=default,
         help="how label models are fitted: by maximum likelihood, with a ridge penalty or with "
-        "Firth's penalty (default: mle)",
+        f"Firth's penalty (default: {default})",
     )
     add_penalty(group, "--null")
 
@@ -72,10 +74,13 @@ def check_cov_type(options: Namespace) -> None:
         raise exc.DataError("--cov-type cluster needs to know the clusters. Add --groups COLUMN.")
 
 
-def check_penalty(options: Namespace) -> None:
-    """Refuse a penalty for label models that have none, and clusters that are not used."""
+def check_penalty(options: Namespace, *others: str) -> None:
+    """Refuse a penalty for label models that have none, and clusters that are not used.
+
+    Label models of `others` kinds beside ridge may have a penalty.
+    """
     check_cov_type(options)
-    refuse_foreign(options, "null", {"penalty": ("ridge",)})
+    refuse_foreign(options, "null", {"penalty": ("ridge", *others)})
 
 
 def refuse_foreign(options: Namespace, chooser: str, owners: Mapping[str, tuple[str, ...]]) -> None:

@@ -6,6 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
+from isingmlc.commands.names import RANKING_NULLS
 from isingmlc.commands.options import add_combine, add_null, add_ranking, add_top, check_penalty
 from isingmlc.commands.outputs import (
     SHOWN,
@@ -39,8 +40,8 @@ methods (isingmlc.rank_features explains them and their options):
   oner               accuracy of rules on one feature
 
 --null, --penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
-models: score, products, products-joint and score+l1. --covariates is for these and for l1, forward
-and ssc.
+models: score, products, products-joint and score+l1. --null auto is ridge for score and score+l1,
+and maximum likelihood for the others. --covariates is for these and for l1, forward and ssc.
 """
 
 
@@ -55,7 +56,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_input_arguments(parser)
     group = parser.add_argument_group("ranking")
     add_ranking(group, "see below")
-    add_null(group)
+    add_null(group, RANKING_NULLS, "auto")
     add_combine(group)
     group.add_argument(
         "--option",
@@ -88,7 +89,7 @@ def run(options: Namespace) -> None:
     check_output(options, summary=not options.contributions)
     has_covariates = options.covariates is not None
     check_request(options.method, settings, **null, has_covariates=has_covariates)
-    check_penalty(options)
+    check_penalty(options, "auto")
     ranking = Ranker(make_model(options), options.cov_type).rank(options.method, **null, **settings)
     table = ranking.to_frame()
     if options.contributions:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets import make_artdata
-from isingmlc.experiments.curves import METHODS
+from isingmlc.experiments.curves import METHODS, PAPER
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.model import IsingModel
 from isingmlc.ranking.methods import Ranker
@@ -108,7 +108,7 @@ def rank_simulations(
         ranker = Ranker(IsingModel(data))
         n_irrelevant = len(data.feature_names) - len(data.relevant or ())
         for method in METHODS:
-            roc = ranker.rank(method).roc(data.relevant or ())
+            roc = ranker.rank(method, **PAPER.get(method, {})).roc(data.relevant or ())
             areas[method].append(roc.auc)
             curves[method].append(mean_rates(roc, n_irrelevant))
     return {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,14 @@ from isingmlc.plots.style import LINES, SMALL_SIZE, Entries, set_title
 
 METHODS = ("score", "products", "l1", "lp-chi2", "lp-ig", "br-chi2", "br-ig")
 """The paper's seven methods, in the order of its tables."""
+PAPER: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "score": {"null": "mle"},
+        "products": {"null": "mle"},
+        "l1": {"lam_ratio": 1e-4},
+    }
+)
+"""Options of the paper's methods that are not the defaults of `rank_features`."""
 
 
 def make_panels(number: int, width: float, height: float) -> tuple[Figure, list[Axes]]:

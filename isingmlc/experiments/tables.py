@@ -17,7 +17,7 @@ from isingmlc.experiments.comparisons import (
     draw_critical_differences,
     run_friedman,
 )
-from isingmlc.experiments.curves import METHODS
+from isingmlc.experiments.curves import METHODS, PAPER
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.paper import MEASURES
 from isingmlc.experiments.sources import (
@@ -37,7 +37,7 @@ from isingmlc.experiments.sources import (
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.selection.choice import AUTO, select_features
 
-COLUMNS = (*METHODS, "auto")
+COLUMNS = (*METHODS, "forward", "ssc", "auto")
 NUMBERS = {"hamming": 2, "subset": 3, "jaccard": 4}
 
 REASONS = (
@@ -247,14 +247,15 @@ def measure(
 
 
 def _select(split: Split, method: str, options: dict[str, Any]) -> dict[str, Any]:
-    selection = select_features(split.train, method=method, **options)
+    ranking = (method, PAPER[method]) if method in PAPER else method
+    selection = select_features(split.train, method=ranking, **options)
     scores = selection.evaluate(split.test.labels, split.test.features)
     return {
         **scores.to_dict(),
         "size": len(selection.selected),
         "validation": selection.score,
         "importance 0": int((selection.ranking.importance == 0).sum()),
-        "ranking": selection.method,
+        "ranking": selection.method if method == "auto" else method,
     }
 
 
@@ -293,7 +294,10 @@ def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
         f"ArtData3 and ArtData4 have 100 rows, half of them for testing; values are means over "
         f"{settings.n_simulations} simulations. Their features are put into random order, since "
         "rankings break ties by the order of the features.",
-        f"The column auto is not in the paper: the validation rows choose among {tried}.",
+        "The columns forward, ssc and auto are not in the paper. The first two pick features one "
+        "after the other, each for what it adds to those before it, by score statistics or by "
+        "canonical correlations; auto lets the validation rows choose among "
+        f"{tried}.",
         "In tables 2 to 4 a row has what was measured here, then what the paper prints, then the "
         f"difference; the largest value of a row is set off. {' and '.join(MORE)} are not in the "
         "paper. Jaccard's measure of two empty sets is 0, as in the paper.",

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from isingmlc.datasets import make_timing_data
-from isingmlc.experiments.curves import METHODS, draw_curves, name_ticks
+from isingmlc.experiments.curves import METHODS, PAPER, draw_curves, name_ticks
 from isingmlc.experiments.index_page import FigureView, Section, TableView
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.plots.style import add_legend
@@ -129,11 +129,12 @@ def measure_time(method: str, p: int, K: int, n: int, n_simulations: int, seed: 
     True
     """
     # Whatever is imported at the first call is not part of the time.
-    rank_features(make_timing_data(n, 2, 2, random_state=seed), method=method)
+    options = PAPER.get(method, {})
+    rank_features(make_timing_data(n, 2, 2, random_state=seed), method=method, **options)
     seconds = []
     for number in range(n_simulations):
         data = make_timing_data(n, p, K, random_state=seed + number)
         start = time.process_time()
-        rank_features(data, method=method)
+        rank_features(data, method=method, **options)
         seconds.append(time.process_time() - start)
     return median(seconds)

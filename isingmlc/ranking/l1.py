@@ -50,6 +50,15 @@ _LIBLINEAR_STEPS = 1000
 # scikit-learn 1.8 spells the l1 penalty anew, and warns of the old spelling.
 _IS_RENAMED = getattr(LogisticRegression(), "penalty", "deprecated") == "deprecated"
 _L1: dict[str, Any] = {"l1_ratio": 1.0} if _IS_RENAMED else {"penalty": "l1"}
+# Who chooses penalties if no number does, from so many on the path of a label, and its gamma.
+EBIC = "ebic"
+_N_LAMBDA = 50
+_GAMMA = 0.5
+# Lower end of a path as a part of the upper one, and if there are more columns than observations;
+# and after how many penalties without a better one it is left.
+_LOWEST = 1e-4
+_LOWEST_WIDE = 1e-2
+_PATIENCE = 5
 # Newton steps after which a label is given up; a handful is usual.
 _NEWTON_STEPS = 100
 
@@ -83,6 +92,9 @@ class L1Fits:
         (coefficients other than zero), or beyond :math:`\pm\lambda` (the others).
     gap : ndarray, shape (K,)
         Duality gap as a part of the objective: by no more could it still fall.
+    pull : ndarray, shape (m, K)
+        Size of the gradient of the mean log-likelihood at the solution: the penalty where a
+        feature has a coefficient, and the less the further it is from having one.
     feature_reason : ndarray of object, shape (m,)
         ``ok``, ``constant-feature``, or ``collinear-feature`` for one that covariates explain.
     label_reason : ndarray of object, shape (K,)
@@ -105,6 +117,7 @@ class L1Fits:
     lam_max: FloatArray
     violation: FloatArray
     gap: FloatArray
+    pull: FloatArray
     feature_reason: StrArray
     label_reason: StrArray
     feature_names: tuple[str, ...]
@@ -142,6 +155,7 @@ class _NodeFit(NamedTuple):
 
     intercept: float
     coef: FloatArray
+    pull: FloatArray
     lam: float = 0.0
     lam_max: float = 0.0
     violation: float = 0.0
@@ -150,7 +164,7 @@ class _NodeFit(NamedTuple):
 
 def fit_l1(
     data: ModelData,
-    lam_ratio: float = 1e-4,
+    lam_ratio: float | str = EBIC,
     *,
     penalize_covariates: bool = False,
     min_count: int = 2,
@@ -162,9 +176,10 @@ def fit_l1(
     ----------
     data : ModelData
         The rows.
-    lam_ratio : float
+    lam_ratio : float or "ebic"
         The penalty of each label, as a part of the smallest one at which all its coefficients are
-        zero; above 0, at most 1.
+        zero; above 0, at most 1. ``"ebic"`` takes the one on the path of each label that the
+        extended Bayesian information criterion with gamma 0.5 chooses [4]_.
     penalize_covariates : bool
         Whether covariates are penalised as labels and features are, or free as intercepts are.
     min_count : int
@@ -209,6 +224,8 @@ def fit_l1(
        logistic regression. *J. Mach. Learn. Res.* 13, 1999–2030.
     .. [3] Koh, K., Kim, S.-J. and Boyd, S. (2007). An interior-point method for large-scale
        l1-regularized logistic regression. *J. Mach. Learn. Res.* 8, 1519–1555.
+    .. [4] Chen, J. and Chen, Z. (2008). Extended Bayesian information criteria for model selection
+       with large model spaces. *Biometrika* 95(3), 759–771.
 
     Examples
     --------
@@ -221,7 +238,7 @@ def fit_l1(
     >>> bool(fits.violation.max() < 1e-5)
     True
     """
-    ratio = check_number("lam_ratio", lam_ratio, above=0, at_most=1)
+    ratio = None if _is_ebic(lam_ratio) else _check_ratio(lam_ratio)
     least, jobs = check_count("min_count", min_count, 0), check_jobs(n_jobs)
     check_option("penalize_covariates", penalize_covariates, (True, False))
     labels, weights, context, design = lay_out(data)
@@ -248,11 +265,13 @@ def fit_l1(
     )
     bar = tqdm(results, "l1 fits", len(fitted), disable=None, leave=False)
     coefficients = np.full((len(design.scale), n_labels), np.nan)
+    pull = coefficients.copy()
     intercept, lam, lam_max, violation, gap = (np.full(n_labels, np.nan) for _ in range(5))
     for label, fit in zip(fitted, bar, strict=True):
         is_known = usable | free.columns[label]
         coefficients[:, label] = np.where(is_known, fit.coef, np.nan)
         coefficients[label, label] = np.nan
+        pull[:, label] = np.where(usable, fit.pull, np.nan)
         intercept[label], lam[label], lam_max[label] = fit.intercept, fit.lam, fit.lam_max
         violation[label], gap[label] = fit.violation, fit.gap
     original = coefficients / design.scale[:, None]
@@ -262,7 +281,9 @@ def fit_l1(
     intercept[fitted] = np.where(limits[:, 0] != 0, limits[:, 0], intercept[fitted])
     for each in (coefficients, original):
         each[:, fitted] = np.where(limits[:, 1:].T != 0, limits[:, 1:].T, each[:, fitted])
-    notes = _notes(ratio, [data.label_names[at] for at in np.flatnonzero(violation > TOLERANCE)])
+    notes = _notes(
+        ratio, lam, lam_max, [data.label_names[at] for at in np.flatnonzero(violation > TOLERANCE)]
+    )
     if len(context):
         how = "penalised like the other labels" if penalize_covariates else "without a penalty"
         notes = (f"Every penalised model has {', '.join(context.described)}, {how}.", *notes)
@@ -278,6 +299,7 @@ def fit_l1(
         lam_max=lam_max,
         violation=violation,
         gap=gap,
+        pull=pull[n_others:],
         feature_reason=without_labels(feature_reason, label_reason),
         label_reason=label_reason,
         feature_names=data.feature_names,
@@ -291,11 +313,11 @@ def _fit_node(
     design: Design,
     labels: BoolArray,
     label: int,
-    lam_ratio: float,
+    lam_ratio: float | None,
     usable: BoolArray,
     free: FreeColumns,
 ) -> _NodeFit:
-    """Fit one label, by liblinear and then by Newton steps to the end."""
+    """Fit one label: by liblinear and then by Newton steps to the end, or along a path."""
     usable = usable.copy()
     usable[label] = False
     is_free = free.columns[0]
@@ -307,17 +329,59 @@ def _fit_node(
         point = problem.null_points(_NEWTON_STEPS)
         lam_max = float(np.abs(point.gradient[0, ~is_free]).max(initial=0.0))
         if lam_max <= NO_GRADIENT:
-            return _NodeFit(float(point.intercept[0]), point.coef[0])
-        lam = lam_ratio * lam_max
-        if lam < lam_max:
-            point = _run_liblinear(problem, lam)
-        penalty = np.array([lam])
-        point = problem.solve(point, penalty, penalty, _NEWTON_STEPS)
+            return _NodeFit(float(point.intercept[0]), point.coef[0], np.zeros(len(usable)))
+        if lam_ratio is None:
+            charged = int((usable & ~is_free).sum())
+            price = float(np.log(design.nobs) + 2 * _GAMMA * np.log(max(charged, 1)))
+            point = _follow_path(problem, point, lam_max, price)
+        else:
+            penalty = np.array([lam_ratio * lam_max])
+            if lam_ratio < 1:
+                point = _run_liblinear(problem, float(penalty[0]))
+            point = problem.solve(point, penalty, penalty, _NEWTON_STEPS)
+        lam = float(point.lam[0])
         gap = _relative_gap(problem, point)
     shared = design.share_among_copies(point.coef * ~is_free, usable)[0]
     coef = np.where(is_free, point.coef[0], shared)
+    pull = np.abs(design.share_among_copies(point.gradient * ~is_free, usable)[0])
     violation = float(point.violation[0]) / lam
-    return _NodeFit(float(point.intercept[0]), coef, lam, lam_max, violation, gap)
+    return _NodeFit(float(point.intercept[0]), coef, pull, lam, lam_max, violation, gap)
+
+
+def _is_ebic(lam_ratio: object) -> bool:
+    """Tell whether EBIC is to choose the penalties."""
+    return isinstance(lam_ratio, str) and lam_ratio == EBIC
+
+
+def _check_ratio(lam_ratio: Any) -> float:
+    """Give the penalty as a part of the largest one, or say what it may be."""
+    if isinstance(lam_ratio, str):
+        raise exc.DataError(
+            f"lam_ratio must be a number above 0 and at most 1, or {EBIC!r}, but is {lam_ratio!r}."
+        )
+    return check_number("lam_ratio", lam_ratio, above=0, at_most=1)
+
+
+def _follow_path(problem: L1Problems, point: L1Points, lam_max: float, price: float) -> L1Points:
+    """Give the point on the path of a label that EBIC chooses.
+
+    From the largest penalty down each begins where the last one ended. The path is left once the
+    criterion has not improved for some penalties.
+    """
+    is_free, nobs = problem.free[0], problem.design.nobs
+    is_long = nobs > problem.usable[0].sum()
+    penalties = lam_max * np.geomspace(1, _LOWEST if is_long else _LOWEST_WIDE, _N_LAMBDA)
+    best, least, waited = point, np.inf, 0
+    for last, lam in zip([lam_max, *penalties], penalties, strict=False):
+        point = problem.solve(point, np.array([lam]), np.array([last]), _NEWTON_STEPS)
+        n_nonzero = int(((point.coef[0] != 0) & ~is_free).sum())
+        criterion = price * n_nonzero + 2 * nobs * float(problem.losses(point)[0])
+        waited += 1
+        if criterion < least:
+            best, least, waited = point, criterion, 0
+        if waited == _PATIENCE:
+            break
+    return best
 
 
 def _run_liblinear(problem: L1Problems, lam: float) -> L1Points:
@@ -387,11 +451,24 @@ def _relative_gap(problem: L1Problems, point: L1Points) -> float:
     return max(0.0, 1 - bound / float(problem.objectives(point)[0]))
 
 
-def _notes(lam_ratio: float, unsolved: Sequence[str]) -> tuple[str, ...]:
+def _notes(
+    lam_ratio: float | None, lam: FloatArray, lam_max: FloatArray, unsolved: Sequence[str]
+) -> tuple[str, ...]:
     """Say what was fitted, and warn if a fit is not optimal."""
+    if lam_ratio is not None:
+        how = f"{lam_ratio:g} of"
+    else:
+        shares = (lam / np.where(lam_max > 0, lam_max, np.nan))[lam_max > 0]
+        least, most = (
+            (f"{share:.2g}" for share in (np.min(shares), np.max(shares)))
+            if len(shares)
+            else ("1", "1")
+        )
+        between = least if least == most else f"from {least} to {most}"
+        how = f"what EBIC (gamma {_GAMMA:g}) chooses, {between} of"
     note = (
-        f"The penalty of each label is {lam_ratio:g} of the smallest one at which all its "
-        "coefficients are zero; coefficients are those of standardised features."
+        f"The penalty of each label is {how} the smallest one at which all its coefficients are "
+        "zero; coefficients are those of standardised features."
     )
     if not unsolved:
         return (note,)

@@ -20,7 +20,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option, check_size
 from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.neighborhoods import check_neighbors
-from isingmlc.fitting.nodewise import METHODS as NULLS
+from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE
 from isingmlc.inference.moderation import CHEAP
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from isingmlc.ranking.l1 import L1Fits
     from isingmlc.results.edge_tests import EdgeTests
     from isingmlc.results.ising import IsingResults
+
+
+# "auto" is what predicts better (benchmarks/rankings.py), and for tests maximum likelihood.
+NULLS = ("auto", *FITS)
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,15 @@ class RankingMethod:
         Whether the method looks at the fitted label models.
     takes_covariates : bool
         Whether the method has models that covariates can be in.
+    null : str
+        What ``null="auto"`` is for the method, if it has label models.
     """
 
     rank: Callable[..., FeatureRanking]
     defaults: Mapping[str, object]
     needs_fit: bool
     takes_covariates: bool = True
+    null: str = "mle"
 
     def run(self, source: IsingResults | IsingModel, options: Mapping[str, Any]) -> FeatureRanking:
         """Rank features, and warn if nothing sets one above another.
@@ -104,9 +111,11 @@ class RankingMethod:
             )
 
     @classmethod
-    def of(cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True) -> RankingMethod:
+    def of(
+        cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True, null: str = "mle"
+    ) -> RankingMethod:
         """Describe a function whose options are its arguments by keyword."""
-        return cls(rank, keyword_defaults(rank), needs_fit)
+        return cls(rank, keyword_defaults(rank), needs_fit, null=null)
 
 
 def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
@@ -227,7 +236,7 @@ def _from_edges(
 def rank_by_l1(
     model: IsingModel,
     *,
-    lam_ratio: float = 1e-4,
+    lam_ratio: float | str = "ebic",
     penalize_covariates: bool = False,
     min_count: int = 2,
     n_jobs: int = 1,
@@ -236,12 +245,20 @@ def rank_by_l1(
     options = {"penalize_covariates": penalize_covariates, "min_count": min_count, "n_jobs": n_jobs}
     fits = _fit_l1(model, "l1", None, lam_ratio, options)
     contributions = np.abs(fits.coefficients)
+    importance = np.nansum(contributions, axis=1)
+    notes = fits.notes
+    idle = (importance == 0) & (fits.feature_reason == Reason.OK)
+    if lam_ratio == "ebic" and idle.any():
+        # The penalty is large enough to leave many without a coefficient, which are not all alike.
+        least = importance[importance > 0].min(initial=1.0)
+        pull = np.nansum(fits.pull[idle], axis=1)
+        importance[idle] = least / 2 * pull / max(pull.max(), np.finfo(float).tiny)
+        notes += (
+            f"{idle.sum()} features have no coefficient in any model; they follow in the order of "
+            "how near they are to having one, by their gradients.",
+        )
     scores = FeatureScores(
-        np.nansum(contributions, axis=1),
-        contributions,
-        fits.feature_reason,
-        fits.label_reason,
-        notes=fits.notes,
+        importance, contributions, fits.feature_reason, fits.label_reason, notes=notes
     )
     settings = {"lam_ratio": lam_ratio, **_penalised(model, options), "min_count": min_count}
     return FeatureRanking("l1", model.feature_names, model.label_names, scores, settings, fits)
@@ -252,7 +269,7 @@ def rank_by_score_and_l1(
     *,
     keep: int | float = 0.2,
     keep_pvalue: float | None = None,
-    lam_ratio: float = 1e-4,
+    lam_ratio: float | str = "ebic",
     penalize_covariates: bool = False,
     min_count: int = 2,
     combine: str = DEFAULT_COMBINE,
@@ -276,14 +293,16 @@ def rank_by_score_and_l1(
     if len(kept):
         fits = _fit_l1(results.model, "score+l1", kept, lam_ratio, options)
         contributions[kept] = np.abs(fits.coefficients)
-        importance[kept] = 1 + np.nansum(contributions[kept], axis=1)
+        total = np.nansum(contributions[kept], axis=1)
+        # A penalty may leave kept features without a coefficient: these keep the score's order.
+        importance[kept] = np.where(total > 0, 1 + total, importance[kept])
         label_reason = fits.label_reason
         reason[kept] = fits.feature_reason
     note = (
         f"Score tests kept {len(kept)} of {n_features} features, which l1-penalised models ranked; "
-        "the others follow in the order of their scores. The importance of a kept feature is 1 "
-        "plus the sum of its absolute coefficients, that of another the share of features that it "
-        "precedes."
+        "those without a coefficient and the others follow in the order of their scores. The "
+        "importance of a feature with coefficients is 1 plus the sum of their absolute values, "
+        "that of another the share of features that it precedes."
     )
     settings = {"keep": keep} if keep_pvalue is None else {"keep_pvalue": keep_pvalue}
     return FeatureRanking(
@@ -311,7 +330,7 @@ def _fit_l1(
     model: IsingModel,
     method: str,
     kept: IntArray | None,
-    lam_ratio: float,
+    lam_ratio: float | str,
     options: Mapping[str, Any],
 ) -> L1Fits:
     """Fit the penalised regressions of a model, with all features or those that are kept."""
@@ -385,11 +404,11 @@ def by_filter(
 
 RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
     {
-        "score": RankingMethod.of(rank_by_score),
+        "score": RankingMethod.of(rank_by_score, null="ridge"),
         "products": RankingMethod.of(rank_by_products),
         "products-joint": RankingMethod.of(rank_by_joint_products),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
-        "score+l1": RankingMethod.of(rank_by_score_and_l1),
+        "score+l1": RankingMethod.of(rank_by_score_and_l1, null="ridge"),
         "forward": RankingMethod.of(rank_by_forward, needs_fit=False),
         "ssc": RankingMethod.of(rank_by_ssc, needs_fit=False),
         "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
@@ -447,7 +466,7 @@ def check_request(
     method: str,
     options: Mapping[str, object],
     *,
-    null: str = "mle",
+    null: str = "auto",
     penalty: float | None = None,
     neighbors: Any = None,
     has_covariates: bool = False,
@@ -474,7 +493,7 @@ def check_request(
     found = find_method(method, options)
     check_option("null", null, NULLS)
     check_neighbors(neighbors)
-    if not found.needs_fit and not (null == "mle" and penalty is None and neighbors is None):
+    if not found.needs_fit and not (null == "auto" and penalty is None and neighbors is None):
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
             "null, penalty and neighbors are for methods with label models "
@@ -494,6 +513,8 @@ class Ranker:
         Labels and features.
     cov_type : str, optional
         Where the variances of scores come from, as `IsingModel.fit` takes it.
+    tests : bool
+        Whether rankings are for their p-values: then ``null="auto"`` is maximum likelihood.
 
     Examples
     --------
@@ -503,15 +524,17 @@ class Ranker:
     (('age', 'bmi'), ('age', 'bmi'))
     """
 
-    def __init__(self, model: IsingModel, cov_type: str | None = None) -> None:
-        self.model, self.cov_type = model, cov_type
+    def __init__(
+        self, model: IsingModel, cov_type: str | None = None, *, tests: bool = False
+    ) -> None:
+        self.model, self.cov_type, self._tests = model, cov_type, tests
         self._fits: dict[tuple[str, float | None, int | str | None], IsingResults] = {}
 
     def rank(
         self,
         method: str,
         *,
-        null: str = "mle",
+        null: str = "auto",
         penalty: float | None = None,
         neighbors: Any = None,
         **options: Any,
@@ -532,6 +555,10 @@ class Ranker:
         found = check_request(method, options, **label_models)
         if not found.needs_fit:
             return found.run(self.model, options)
+        if null == "auto":
+            # A penalty says that there is one.
+            usual = "mle" if self._tests else found.null
+            label_models["null"] = usual if penalty is None else "ridge"
         return found.run(self._fit(**label_models), options)
 
     def _fit(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
@@ -554,7 +581,7 @@ def rank_features(
     method: str = "score",
     *,
     covariates: Any = None,
-    null: str = "mle",
+    null: str = "auto",
     penalty: float | None = None,
     neighbors: Any = None,
     intercept: bool = True,
@@ -606,9 +633,12 @@ def rank_features(
           label by itself.
         - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
         - ``"oner"``: accuracy of Holte's one-feature rules.
-    null : {"mle", "ridge", "firth"}
+    null : {"auto", "mle", "ridge", "firth"}
         How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1``
-        are fitted. Where labels nearly determine each other, ``"ridge"`` keeps them testable.
+        are fitted. ``"auto"`` is what predicts better: ``"ridge"`` for ``score`` and ``score+l1``,
+        which keeps labels in play that others determine, and maximum likelihood, ``"mle"``, for
+        products. The paper has ``"mle"`` throughout. So have tests: for p-values take it too, as
+        `IsingModel.fit` and `select_features` with `alpha` do.
     penalty : float, optional
         The penalty of ``null="ridge"``; 1 if omitted.
     neighbors : "ebic", int, or graph, optional
@@ -619,8 +649,10 @@ def rank_features(
 
         - ``min_count`` (all from score to ssc): labels with fewer rows of one kind in play are not
           used. For ``lp-chi2`` and ``lp-ig`` rows whose labelset is rarer than this are left out.
-        - ``lam_ratio`` (l1, score+l1): the penalty as a share of the smallest one at which all
-          coefficients vanish; 0.0001.
+        - ``lam_ratio`` (l1, score+l1): the penalty of each label as a share of the smallest one at
+          which all its coefficients vanish, or ``"ebic"``, the default, which chooses it for each
+          label. The paper has 0.0001, which is next to none: of features that all but explain each
+          other those that matter and those that do not share large coefficients then.
         - ``penalize_covariates`` (l1, score+l1): whether covariates are penalised like labels and
           features, or free like the thresholds, the default.
         - ``keep`` (score+l1): number or share of the features that is kept, 0.2; or
@@ -674,10 +706,10 @@ def rank_features(
     >>> data = im.datasets.load_example()
     >>> im.rank_features(data.labels, data.features, method="score").top(3)
     ('age', 'bmi', 'female')
-    >>> im.rank_features(data.labels, data.features, method="score", null="ridge").top(3)
+    >>> im.rank_features(data.labels, data.features, method="score", null="mle").top(3)
     ('age', 'bmi', 'female')
     >>> im.rank_features(data.labels, data.features, method="score", neighbors=2).settings
-    {'null': 'mle', 'neighbors': 2, 'min_count': 2, 'combine': 'acat'}
+    {'null': 'ridge', 'penalty': 1.0, 'neighbors': 2, 'min_count': 2, 'combine': 'acat'}
 
     What each feature adds to those picked before it:
 

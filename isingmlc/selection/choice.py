@@ -33,9 +33,9 @@ from isingmlc.selection.validation import Fold, choose, try_sizes
 # Conditional and marginal relevance differ from one data set to the next: these four rankings
 # cover both, and the validation set chooses among them.
 AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("score", {}),
+    ("score", {"null": "mle"}),
     ("score", {"null": "ridge"}),
-    ("products", {}),
+    ("products", {"null": "mle"}),
     ("score+l1", {}),
 )
 RULES = ("best", "one-se")
@@ -96,8 +96,8 @@ def select_features(
     method : str, pair, list or "auto"
         The ranking; see `rank_features`. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
-        lets the validation set choose among them too. ``"auto"`` tries ``score``, ``score`` with a
-        ridge null, ``products`` and ``score+l1``.
+        lets the validation set choose among them too. ``"auto"`` tries ``score`` with a null by
+        maximum likelihood and with a ridge null, ``products`` and ``score+l1``.
     ranking : FeatureRanking, optional
         A ranking to use instead of making one. It should not know the validation rows, and must be
         given the same covariates.
@@ -410,7 +410,7 @@ def _rank(
     tests: bool = False,
 ) -> dict[str, FeatureRanking]:
     """Rank the features by each method, for p-values if it `tests`."""
-    ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests), cov_type)
+    ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests), cov_type, tests=tests)
     return {name: ranker.rank(method, **options) for name, (method, options) in asked.items()}
 
 
