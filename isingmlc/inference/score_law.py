@@ -46,6 +46,8 @@ _SHARE = 0.03
 _DECIDED = -30.0
 # Squares of zeros and ones differ from their sums by no more than this share.
 _BINARY = 1e-9
+# Columns as rows take about this much at a time.
+_PIECE_BYTES = 2**26
 # What the corrected p-values of an edge are called.
 CHI2, SADDLEPOINT, SCALED = "chi2", "saddlepoint", "-scaled"
 
@@ -351,7 +353,7 @@ class _Values:
         n_rows = 2 * len(law.null.rows)
         if self._codes is not None:
             n_rows = max(n_rows, len(self._codes))
-        return chunks(count, 64 * n_rows)
+        return chunks(count, 64 * n_rows, limit=_PIECE_BYTES)
 
     def _rows_of(self, null: NullModel) -> tuple[IntArray, IntArray]:
         """Rows at which a label is not certain, and their cells among those in play."""
