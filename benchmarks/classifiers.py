@@ -102,13 +102,13 @@ def compare_classifiers(name: str, split: Split) -> list[dict[str, Any]]:
     return lines
 
 
-def compare_rankings(name: str, split: Split) -> list[dict[str, Any]]:
+def compare_rankings(name: str, split: Split, n_splits: int) -> list[dict[str, Any]]:
     """Choose on the same validation rows by each ranking and by all."""
     lines = []
     everything = {
         title_of(entry): entry for entry in dict.fromkeys(map(freeze, [*RANKINGS, *AUTO]))
     }
-    for seed in range(N_SPLITS):
+    for seed in range(n_splits):
         for title, (method, options) in everything.items():
             start = time.process_time()
             chosen = im.select_features(
@@ -170,6 +170,7 @@ def sum_up(found: pd.DataFrame, sets: list[str]) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--splits", type=int, default=N_SPLITS)
     parser.add_argument("--only", choices=["classifiers", "rankings"])
     options = parser.parse_args()
     warnings.simplefilter("ignore", IsingWarning)
@@ -187,7 +188,8 @@ def main() -> None:
         lines = []
         for name, split in splits.items():
             print(name, end=" ", flush=True)
-            lines += compare_rankings(name, split)
+            lines += compare_rankings(name, split, options.splits)
+            print(pd.DataFrame(lines).query("data == @name").round(3).to_string(), flush=True)
         found = pd.DataFrame(lines)
         print("\nSubset accuracy on the test rows, mean of the splits\n")
         table = found.pivot_table("subset", "ranking", "data", sort=False)[sets]
