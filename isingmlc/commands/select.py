@@ -127,15 +127,13 @@ def candidates(text: str) -> list[str | tuple[str, dict[str, object]]]:
 
 def run(options: Namespace) -> None:
     """Choose features, and write them or what they predict."""
-    from isingmlc.selection.choice import AUTO, select_features
+    from isingmlc.selection.choice import select_features
 
     check_cov_type(options)
     check_output(options, summary=options.table is None)
     if options.table in ("measures", "predictions") and options.test is None:
         raise exc.DataError(f"--table {options.table} needs other rows. Name them by --test FILE.")
-    methods: list[Any] = []
-    for entry in options.method or ["score"]:
-        methods += AUTO if entry == "auto" else [entry]
+    methods: list[Any] = list(options.method or ["score"])
     if options.combine is not None:
         methods = [_combined(entry, options.combine) for entry in methods]
     given = read_file(options.data, options)

@@ -23,20 +23,19 @@ from isingmlc.input.rows import ModelData, prepare, scale_rows
 from isingmlc.input.sampling import GROUPS, column_of
 from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
-from isingmlc.ranking.methods import Ranker, check_request
+from isingmlc.ranking.methods import RANKING_METHODS, Ranker, check_request
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
 from isingmlc.selection.folds import make_folds
 from isingmlc.selection.result import SelectionResult
 from isingmlc.selection.validation import Fold, choose, try_sizes
 
-# Conditional and marginal relevance differ from one data set to the next: these four rankings
-# cover both, and the validation set chooses among them.
+# Features that complement each other, found in two ways, and each by itself: the validation set
+# chooses among these. benchmarks/classifiers.py has the table.
 AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("score", {"null": "mle"}),
     ("score", {"null": "ridge"}),
-    ("products", {"null": "mle"}),
-    ("score+l1", {}),
+    ("forward", {}),
+    ("ssc", {}),
 )
 RULES = ("best", "one-se")
 # Options of rankings that say what the label models are.
@@ -96,8 +95,8 @@ def select_features(
     method : str, pair, list or "auto"
         The ranking; see `rank_features`. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
-        lets the validation set choose among them too. ``"auto"`` tries ``score`` with a null by
-        maximum likelihood and with a ridge null, ``products`` and ``score+l1``.
+        lets the validation set choose among them too. ``"auto"`` tries ``score`` with a ridge
+        null, ``forward`` and ``ssc``.
     ranking : FeatureRanking, optional
         A ranking to use instead of making one. It should not know the validation rows, and must be
         given the same covariates.
@@ -303,8 +302,11 @@ def _read_methods(
     everywhere = {} if neighbors is None else {"neighbors": neighbors}
     graphs: list[Any] = []
     for entry in [method] if is_one else method:
-        for name, own in AUTO if entry == "auto" else [_read_entry(entry)]:
-            options = {**everywhere, **own}
+        is_auto = isinstance(entry, str) and entry == "auto"
+        for name, own in AUTO if is_auto else [_read_entry(entry)]:
+            # Of those of auto, rankings without label models have no use for neighbours.
+            has_models = not is_auto or RANKING_METHODS[name].needs_fit
+            options = {**(everywhere if has_models else {}), **own}
             others = dict(options)
             label_models = {key: others.pop(key) for key in _LABEL_MODELS if key in others}
             check_request(name, others, **label_models, has_covariates=has_covariates)
