@@ -461,6 +461,17 @@ def test_infinite_coefficients_are_so_in_any_unit(unit):
 
 
 @pytest.mark.filterwarnings(OURS)
+def test_two_values_are_treated_alike_in_any_unit():
+    labels = np.array([[1, 0], [0, 0], [0, 1], [1, 0]])
+    one, two = (
+        im.IsingModel(labels, covariates=np.array([[2.0], [1.0], [1.0], [1.0]]) * unit).fit()
+        for unit in (1.0, -0.25)
+    )
+    np.testing.assert_array_equal(np.isfinite(one.params), np.isfinite(two.params))
+    np.testing.assert_array_equal(one.params.iloc[-1], -two.params.iloc[-1])
+
+
+@pytest.mark.filterwarnings(OURS)
 def test_a_penalty_where_covariates_leave_no_row_in_play():
     rows = [[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 1, 1], [1, 1, 1, 1]]
     covariates = [[0.341, 0], [-1.007, 1], [-0.37, 2], [-0.093, 3], [-0.684, 4], [1.202, 5]]

@@ -192,8 +192,9 @@ class Regressors:
 
     @cached_property
     def binary(self) -> BoolArray:
-        """Columns of zeros and ones."""
-        return np.asarray(((self.matrix == 0) | (self.matrix == 1)).all(axis=0))
+        """Columns of zeros and ones, as they were given."""
+        unmoved = (self.centre == 0) & (self.scale == 1)
+        return np.asarray(((self.matrix == 0) | (self.matrix == 1)).all(axis=0) & unmoved)
 
     @cached_property
     def gram(self) -> FloatArray:
