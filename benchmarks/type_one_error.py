@@ -6,7 +6,7 @@ between data sets. ``off`` names the levels whose ratio is outside 0.8–1.25 (0
 than two standard errors, and ``warned`` is the share of data sets for which a warning named labels
 whose p-values are not to be trusted.
 
-    python benchmarks/type_one_error.py                            # an hour
+    python benchmarks/type_one_error.py                            # about 20 minutes
     python benchmarks/type_one_error.py --sets 10 --only clusters  # a look at some settings
     python benchmarks/type_one_error.py --part 1/4                 # a quarter of the settings
 """
