@@ -24,7 +24,7 @@ from isingmlc.base.printing import (
 )
 from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT
 from isingmlc.fitting.testable import Reason
-from isingmlc.inference.robust import say_robust
+from isingmlc.inference.robust import degrees_of_clusters, say_robust
 from isingmlc.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ _FOLLOWING = 5
 def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
     """Summarise a fit; `IsingResults.summary` explains the arguments."""
     frame = results.to_frame(alpha)
+    if degrees_of_clusters(results._fit) is not None:
+        frame = frame.rename(columns={"z": "t", "P>|z|": "P>|t|"})
     columns = results.model.statistics.context.column_names
     if len(results.label_names) <= MAX_BLOCKS:
         width = max(len(shorten_name(name)) for name in ("const", *results.label_names, *columns))
@@ -375,7 +377,8 @@ def _strongest(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[Table]:
         kinds["covariate"] = frame[of_covariates]
     parts = []
     for kind, pairs in kinds.items():
-        order = pairs["z"].abs().sort_values(ascending=False, kind="stable", na_position="last")
+        size = pairs["t" if "t" in pairs else "z"].abs()
+        order = size.sort_values(ascending=False, kind="stable", na_position="last")
         chosen = pairs.loc[order.index[:N_STRONGEST]]
         names = [f"{label} ~ {term}" for label, term in chosen.index]
         what = "label" if kind == "other" else kind

@@ -271,6 +271,8 @@ def test_summaries_say_which_errors():
     assert "Covariance Type:" in text
     assert "No. Clusters:" in text
     assert "15 clusters, with sampling weights" in text
+    assert "P>|t|" in text
+    assert "P>|z|" in fit(frame, "HC0").summary().as_text()
     ignored = im.IsingModel(frame[LABELS], groups=frame["clinic"]).fit(cov_type="nonrobust")
     assert "fit(cov_type='cluster') uses them" in " ".join(ignored.summary().as_text().split())
     assert "Covariance Type" not in ignored.summary().as_text()
