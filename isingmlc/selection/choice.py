@@ -31,7 +31,7 @@ from isingmlc.selection.result import SelectionResult
 from isingmlc.selection.validation import Fold, choose, try_sizes
 
 # Features that complement each other, found in two ways, and each by itself: the validation set
-# chooses among these. benchmarks/classifiers.py has the table, and says on which rows it was chosen.
+# chooses among these. benchmarks/classifiers.py has the table, and says which rows it has seen.
 AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
     ("score", {"null": "ridge"}),
     ("forward", {}),
