@@ -193,7 +193,11 @@ def test_groups_may_come_with_the_model_the_formula_or_the_fit():
     )
     same(numbers(formula.fit()), expected)
     ranking = im.rank_features(
-        frame[LABELS], frame[FEATURES], covariates=frame[["sex"]], groups=frame["clinic"]
+        frame[LABELS],
+        frame[FEATURES],
+        covariates=frame[["sex"]],
+        groups=frame["clinic"],
+        null="mle",
     )
     same(ranking.pvalues, fit(frame).rank_features().pvalues)
     assert ranking.settings["cov_type"] == "cluster"
@@ -241,7 +245,7 @@ def test_the_command_line_has_groups_and_weights(tmp_path, capsys):
     assert main(["test", *data, out, "--cov-type", "cluster"]) == 0
     found = pd.read_csv(out).set_index(["feature", "label"])["pvalue"]
     same(found, res.score_test().to_frame().set_index(["feature", "label"])["pvalue"][found.index])
-    assert main(["rank", *data, out]) == 0
+    assert main(["rank", *data, out, "--null", "mle"]) == 0
     found = pd.read_csv(out).set_index("feature")["pvalue"]
     same(found, res.rank_features().pvalues[found.index])
     assert main(["select", *data, out, "--alpha", "0.99"]) == 0

@@ -119,4 +119,5 @@ def test_the_signature_of_tests_is_shared():
         for name in ("wald_test", "lr_test")
     ]
     score = list(inspect.signature(im.IsingResults.score_test).parameters.values())
-    assert shared[0] == shared[1] == score[: len(shared[0])]
+    assert shared[0] == shared[1][: len(shared[0])] == score[: len(shared[0])]
+    assert [parameter.name for parameter in shared[1][len(shared[0]) :]] == ["penalty"]
