@@ -263,7 +263,7 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
     folds = f"{selection.n_folds} folds of " if selection.n_folds > 1 else ""
     left = [
         ("Method:", selection.method),
-        ("Chosen:", f"{len(chosen)} of {len(selection.feature_names)}"),
+        ("Chosen:", f"{len(chosen)} of {len(selection.terms)}"),
         ("Chosen by:", f"{folds}validation" if validated else "p-values"),
     ]
     right = [

@@ -22,8 +22,9 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
-from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE
+from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE, normal_scores
 from isingmlc.inference.moderation import CHEAP
+from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
@@ -57,6 +58,8 @@ class RankingMethod:
         Whether the method has models that covariates can be in.
     null : str
         What ``null="auto"`` is for the method, if it has label models.
+    rank_terms : callable or None
+        The same as `rank` for formula terms as a whole, where the method can rank these.
     """
 
     rank: Callable[..., FeatureRanking]
@@ -64,8 +67,14 @@ class RankingMethod:
     needs_fit: bool
     takes_covariates: bool = True
     null: str = "mle"
+    rank_terms: Callable[..., FeatureRanking] | None = None
 
-    def run(self, source: IsingResults | IsingModel, options: Mapping[str, Any]) -> FeatureRanking:
+    def run(
+        self,
+        source: IsingResults | IsingModel,
+        options: Mapping[str, Any],
+        by: str = "feature",
+    ) -> FeatureRanking:
         """Rank features, and warn if nothing sets one above another.
 
         Parameters
@@ -74,15 +83,18 @@ class RankingMethod:
             What the method takes.
         options : mapping
             Its options.
+        by : {"feature", "term"}
+            What is ranked; `find_method` says whether the method can.
 
         Returns
         -------
         FeatureRanking
             The ranking.
         """
+        rank = self.rank if by == "feature" or self.rank_terms is None else self.rank_terms
         model = source if isinstance(source, IsingModel) else source.model
         given = model.statistics.context.described
-        ranking = replace(self.rank(source, **options), adjusted_for=given)
+        ranking = replace(rank(source, **options), adjusted_for=given)
         if not ranking.scores.importance.any():
             determined = (ranking.scores.label_reason == Reason.DETERMINED_LABEL).any()
             hint = "; null='ridge' tests labels that others determine" if determined else ""
@@ -112,10 +124,14 @@ class RankingMethod:
 
     @classmethod
     def of(
-        cls, rank: Callable[..., FeatureRanking], needs_fit: bool = True, null: str = "mle"
+        cls,
+        rank: Callable[..., FeatureRanking],
+        needs_fit: bool = True,
+        null: str = "mle",
+        rank_terms: Callable[..., FeatureRanking] | None = None,
     ) -> RankingMethod:
         """Describe a function whose options are its arguments by keyword."""
-        return cls(rank, keyword_defaults(rank), needs_fit, null=null)
+        return cls(rank, keyword_defaults(rank), needs_fit, null=null, rank_terms=rank_terms)
 
 
 def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
@@ -157,6 +173,33 @@ def rank_by_score(
     ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
     settings = {**ranking.settings, "combine": combine}
     return replace(ranking, scores=replace(ranking.scores, combine=combine), settings=settings)
+
+
+def rank_terms_by_score(
+    results: IsingResults, *, min_count: int = 2, combine: str = DEFAULT_COMBINE
+) -> FeatureRanking:
+    """Sum the score statistics of each formula term, brought to one degree of freedom."""
+    check_option("combine", combine, COMBINE)
+    if combine != DEFAULT_COMBINE:
+        raise exc.DataError(
+            f"combine={combine!r} needs one score per label, but terms may have several columns. "
+            f"Use combine={DEFAULT_COMBINE!r} with by='term'."
+        )
+    edges = results.score_test(by="term", min_count=min_count)
+    arrays = edges.arrays
+    # Statistics of many columns are large by chance: what has the same p-value compares.
+    tested = ~np.isnan(arrays.statistic)
+    scores = normal_scores(np.ones(tested.shape), arrays.log10_tails(arrays.statistic, arrays.df))
+    alike = (arrays.df == 1) & (arrays.df_denom is None)
+    contributions = np.where(alike, arrays.statistic, np.where(tested, scores**2, np.nan))
+    ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
+    note = (
+        "Formula terms are ranked as a whole: the importance of a term is the sum over labels of "
+        "the statistics with one degree of freedom that have the p-values of its tests."
+    )
+    scores_of_terms = replace(ranking.scores, notes=(*ranking.scores.notes, note))
+    settings = {**ranking.settings, "combine": combine, "by": "term"}
+    return replace(ranking, scores=scores_of_terms, settings=settings)
 
 
 def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
@@ -404,7 +447,7 @@ def by_filter(
 
 RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
     {
-        "score": RankingMethod.of(rank_by_score, null="ridge"),
+        "score": RankingMethod.of(rank_by_score, null="ridge", rank_terms=rank_terms_by_score),
         "products": RankingMethod.of(rank_by_products),
         "products-joint": RankingMethod.of(rank_by_joint_products),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
@@ -420,7 +463,7 @@ RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
 )
 
 
-def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
+def find_method(method: str, options: Mapping[str, object], by: str = "feature") -> RankingMethod:
     """Find a method by its name and see that it has the options.
 
     Parameters
@@ -429,6 +472,8 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
         Name of the method.
     options : mapping
         Options for it.
+    by : {"feature", "term"}
+        What is to be ranked.
 
     Returns
     -------
@@ -438,7 +483,7 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
     Raises
     ------
     DataError
-        When there is no such method, or it has no such option.
+        When there is no such method, or it has no such option, or it cannot rank terms.
 
     Examples
     --------
@@ -459,6 +504,13 @@ def find_method(method: str, options: Mapping[str, object]) -> RankingMethod:
             f"method {method!r} has no option {exc.shorten(unknown)}: its options are "
             f"{exc.shorten(found.defaults, limit=20)}.{hint}"
         )
+    check_option("by", by, BY)
+    if by == "term" and found.rank_terms is None:
+        able = [name for name, other in RANKING_METHODS.items() if other.rank_terms is not None]
+        raise exc.DataError(
+            "by='term' ranks formula terms by tests of all their columns together, which method "
+            f"{method!r} does not make. Use {exc.shorten(able)}, or by='feature'."
+        )
     return found
 
 
@@ -469,13 +521,14 @@ def check_request(
     null: str = "auto",
     penalty: float | None = None,
     neighbors: Any = None,
+    by: str = "feature",
     has_covariates: bool = False,
 ) -> RankingMethod:
     """Find a method and see that it has the options and the null model.
 
     Parameters
     ----------
-    method, options, null, penalty, neighbors
+    method, options, null, penalty, neighbors, by
         As `rank_features` takes them.
     has_covariates : bool
         Whether features are to be ranked given covariates.
@@ -490,7 +543,7 @@ def check_request(
     DataError
         When one of them does not exist or does not belong to the method.
     """
-    found = find_method(method, options)
+    found = find_method(method, options, by)
     check_option("null", null, NULLS)
     check_neighbors(neighbors)
     if not found.needs_fit and not (null == "auto" and penalty is None and neighbors is None):
@@ -537,13 +590,14 @@ class Ranker:
         null: str = "auto",
         penalty: float | None = None,
         neighbors: Any = None,
+        by: str = "feature",
         **options: Any,
     ) -> FeatureRanking:
         """Rank the features by one method.
 
         Parameters
         ----------
-        method, null, penalty, neighbors, **options
+        method, null, penalty, neighbors, by, **options
             As `rank_features` takes them.
 
         Returns
@@ -552,14 +606,14 @@ class Ranker:
             The ranking.
         """
         label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
-        found = check_request(method, options, **label_models)
+        found = check_request(method, options, by=by, **label_models)
         if not found.needs_fit:
             return found.run(self.model, options)
         if null == "auto":
             # A penalty says that there is one.
             usual = "mle" if self._tests else found.null
             label_models["null"] = usual if penalty is None else "ridge"
-        return found.run(self._fit(**label_models), options)
+        return found.run(self._fit(**label_models), options, by)
 
     def _fit(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
         """Fit the label models, or give them if they are fitted already."""
@@ -575,6 +629,42 @@ class Ranker:
         return self.model.fit(null, penalty=penalty, neighbors=neighbors, cov_type=self.cov_type)
 
 
+def given_model(labels: Any, *, intercept: bool, missing: str, **others: Any) -> IsingModel | None:
+    """Give the model that is handed in instead of data, if one is.
+
+    Parameters
+    ----------
+    labels, intercept, missing, **others
+        As `IsingModel` takes them; or an `IsingModel` alone.
+
+    Returns
+    -------
+    IsingModel or None
+        The model; None where data are handed in.
+
+    Raises
+    ------
+    DataError
+        When something is given beside a model.
+
+    Examples
+    --------
+    >>> model = IsingModel([[0], [1], [1]], [[1.0], [2.0], [4.0]])
+    >>> given_model(model, intercept=True, missing="raise", features=None) is model
+    True
+    """
+    if not isinstance(labels, IsingModel):
+        return None
+    beside = [name for name, value in others.items() if value is not None]
+    beside += ["intercept"] * (intercept is not True) + ["missing"] * (missing != "raise")
+    if beside:
+        raise exc.DataError(
+            f"{exc.shorten(beside)} cannot be given beside a model, which has its own. Leave it "
+            "out, and give it where the model is made."
+        )
+    return labels
+
+
 def rank_features(
     labels: Any,
     features: Any = None,
@@ -584,6 +674,7 @@ def rank_features(
     null: str = "auto",
     penalty: float | None = None,
     neighbors: Any = None,
+    by: str = "feature",
     intercept: bool = True,
     freq_weights: Any = None,
     groups: Any = None,
@@ -600,7 +691,8 @@ def rank_features(
     Parameters
     ----------
     labels, features, intercept, freq_weights, missing, label_names, feature_names, covariate_names
-        As `IsingModel` takes them.
+        As `IsingModel` takes them. Or an `IsingModel`, such as one of `IsingModel.from_formula`, as
+        the only one of them: it has all of this and the covariates.
     groups, sampling_weights : array_like, shape (n,), optional
         Clusters of dependent rows, and inverse probabilities of being drawn, as `IsingModel` takes
         them: statistics and p-values of methods with score tests mind them. Other methods take
@@ -644,6 +736,10 @@ def rank_features(
     neighbors : "ebic", int, or graph, optional
         Which other labels the same label models have, as `IsingModel.fit` takes it: those of a
         sparse network, so many that are most associated, or those of a graph; all if omitted.
+    by : {"feature", "term"}
+        Rank single columns, or the terms of a model from a formula as a whole, by ``score``. The
+        statistic of a term of several columns counts as that with one degree of freedom which has
+        the same p-value, so that a category of many levels does not come first by chance.
     **options
         Options of the method:
 
@@ -727,30 +823,40 @@ def rank_features(
     >>> others = data.features.drop(columns=["age", "female"])
     >>> im.rank_features(data.labels, others, covariates=known)
     FeatureRanking(score, 28 features given age, female: 'bmi', ...)
+
+    Terms of a formula:
+
+    >>> frame = data.labels.join(data.features)
+    >>> model = im.IsingModel.from_formula(
+    ...     "hypertension + diabetes + asthma ~ bs(age, df=4) + bmi + C(smoker)", frame
+    ... )
+    >>> im.rank_features(model, by="term").order
+    ('bs(age, df=4)', 'bmi', 'C(smoker)')
     """
     # A method or option that does not exist is said before the data are looked at.
     has_covariates = covariates is not None
     label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
-    found = check_request(method, options, **label_models, has_covariates=has_covariates)
+    found = check_request(method, options, by=by, **label_models, has_covariates=has_covariates)
     if cov_type is not None and not found.needs_fit:
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
             f"cov_type is for methods with score tests ({exc.shorten(users)}), but method is "
             f"{method!r}. Leave it out."
         )
-    rows = prepare(
-        labels,
-        features,
-        covariates=covariates,
-        freq_weights=freq_weights,
-        groups=groups,
-        sampling_weights=sampling_weights,
-        missing=missing,
-        label_names=label_names,
-        feature_names=feature_names,
-        covariate_names=covariate_names,
-    )
     # Labels that the rows say little about are named where p-values come of it.
     tests = method == "score" or options.get("keep_pvalue") is not None
-    model = IsingModel._from_rows(rows, intercept, tests=tests)
-    return Ranker(model, cov_type).rank(method, **label_models, **options)
+    given = {
+        "features": features,
+        "covariates": covariates,
+        "freq_weights": freq_weights,
+        "groups": groups,
+        "sampling_weights": sampling_weights,
+        "missing": missing,
+        "label_names": label_names,
+        "feature_names": feature_names,
+        "covariate_names": covariate_names,
+    }
+    model = given_model(labels, intercept=intercept, **given)
+    if model is None:
+        model = IsingModel._from_rows(prepare(labels, **given), intercept, tests=tests)
+    return Ranker(model, cov_type).rank(method, by=by, **label_models, **options)

@@ -1283,7 +1283,9 @@ class IsingResults(ReadOnly):
         """
         return theorem_bound(self._fit, feature, label, a, coefficient_range)
 
-    def rank_features(self, method: str = "score", **options: Any) -> FeatureRanking:
+    def rank_features(
+        self, method: str = "score", *, by: str = "feature", **options: Any
+    ) -> FeatureRanking:
         """Rank the features by how much they matter to the labels.
 
         Parameters
@@ -1291,6 +1293,8 @@ class IsingResults(ReadOnly):
         method : str
             How importance is measured; `isingmlc.rank_features` lists the methods. Those that
             need label models use this fit.
+        by : {"feature", "term"}
+            Rank single columns, or formula terms as a whole (``score`` only).
         **options
             Options of the method.
 
@@ -1316,8 +1320,8 @@ class IsingResults(ReadOnly):
         """
         from isingmlc.ranking.methods import find_method
 
-        found = find_method(method, options)
-        return found.run(self if found.needs_fit else self.model, options)
+        found = find_method(method, options, by)
+        return found.run(self if found.needs_fit else self.model, options, by)
 
     # What a person reads and sees
 

@@ -19,16 +19,17 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import IntArray
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
+from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import ModelData, prepare, scale_rows
-from isingmlc.input.sampling import GROUPS, column_of
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
 from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
-from isingmlc.ranking.methods import RANKING_METHODS, Ranker, check_request
+from isingmlc.ranking.methods import RANKING_METHODS, Ranker, check_request, given_model
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
 from isingmlc.selection.folds import make_folds
 from isingmlc.selection.result import SelectionResult
-from isingmlc.selection.validation import Fold, choose, try_sizes
+from isingmlc.selection.validation import Fold, choose, find_columns, try_sizes
 
 # Features that complement each other, found in two ways, and each by itself: the validation set
 # chooses among these. benchmarks/classifiers.py has the table, and says which rows it has seen.
@@ -52,6 +53,7 @@ def select_features(
     covariates: Any = None,
     ranking: FeatureRanking | None = None,
     neighbors: Any = None,
+    by: str = "feature",
     intercept: bool = True,
     freq_weights: Any = None,
     alpha: float | None = None,
@@ -87,7 +89,8 @@ def select_features(
     ----------
     labels, features, intercept, freq_weights, missing, label_names, feature_names, covariate_names
         As `IsingModel` takes them. With `freq_weights` rows count as often in rankings, classifier
-        and measures.
+        and measures. Or an `IsingModel`, such as one of `IsingModel.from_formula`, instead of all
+        of them, the covariates, groups and weights.
     covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
         What features are chosen given, such as age and sex, as `IsingModel` takes it. The label
         models of rankings have them, and so has the classifier, whatever is chosen; they are
@@ -104,6 +107,9 @@ def select_features(
         Which other labels the label models of rankings have, as `IsingModel.fit` takes it; all if
         omitted. A pair in `method` may say otherwise for its ranking, and has to, with None, for
         one without label models.
+    by : {"feature", "term"}
+        Choose single columns, or the terms of a model from a formula as a whole, with the ranking
+        ``score``; sizes then count terms. See `rank_features`.
     alpha : float, optional
         Choose features whose adjusted p-value is at most this.
     adjust : str
@@ -187,10 +193,21 @@ def select_features(
     ('bmi', 'hay_fever')
     >>> sel.predict(others.head(2), known.head(2)).shape
     (2, 6)
+
+    Terms of a formula, each with all its columns:
+
+    >>> frame = data.labels.join(data.features)
+    >>> model = im.IsingModel.from_formula(
+    ...     "hypertension + diabetes + asthma ~ bs(age, df=4) + bmi + C(smoker)", frame
+    ... )
+    >>> sel = im.select_features(model, by="term", alpha=0.05)
+    >>> sel.selected, len(sel.columns)
+    (('bs(age, df=4)', 'bmi', 'C(smoker)'), 6)
     """
     check_option("metric", metric, tuple(METRICS))
     check_option("adjust", adjust, (None, *ADJUSTMENTS))
     check_option("rule", rule, RULES)
+    check_option("by", by, BY)
     n_jobs = check_jobs(n_jobs)
     share = check_number("validation", validation, above=0, below=1)
     if ranking is not None and neighbors is not None:
@@ -205,31 +222,36 @@ def select_features(
     asked = (
         {}
         if ranking is not None
-        else _read_methods(method, alpha, neighbors, has_covariates=has_covariates)
+        else _read_methods(method, alpha, neighbors, by, has_covariates=has_covariates)
     )
     estimator = VaryingLabels(make_classifier(classifier, metric))
-    data = prepare(
-        labels,
-        features,
-        covariates=covariates,
-        freq_weights=freq_weights,
-        groups=groups,
-        sampling_weights=sampling_weights,
-        missing=missing,
-        label_names=label_names,
-        feature_names=feature_names,
-        covariate_names=covariate_names,
-    )
-    data = scale_rows(data)
+    passed = {
+        "features": features,
+        "covariates": covariates,
+        "freq_weights": freq_weights,
+        "groups": groups,
+        "sampling_weights": sampling_weights,
+        "missing": missing,
+        "label_names": label_names,
+        "feature_names": feature_names,
+        "covariate_names": covariate_names,
+    }
+    model = given_model(labels, intercept=intercept, **passed)
+    if model is None:
+        data = scale_rows(prepare(labels, **passed))
+    else:
+        data, intercept = model._rows("select_features"), model.intercept
     clusters = column_of(data.context, GROUPS)
+    is_weighted = column_of(data.context, SAMPLING_WEIGHTS) is not None
     if data.features is None:
         raise exc.ModelError(exc.NO_FEATURES)
     if not vary(data.labels).any():
         raise exc.DataError(
             exc.NO_LABEL_VARIES.format(n_labels=len(data.label_names), n_rows=data.n_rows)
         )
-    given = {} if ranking is None else {_check_ranking(ranking, data).method: ranking}
-    sizes = _sizes(len(data.feature_names), max_features, grid)
+    terms = _terms_of(data, by)
+    given = {} if ranking is None else {_check_ranking(ranking, data, terms, by).method: ranking}
+    sizes = _sizes(len(terms), max_features, grid)
     # Rankings of several folds say the same several times.
     with exc.warn_once():
         if alpha is None:
@@ -245,17 +267,17 @@ def select_features(
                 exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
             how = cov_type
             if cov_type is None and clusters is not None:
-                how = "nonrobust" if sampling_weights is None else "HC0"
+                how = "HC0" if is_weighted else "nonrobust"
             folds = []
             for rows, others in pairs:
                 training = data.take_rows(rows)
-                rankings = given or _rank(training, asked, intercept, how)
+                rankings = given or _rank(training, asked, intercept, how, by)
                 folds.append(Fold(training, data.take_rows(others), rankings))
-            path = try_sizes(folds, data.context, sizes, estimator, metric, n_jobs)
+            path = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
             name, size = choose(path, rule)
             found = folds[0].rankings[name]
             if len(folds) > 1 and not given:
-                found = _rank(data, {name: asked[name]}, intercept, how)[name]
+                found = _rank(data, {name: asked[name]}, intercept, how, by)[name]
             selected = found.order[:size]
             is_chosen = (path["method"] == name) & (path["size"] == size)
             difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
@@ -263,7 +285,7 @@ def select_features(
             n_train, n_validation = len(pairs[0][0]), sum(len(others) for _, others in pairs)
         else:
             ((name, found),) = (
-                given or _rank(data, asked, intercept, cov_type, tests=True)
+                given or _rank(data, asked, intercept, cov_type, by, tests=True)
             ).items()
             path = pd.DataFrame(
                 columns=["method", "size", "score", "score_se", "difference", *METRICS]
@@ -273,8 +295,7 @@ def select_features(
                 raise exc.ModelError(_why_none(found, alpha, adjust))
             pairs = []
             n_train, n_validation = data.n_rows, 0
-        place = {feature: at for at, feature in enumerate(data.feature_names)}
-        chosen = data.take_features(np.array([place[feature] for feature in selected]))
+        chosen = data.take_features(find_columns(data, terms, selected))
         columns = join_columns(data.context.columns, chosen.features)
         fitted = estimator.fit(columns, chosen.labels, chosen.weights)
     return SelectionResult(
@@ -289,12 +310,25 @@ def select_features(
         n_folds=len(pairs),
         label_names=data.label_names,
         feature_names=data.feature_names,
+        terms=terms,
         context=data.context.without_rows(),
     )
 
 
+def _terms_of(data: ModelData, by: str) -> dict[str, tuple[str, ...]]:
+    """Name what is chosen from, and the columns of each: formula terms, or single columns."""
+    if by == "term" and data.terms:
+        return dict(data.terms)
+    return {name: (name,) for name in data.feature_names}
+
+
 def _read_methods(
-    method: str | Sequence[Any], alpha: float | None, neighbors: Any, *, has_covariates: bool
+    method: str | Sequence[Any],
+    alpha: float | None,
+    neighbors: Any,
+    by: str,
+    *,
+    has_covariates: bool,
 ) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Read which rankings are to be tried, by name, and see that each of them exists."""
     is_one = isinstance(method, str) or (len(method) == 2 and isinstance(method[1], Mapping))
@@ -309,7 +343,7 @@ def _read_methods(
             options = {**(everywhere if has_models else {}), **own}
             others = dict(options)
             label_models = {key: others.pop(key) for key in _LABEL_MODELS if key in others}
-            check_request(name, others, **label_models, has_covariates=has_covariates)
+            check_request(name, others, by=by, **label_models, has_covariates=has_covariates)
             said = {**options, **_say_neighbors(options, graphs)}
             given = ", ".join(f"{option}={value}" for option, value in said.items())
             title = f"{name} ({given})" if given else name
@@ -352,18 +386,20 @@ def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
     return entry[0], entry[1]
 
 
-def _check_ranking(ranking: Any, data: ModelData) -> FeatureRanking:
-    """See that a ranking is of the features at hand."""
+def _check_ranking(
+    ranking: Any, data: ModelData, terms: Mapping[str, tuple[str, ...]], by: str
+) -> FeatureRanking:
+    """See that a ranking is of the features at hand, or of their terms."""
     if not isinstance(ranking, FeatureRanking):
         raise exc.DataError(
             f"ranking must be a FeatureRanking, but is of type {type(ranking).__name__}. Make "
             "one with isingmlc.rank_features."
         )
-    if ranking.feature_names != data.feature_names:
+    if ranking.feature_names != tuple(terms):
         raise exc.DataError(
-            "ranking must be of the features that are passed, in their order, but it has "
-            f"{len(ranking.feature_names)} features ({exc.shorten(ranking.feature_names)}) and "
-            f"there are {len(data.feature_names)} ({exc.shorten(data.feature_names)})."
+            f"ranking must be of the {by}s that are passed, in their order, but it has "
+            f"{len(ranking.feature_names)} {by}s ({exc.shorten(ranking.feature_names)}) and "
+            f"there are {len(terms)} ({exc.shorten(terms)})."
         )
     varying = data.context.select(data.context.find_varying(anywhere=True))
     if set(ranking.adjusted_for) != set(varying.described):
@@ -408,12 +444,15 @@ def _rank(
     asked: Mapping[str, tuple[str, Mapping[str, Any]]],
     intercept: bool,
     cov_type: str | None,
+    by: str,
     *,
     tests: bool = False,
 ) -> dict[str, FeatureRanking]:
     """Rank the features by each method, for p-values if it `tests`."""
     ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests), cov_type, tests=tests)
-    return {name: ranker.rank(method, **options) for name, (method, options) in asked.items()}
+    return {
+        name: ranker.rank(method, by=by, **options) for name, (method, options) in asked.items()
+    }
 
 
 def _why_none(ranking: FeatureRanking, alpha: float, adjust: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +31,12 @@ class SelectionResult:
     Attributes
     ----------
     selected : tuple of str
-        The chosen features, best first.
+        The chosen features, or terms with ``by="term"``, best first.
     method : str
         The ranking that they are the first of.
     classifier : estimator
         Fitted to all rows, on the columns of the covariates, if there are any, and after them the
-        chosen features in the order of `selected`.
+        chosen features in the order of `columns`.
     ranking : FeatureRanking
         The ranking; of the training part if one validation set chose, of all rows otherwise.
     metric : str
@@ -49,6 +50,8 @@ class SelectionResult:
         How often rows were split; 0 if p-values chose.
     label_names, feature_names : tuple of str
         Names of all labels and features.
+    terms : mapping of str to tuple of str
+        What was chosen from, and the columns of each: formula terms, or features.
     context : Context
         What covariates there are and how they become columns.
 
@@ -74,17 +77,24 @@ class SelectionResult:
     n_folds: int
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
+    terms: Mapping[str, tuple[str, ...]]
     context: Context
 
     def __repr__(self) -> str:
         given = f" {say_given(self.context.described)}" if len(self.context) else ""
+        what = "features" if tuple(self.terms) == self.feature_names else "terms"
         return (
-            f"SelectionResult({len(self.selected)} of {len(self.feature_names)} features by "
+            f"SelectionResult({len(self.selected)} of {len(self.terms)} {what} by "
             f"{self.method}{given}: {exc.shorten(self.selected)})"
         )
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The chosen columns: those of the chosen terms, otherwise `selected` itself."""
+        return tuple(name for term in self.selected for name in self.terms[term])
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
@@ -115,7 +125,8 @@ class SelectionResult:
         ----------
         features : array_like, DataFrame or sparse, or Dataset
             A frame with the chosen features among its columns, or all features in the order of
-            the data that the choice was made on.
+            the data that the choice was made on. Where terms of a formula were chosen, a frame has
+            the columns that the formula makes of the rows, such as ``C(smoker)[T.1]``.
         covariates : array_like, DataFrame or sparse, optional
             The covariates of the same rows, if the choice was made given any: a frame with them
             among its columns, or all of them in their order.
@@ -135,7 +146,7 @@ class SelectionResult:
         """
         if isinstance(features, Dataset):
             features = features.features
-        rows, index = prepare_features(features, self.feature_names, self.selected)
+        rows, index = prepare_features(features, self.feature_names, self.columns)
         if isinstance(features, pd.DataFrame) and isinstance(covariates, pd.DataFrame):
             check_same_rows("features", features, "covariates", covariates)
         given = prepare_covariates(covariates, self.context, rows.shape[0], beside="features")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.metrics import METRICS, score_rows
-from isingmlc.results.ranking import FeatureRanking, best_first
+from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns
 
 
@@ -41,6 +41,7 @@ class Fold:
 def try_sizes(
     folds: Sequence[Fold],
     context: Context,
+    terms: Mapping[str, tuple[str, ...]],
     sizes: IntArray,
     estimator: VaryingLabels,
     metric: str,
@@ -54,6 +55,8 @@ def try_sizes(
         What to train and to validate on.
     context : Context
         The covariates of all rows, which say how those of a part become columns.
+    terms : mapping of str to tuple of str
+        What is ranked, and the columns of each.
     sizes : ndarray of int
         Numbers of features to try, in increasing order.
     estimator : VaryingLabels
@@ -73,7 +76,7 @@ def try_sizes(
     tried = list(product(folds[0].rankings, sizes.tolist()))
     measured = tqdm(
         joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-            job for fold in folds for job in _list_jobs(fold, context, sizes, estimator)
+            job for fold in folds for job in _list_jobs(fold, context, terms, sizes, estimator)
         ),
         desc="selecting features",
         total=len(folds) * len(tried),
@@ -92,6 +95,29 @@ def try_sizes(
         error = float(np.sqrt(spread / weights.sum()))
         lines.append((method, size, means[at], error, *means))
     return pd.DataFrame(lines, columns=["method", "size", "score", "score_se", *METRICS])
+
+
+def find_columns(
+    data: ModelData, terms: Mapping[str, tuple[str, ...]], chosen: Iterable[str]
+) -> IntArray:
+    """Find the columns of what is chosen.
+
+    Parameters
+    ----------
+    data : ModelData
+        Rows with all features.
+    terms : mapping of str to tuple of str
+        What may be chosen, and the columns of each.
+    chosen : iterable of str
+        What is chosen.
+
+    Returns
+    -------
+    ndarray of int
+        Positions of the columns, in the order of `chosen`.
+    """
+    place = {name: at for at, name in enumerate(data.feature_names)}
+    return np.array([place[name] for term in chosen for name in terms[term]], dtype=np.intp)
 
 
 def choose(path: pd.DataFrame, rule: str) -> tuple[str, int]:
@@ -136,7 +162,11 @@ def _weights_of(data: ModelData) -> FloatArray:
 
 
 def _list_jobs(
-    fold: Fold, context: Context, sizes: IntArray, estimator: VaryingLabels
+    fold: Fold,
+    context: Context,
+    terms: Mapping[str, tuple[str, ...]],
+    sizes: IntArray,
+    estimator: VaryingLabels,
 ) -> Iterator[Any]:
     """Give what there is to compute, ranking by ranking."""
     parts = fold.training, fold.held_out
@@ -144,11 +174,14 @@ def _list_jobs(
     always = [context.columns_at(part.context.numbers) for part in parts]
     for ranking in fold.rankings.values():
         # In the order of the ranking, the best features of any number are neighbours.
-        best = best_first(ranking.scores.importance)[: sizes[-1]]
+        names = ranking.order[: sizes[-1]]
+        best = find_columns(fold.training, terms, names)
+        n_columns = np.cumsum([len(terms[name]) for name in names])
         ordered: list[Features] = [part.take_features(best).features for part in parts]
         for size in sizes:
             columns = [
-                join_columns(own, part[:, :size]) for own, part in zip(always, ordered, strict=True)
+                join_columns(own, part[:, : n_columns[size - 1]])
+                for own, part in zip(always, ordered, strict=True)
             ]
             yield joblib.delayed(_measure)(estimator, *columns, *truth, fold.training.weights)
 
