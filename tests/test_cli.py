@@ -19,10 +19,11 @@ from isingmlc.commands import cli, names, select, values
 from isingmlc.fitting import nodewise
 from isingmlc.inference import pvalues
 from isingmlc.inference.combine import COMBINE
-from isingmlc.inference.score_tests import PRODUCTS, PVALUES
+from isingmlc.inference.score_tests import BY, PRODUCTS, PVALUES
 from isingmlc.metrics import METRICS
 from isingmlc.ranking import methods
 from isingmlc.ranking.methods import RANKING_METHODS
+from isingmlc.selection import classifiers, folds
 
 LABELS = "hypertension,diabetes,arthritis,depression,asthma,heart_disease"
 CONDITIONS = LABELS.split(",")
@@ -226,6 +227,9 @@ def test_names_offered_are_those_that_exist():
     assert {None, *names.PRODUCTS} == set(PRODUCTS)
     assert names.COMBINE == COMBINE
     assert set(names.METRICS) == set(METRICS)
+    assert names.CLASSIFIERS == classifiers.CLASSIFIERS
+    assert names.SPLITS == folds.SPLITS
+    assert names.BY == BY
     assert set(pvalues.METHODS) - set(names.ADJUSTMENTS) <= {"lfdr"}
     assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)
 
@@ -235,6 +239,8 @@ MEANINGS = {
     "--permutations": "how many permutations (default: ",
     "--pvalue": "where p-values of score tests come from (default: ",
     "--alpha": "level",
+    "--by": "single columns, or all columns of a category together",
+    "--n-features": "how many features",
     "--features": "the feature columns",
     "--format": "form of the result",
     "--jobs": "-1 for one per core",
@@ -373,6 +379,17 @@ def test_completion_knows_every_command_in_every_shell(call, shell):
         (("select", "a.csv", "--alpha", "x"), "--alpha: must be a number above 0 and below 1, but"),
         (("reproduce", "--out", "a", "--jobs", "0"), "must be a whole number other than 0"),
         (("select", "a.csv", "--method", "score,magic"), "there is no ranking 'magic'"),
+        (("rank", "a.csv", "--n-features", "5"), "method 'score' has no option 'n_features'"),
+        (("rank", "a.csv", "--method", "ssc", "--given-labels"), "'ssc' has no option 'given_lab"),
+        (("rank", "a.csv", "--method", "ssc", "--by", "term"), "'ssc' does not make"),
+        (
+            ("rank", "a.csv", "--method", "ssc", "--n-features", "5", "-o", "n_features=6"),
+            "--n-features and --option n_features=… say the same",
+        ),
+        (("select", "a.csv", "--method", "auto", "--combine", "sum"), "without p-values. Leave"),
+        (("select", "a.csv", "--cv", "1"), "--cv: must be a whole number of at least 2, but"),
+        (("select", "a.csv", "--split", "even"), "argument --split: invalid choice: 'even'"),
+        (("select", "a.csv", "--cov-type", "cluster"), "Add --groups COLUMN"),
         (("select", "a.csv", "--max-features", "x"), "must be a number such as 50"),
         (("select", "a.csv", "--jobs", "0"), "must be a whole number other than 0"),
         (("select", "a.csv", "--table", "predictions"), "needs other rows"),
@@ -660,6 +677,15 @@ def test_rank_passes_options_on(call, data, survey):
     assert kept == list(ranking.order)
 
 
+def test_rank_has_flags_for_picking_one_after_the_other(call, data, survey):
+    arguments = ("rank", survey, "--labels", LABELS, "--method", "forward", "--format", "csv")
+    flags = ("--n-features", "3", "--given-labels", "--refit", "--stop", "ebic")
+    _, out, _ = call(*arguments, *flags)
+    options = {"n_features": 3, "given_labels": True, "refit": True, "stop": "ebic"}
+    ranking = im.rank_features(data, method="forward", **options)
+    assert pd.read_csv(io.StringIO(out))["feature"].tolist() == list(ranking.order)
+
+
 @pytest.mark.parametrize("given", ["2", "ebic"])
 def test_label_models_may_have_few_labels(call, data, survey, tmp_path, given):
     neighbors = int(given) if given.isdecimal() else given
@@ -923,6 +949,21 @@ def test_rank_adjusts(call, cohort_csv, adjusted):
     assert "Tests are given the covariates age, sex, region" in out
 
 
+def test_categories_are_ranked_and_selected_whole(call, cohort, cohort_csv, adjusted):
+    by_term = ("--by", "term", "--format", "csv")
+    code, out, _ = call("rank", cohort_csv, *GIVEN, "--null", "mle", *by_term)
+    assert code == 0
+    found = pd.read_csv(io.StringIO(out)).set_index("feature")["importance"]
+    wanted = adjusted.rank_features(by="term").importance
+    np.testing.assert_allclose(found[["bmi", "smoker", "hay_fever", "job"]], wanted, rtol=1e-8)
+    arguments = (*GIVEN, *by_term, "--max-features", "4", "--grid", "1", "--test", cohort_csv)
+    code, out, _ = call("select", cohort_csv, *arguments, "--seed", "0")
+    assert code == 0
+    assert set(pd.read_csv(io.StringIO(out))["feature"]) == {"bmi", "smoker", "hay_fever", "job"}
+    code, out, _ = call("select", cohort_csv, *arguments, "--table", "predictions")
+    assert pd.read_csv(io.StringIO(out)).shape == (len(cohort), 1 + len(CONDITIONS))
+
+
 @pytest.mark.parametrize("command", ["rank", "select", "report"])
 def test_rankings_without_models_refuse_covariates(call, cohort_csv, tmp_path, command):
     arguments = ["--method", "br-chi2"]
@@ -1174,6 +1215,55 @@ def test_select_lets_a_validation_set_choose_among_rankings(call, data, survey):
     )
     found = pd.read_csv(io.StringIO(out))
     pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (("--cv", "3", "--one-se"), {"cv": 3, "rule": "one-se"}),
+        (("--split", "ordered"), {"split": "ordered"}),
+        (
+            ("--classifier", "chain", "--split", "random"),
+            {"classifier": "chain", "split": "random"},
+        ),
+        (
+            ("--method", "forward:n_features=3,ssc"),
+            {"method": [("forward", {"n_features": 3}), "ssc"]},
+        ),
+        (("--method", "auto"), {"method": "auto"}),
+    ],
+)
+def test_select_takes_splits_rules_and_classifiers(call, data, survey, flags, options):
+    _, out, _ = call(
+        *("select", survey, "--labels", LABELS, "--max-features", "3", "--seed", "0"),
+        *(*flags, "--table", "path", "--format", "csv"),
+    )
+    sel = im.select_features(data.labels, data.features, max_features=3, random_state=0, **options)
+    found = pd.read_csv(io.StringIO(out))
+    pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+
+
+def test_select_keeps_groups_together_and_predicts_without_them(call, data, tmp_path):
+    practice = np.arange(len(data.labels)) // 50
+    few = data.features[["age", "bmi", "smoker"]]
+    path = tmp_path / "practices.csv"
+    data.labels.join(few).assign(practice=practice).to_csv(path, index=False)
+    arguments = ("select", path, "--labels", LABELS, "--max-features", "3", "--seed", "0")
+    options = {"max_features": 3, "random_state": 0}
+    for flags, more in (((), {}), (("--cov-type", "nonrobust"), {"cov_type": "nonrobust"})):
+        grouped = (*arguments, "--groups", "practice", *flags, "--format", "csv")
+        code, out, err = call(*grouped, "--table", "path")
+        assert code == 0, err
+        sel = im.select_features(data.labels, few, groups=practice, **options, **more)
+        found = pd.read_csv(io.StringIO(out))
+        pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+    code, out, err = call(*grouped, "--table", "predictions", "--test", path)
+    assert code == 0, err
+    predicted = pd.read_csv(io.StringIO(out), index_col="row")
+    np.testing.assert_array_equal(predicted, sel.predict(few))
+    code, _, err = call(*grouped, "--alpha", "0.1")
+    assert code == 2
+    assert "--groups is for --cov-type cluster" in err
 
 
 def test_select_predicts_and_measures_other_rows(call, data, survey, folder):

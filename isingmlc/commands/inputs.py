@@ -189,10 +189,14 @@ def read_file(file: str, options: Namespace, like: Input | None = None) -> Input
 
 def make_model(options: Namespace) -> IsingModel:
     """Make the model of the data that the arguments name; without features if they have none."""
+    return model_of(read_file(options.data, options), intercept=not options.no_intercept)
+
+
+def model_of(given: Input, *, intercept: bool = True, tests: bool = True) -> IsingModel:
+    """Make the model of data that were read; without `tests` no p-value comes of it."""
     from isingmlc.input.rows import prepare
     from isingmlc.model import IsingModel
 
-    given = read_file(options.data, options)
     rows = prepare(
         given.data.labels,
         given.features,
@@ -200,7 +204,7 @@ def make_model(options: Namespace) -> IsingModel:
         feature_names=given.data.feature_names or None,
         terms=given.terms,
     )
-    return IsingModel._from_rows(rows, intercept=not options.no_intercept)
+    return IsingModel._from_rows(rows, intercept=intercept, tests=tests)
 
 
 def _read_table(file: str, options: Namespace, like: Input | None) -> Input:

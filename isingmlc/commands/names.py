@@ -38,6 +38,9 @@ ADJUSTMENTS = (
     "fdr_gbs",
 )
 METRICS = ("subset", "hamming", "jaccard")
+CLASSIFIERS = ("ising", "chain")
+SPLITS = ("stratified", "random", "ordered")
+BY = ("feature", "term")
 EXPERIMENTS = (
     "figure-scene",
     "figure-score",

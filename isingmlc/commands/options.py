@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.names import ADJUSTMENTS, COMBINE, COV_TYPES, NULLS, RANKINGS
+from isingmlc.commands.names import ADJUSTMENTS, BY, COMBINE, COV_TYPES, NULLS, RANKINGS
 from isingmlc.commands.outputs import SHOWN
 from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
@@ -115,6 +115,16 @@ def add_ranking(group: _ActionsContainer, see: str) -> None:
         default="score",
         metavar="METHOD",
         help=f"how features are ranked, {see} (default: score)",
+    )
+
+
+def add_by(group: _ActionsContainer, verb: str) -> None:
+    """Add the option that says whether the columns of a category stay together."""
+    group.add_argument(
+        "--by",
+        choices=BY,
+        default="feature",
+        help=f"{verb} single columns, or all columns of a category together (default: feature)",
     )
 
 

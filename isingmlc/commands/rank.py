@@ -5,9 +5,17 @@ from __future__ import annotations
 from argparse import Namespace, _SubParsersAction
 from typing import Any
 
+from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import RANKING_NULLS
-from isingmlc.commands.options import add_combine, add_null, add_ranking, add_top, check_penalty
+from isingmlc.commands.options import (
+    add_by,
+    add_combine,
+    add_null,
+    add_ranking,
+    add_top,
+    check_penalty,
+)
 from isingmlc.commands.outputs import (
     SHOWN,
     SUMMARY_FORMATS,
@@ -16,7 +24,7 @@ from isingmlc.commands.outputs import (
     first_rows,
     write_output,
 )
-from isingmlc.commands.values import setting
+from isingmlc.commands.values import count_or_share, setting
 
 EXAMPLES = """\
 examples:
@@ -24,7 +32,8 @@ examples:
   isingmlc rank data.csv --labels 'y_*' --covariates age,sex
   isingmlc rank data.parquet --labels a,b,c --null ridge --penalty 2
   isingmlc rank scene-train.arff --xml scene.xml --method score+l1 --option keep=0.1
-  isingmlc rank data.csv --labels 'y_*' --method forward --option n_features=20
+  isingmlc rank data.csv --labels 'y_*' --method forward --n-features 20
+  isingmlc rank data.csv --labels 'y_*' --by term
   isingmlc rank data.csv --labels 'y_*' --method br-ig --out ranking.csv
   zcat data.csv.gz | isingmlc rank - --labels 'y_*' --format json
 
@@ -42,7 +51,10 @@ methods (isingmlc.rank_features explains them and their options):
 --null, --penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
 models: score, products, products-joint and score+l1. --null auto is ridge for score and score+l1,
 and maximum likelihood for the others. --covariates is for these and for l1, forward and ssc.
+--by term is for score.
 """
+# Options of methods that have a flag of their own.
+_SETTINGS = ("combine", "n_features", "given_labels", "refit", "stop")
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
@@ -58,6 +70,31 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_ranking(group, "see below")
     add_null(group, RANKING_NULLS, "auto")
     add_combine(group)
+    add_by(group, "rank")
+    group.add_argument(
+        "--n-features",
+        type=count_or_share,
+        metavar="N",
+        help="how many features forward and ssc pick, a number or a share; the others follow "
+        "(default: 50)",
+    )
+    group.add_argument(
+        "--given-labels",
+        action="store_true",
+        default=None,
+        help="forward: what features add to the other labels too",
+    )
+    group.add_argument(
+        "--refit",
+        action="store_true",
+        default=None,
+        help="forward: fit the label models again after each step, which takes longer",
+    )
+    group.add_argument(
+        "--stop",
+        choices=("ebic",),
+        help="forward: stop where the extended BIC of no label falls any more",
+    )
     group.add_argument(
         "--option",
         "-o",
@@ -82,15 +119,22 @@ def run(options: Namespace) -> None:
     from isingmlc.ranking.methods import Ranker, check_request
 
     settings = dict(options.option)
-    if options.combine is not None:
-        settings["combine"] = options.combine
+    for name in _SETTINGS:
+        value = getattr(options, name)
+        if value is not None and name in settings:
+            raise exc.DataError(
+                f"--{name.replace('_', '-')} and --option {name}=… say the same. Leave one out."
+            )
+        if value is not None:
+            settings[name] = value
     null = {name: getattr(options, name) for name in ("null", "penalty", "neighbors")}
     # What is wrong with the options is said before the data are read.
     check_output(options, summary=not options.contributions)
     has_covariates = options.covariates is not None
-    check_request(options.method, settings, **null, has_covariates=has_covariates)
+    check_request(options.method, settings, **null, by=options.by, has_covariates=has_covariates)
     check_penalty(options, "auto")
-    ranking = Ranker(make_model(options), options.cov_type).rank(options.method, **null, **settings)
+    ranker = Ranker(make_model(options), options.cov_type)
+    ranking = ranker.rank(options.method, by=options.by, **null, **settings)
     table = ranking.to_frame()
     if options.contributions:
         # Labels may be called as columns of the table are.

@@ -6,11 +6,12 @@ from argparse import ArgumentTypeError, Namespace, _SubParsersAction
 from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.inputs import add_input_arguments, read_file
-from isingmlc.commands.names import METRICS, RANKINGS
+from isingmlc.commands.inputs import add_input_arguments, model_of, read_file
+from isingmlc.commands.names import CLASSIFIERS, METRICS, RANKINGS, SPLITS
 from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
+    add_by,
     add_combine,
     add_cov_type,
     add_jobs,
@@ -28,7 +29,7 @@ from isingmlc.commands.outputs import (
     first_rows,
     write_output,
 )
-from isingmlc.commands.values import count, count_or_share, setting
+from isingmlc.commands.values import count, count_or_share, folds, setting
 
 if TYPE_CHECKING:
     from isingmlc.datasets import Dataset
@@ -37,10 +38,15 @@ EXAMPLES = """\
 examples:
   isingmlc select train.csv --labels 'y_*' --test test.csv
   isingmlc select data.csv --labels 'y_*' --method score,products,br-ig --metric jaccard
+  isingmlc select data.csv --labels 'y_*' --method auto --cv 5 --one-se
+  isingmlc select data.csv --labels 'y_*' --method forward --groups person
   isingmlc select data.csv --labels 'y_*' --method score:null=ridge:penalty=2 --max-features 50
   isingmlc select data.csv --labels 'y_*' --alpha 0.05 --out selected.csv
   isingmlc select data.csv --labels 'y_*' --covariates age,sex --alpha 0.05
   isingmlc select train.csv --labels 'y_*' --test test.csv --table predictions --format csv
+
+Rows of one group of --groups stay together, on one side of the split, and with --alpha p-values
+come from the groups.
 """
 TABLES = ("selected", "path", "measures", "predictions")
 
@@ -64,6 +70,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help=f"how features are ranked: auto, or methods to try, separated by commas: "
         f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: score)",
     )
+    add_by(group, "choose")
     add_neighbors(group)
     add_cov_type(group)
     add_alpha(
@@ -92,6 +99,33 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         default=0.3,
         metavar="SHARE",
         help="share of the rows kept for validation (default: 0.3)",
+    )
+    group.add_argument(
+        "--cv",
+        type=folds,
+        metavar="N",
+        help="validate on all rows in so many folds, instead of on a share of them",
+    )
+    group.add_argument(
+        "--split",
+        choices=SPLITS,
+        default="stratified",
+        help="how rows are split: with the labels in the same shares, at random, or later rows "
+        "validate what earlier ones teach (default: stratified); with --groups, whole groups at "
+        "random",
+    )
+    group.add_argument(
+        "--one-se",
+        action="store_true",
+        help="keep the smallest number of features whose score is within one standard error of the "
+        "best (default: the best)",
+    )
+    group.add_argument(
+        "--classifier",
+        choices=CLASSIFIERS,
+        default="ising",
+        help="what predicts: an Ising model with effects of features, or the paper's chain of "
+        "logistic regressions (default: ising)",
     )
     group.add_argument(
         "--metric", choices=METRICS, default="subset", help="what to maximise (default: subset)"
@@ -129,7 +163,8 @@ def run(options: Namespace) -> None:
     """Choose features, and write them or what they predict."""
     from isingmlc.selection.choice import select_features
 
-    check_cov_type(options)
+    if options.alpha is not None or options.groups is None:
+        check_cov_type(options)
     check_output(options, summary=options.table is None)
     if options.table in ("measures", "predictions") and options.test is None:
         raise exc.DataError(f"--table {options.table} needs other rows. Name them by --test FILE.")
@@ -137,9 +172,14 @@ def run(options: Namespace) -> None:
     if options.combine is not None:
         methods = [_combined(entry, options.combine) for entry in methods]
     given = read_file(options.data, options)
+    data: Any = given.data if given.data.feature_names else given.data.labels
+    conditioned = given.conditioned
+    if options.by == "term":
+        data, conditioned = model_of(given, tests=options.alpha is not None), {}
     selection = select_features(
-        given.data if given.data.feature_names else given.data.labels,
+        data,
         method=methods,
+        by=options.by,
         neighbors=options.neighbors,
         cov_type=options.cov_type,
         alpha=options.alpha,
@@ -147,10 +187,14 @@ def run(options: Namespace) -> None:
         max_features=options.max_features,
         grid=options.grid,
         validation=options.validation,
+        cv=options.cv,
+        split=options.split,
+        rule="one-se" if options.one_se else "best",
+        classifier=options.classifier,
         metric=options.metric,
         random_state=options.seed,
         n_jobs=options.jobs,
-        **given.conditioned,
+        **conditioned,
     )
     selected = selection.ranking.to_frame().loc[list(selection.selected)]
     tables = {"selected": selected, "path": selection.path}
@@ -159,9 +203,9 @@ def run(options: Namespace) -> None:
         there = read_file(options.test, options, given)
         other = there.data
         _check_columns(options, given.data, other)
-        measures = selection.evaluate(other, **there.conditioned)
+        measures = selection.evaluate(other, covariates=there.covariates)
         tables["measures"] = measures.rename_axis("measure").to_frame("value")
-        predicted = selection.predict(other.features, **there.conditioned)
+        predicted = selection.predict(other.features, there.covariates)
         tables["predictions"] = predicted.rename_axis("row")
         listed = ", ".join(f"{name} {value:.4f}" for name, value in measures.items())
         measured = f"On {options.test} ({len(other.labels)} rows): {listed}"
@@ -177,6 +221,11 @@ def run(options: Namespace) -> None:
 def _combined(entry: Any, combine: str) -> tuple[str, dict[str, object]]:
     """Give a ranking the option that says how its p-values are made."""
     name, settings = (entry, {}) if isinstance(entry, str) else entry
+    if name == "auto":
+        raise exc.DataError(
+            "--combine says how p-values are made, but --method auto lets validation rows choose "
+            "among rankings, without p-values. Leave --combine out, or use --method score --alpha."
+        )
     return name, {**settings, "combine": combine}
 
 

@@ -9,6 +9,7 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import PRODUCTS, PVALUES
 from isingmlc.commands.options import (
     add_adjust,
+    add_by,
     add_jobs,
     add_null,
     add_seed,
@@ -73,17 +74,12 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "the feature, or, which tells whether the feature moves the ties of the label, each or all "
         "given the feature",
     )
-    group.add_argument(
-        "--by",
-        choices=("feature", "term"),
-        default="feature",
-        help="test single columns, or all columns of a category together (default: feature)",
-    )
+    add_by(group, "test")
     add_null(group)
     group.add_argument(
         "--pvalue",
         choices=PVALUES,
-        help="where p-values of score tests come from (default: chi2)",
+        help="where p-values of score tests come from (default: auto)",
     )
     group.add_argument(
         "--permutations", type=count, metavar="N", help="how many permutations (default: 999)"

@@ -19,6 +19,11 @@ def count(text: str) -> int:
     return _number(text, int, lambda number: number >= 1, "a whole number of at least 1")
 
 
+def folds(text: str) -> int:
+    """Read a number of folds."""
+    return _number(text, int, lambda number: number >= 2, "a whole number of at least 2")
+
+
 def jobs(text: str) -> int:
     """Read a number of processes or threads; negative ones count from the number of cores."""
     wanted = "a whole number other than 0 (-1 for one per core)"
