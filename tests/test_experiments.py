@@ -385,7 +385,7 @@ def test_tables_have_all_methods_beside_the_paper(tmp_path, mulan):
         n_sizes=2,
     )
     table = pd.read_csv(tmp_path / "table3-subset.csv").set_index(["dataset", "value"])
-    assert list(table.columns) == [*METHODS, "forward", "ssc", "auto"]
+    assert list(table.columns) == [*METHODS, "forward", "ssc", "auto", "auto-ising"]
     assert table.index.unique("dataset").tolist() == ["scene", "emotions", "ArtData3", "ArtData4"]
     printed = load_paper_table("subset").loc["scene"]
     assert table.loc[("scene", "paper"), list(METHODS)].to_numpy() == pytest.approx(printed)
@@ -394,7 +394,7 @@ def test_tables_have_all_methods_beside_the_paper(tmp_path, mulan):
         difference.to_numpy(), nan_ok=True
     )
     selections = pd.read_csv(tmp_path / "tables-selections.csv")
-    assert len(selections) == 4 * 10
+    assert len(selections) == 4 * 11
     assert ((selections[list(MEASURES)] >= 0) & (selections[list(MEASURES)] <= 1)).all(axis=None)
     assert selections["size"].between(1, 10).all()
     split = sources.load_split("scene", mulan, 0)
@@ -402,6 +402,11 @@ def test_tables_have_all_methods_beside_the_paper(tmp_path, mulan):
     chosen = im.select_features(split.train, method="br-ig", **options)
     expected = chosen.evaluate(split.test.labels, split.test.features)["subset"]
     assert table.loc[("scene", "here"), "br-ig"] == pytest.approx(expected)
+    ising = im.select_features(split.train, method="auto", **options | {"classifier": "ising"})
+    expected = ising.evaluate(split.test.labels, split.test.features)["subset"]
+    assert table.loc[("scene", "here"), "auto-ising"] == pytest.approx(expected)
+    rankings = selections.set_index(["dataset", "method"])["ranking"]
+    assert rankings["scene", "auto-ising"] == ising.method
     assert any("genbase" in paragraph for paragraph in section.text)
     assert set(pd.read_csv(tmp_path / "tables-ranks.csv")["measure"]) == set(MEASURES)
 
