@@ -337,6 +337,10 @@ MEND_CHI2 = (
     "Large-sample p-values of their edges are not to be trusted: use score_test with "
     "pvalue='auto', fit(neighbors='ebic') or fit(method='ridge')"
 )
+MEND_PRODUCTS = (
+    "The p-values of these tests are not corrected for it, and not to be trusted: compare "
+    "score_test(products='joint', pvalue='permutation'), or check_calibration"
+)
 MEND_AUTO = (
     "Their p-values are corrected for it (pvalue_method says how) and approximate; "
     "fit(neighbors='ebic') leaves more information to test with"

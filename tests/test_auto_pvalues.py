@@ -383,13 +383,95 @@ def test_permutations_of_joint_tests():
     assert set(joint.arrays.pvalue_method.ravel()) == {"permutation"}
 
 
-def test_notes_of_joint_tests_offer_permutations():
+def test_joint_pvalues_of_rare_labels_come_near_permutations():
+    rng = np.random.default_rng(0)
+    labels = rare_and_common(rng, share=0.03)
+    features = rng.lognormal(size=(800, 60))
+    res = im.IsingModel(labels, features).fit()
+    chi2, auto = (res.score_test(products="joint", pvalue=kind) for kind in ("chi2", "auto"))
+    corrected = auto.arrays.pvalue_method[:, 0] == "mixture"
+    names = [name for name, chosen in zip(auto.pvalues.index, corrected, strict=True) if chosen]
+    assert len(names) >= 3
+    permuted = res.score_test(
+        names, products="joint", pvalue="permutation", n_permutations=2000, random_state=0
+    )
+    expected = np.log(permuted.pvalues["rare"])
+    # Counts of permutations differ by chance, and an approximation by something more.
+    error = 4 * np.sqrt(np.exp(-expected) / 2000) + 0.7
+    assert (np.abs(np.log(auto.pvalues.loc[names, "rare"]) - expected) < error).all()
+    # Chi-square is off by more than a factor of five somewhere.
+    assert (np.log(chi2.pvalues.loc[names, "rare"]) - expected < -np.log(5)).any()
+
+
+def test_joint_level_with_rare_labels_and_skewed_features():
+    rng = np.random.default_rng(1)
+    found = {"chi2": [], "auto": []}
+    for _ in range(8):
+        labels = rare_and_common(rng, share=0.03)
+        res = im.IsingModel(labels, rng.lognormal(size=(800, 250))).fit()
+        for kind, each in found.items():
+            each.append(res.score_test(products="joint", pvalue=kind).pvalues["rare"])
+    chi2, auto = (np.concatenate(each) for each in found.values())
+    # Two thousand tests: standard errors of 0.1 at 0.05 and 0.22 at 0.01, and something more.
+    assert np.mean(chi2 <= 0.01) / 0.01 > 2.5
+    assert np.mean(auto <= 0.05) / 0.05 == pytest.approx(1.0, abs=0.4)
+    assert np.mean(auto <= 0.01) / 0.01 == pytest.approx(1.0, abs=0.7)
+    assert np.mean(auto <= 0.001) / 0.001 < 3.5
+
+
+def test_joint_pvalues_of_binary_features_need_no_rows():
+    rng = np.random.default_rng(2)
+    labels = rare_and_common(rng, n_rows=3000)
+    features = (rng.random((3000, 150)) < 0.02).astype(float)
+    model = im.IsingModel(labels, features)
+    arrays = model.statistics
+    without = im.IsingModel.from_statistics(arrays)
+    kinds = [each.fit().score_test(products="joint") for each in (model, without)]
+    assert (kinds[0].arrays.pvalue_method == "mixture").any()
+    np.testing.assert_allclose(*(each.log10_pvalues for each in kinds), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("kind", ["normal", "binary", "lognormal"])
+def test_products_have_the_pvalues_of_their_columns(kind):
+    rng = np.random.default_rng(3)
+    labels = rare_and_common(rng)
+    draws = {
+        "normal": rng.normal(size=(800, 60)),
+        "lognormal": rng.lognormal(size=(800, 60)),
+        "binary": (rng.random((800, 60)) < 0.1).astype(float),
+    }
+    features = draws[kind]
+    tested = im.IsingModel(labels, features).fit().score_test(products="individual")
+    frame = tested.to_frame(adjust=None)
+    for other in ("left", "right"):
+        columns = features * labels[[other]].to_numpy()
+        expected = im.IsingModel(labels, columns).fit().score_test()
+        own = frame[(frame["label"] == "rare") & (frame["with"] == other)]
+        # Products of rare binary columns are binary again, and known from cells.
+        np.testing.assert_allclose(own["log10p"], expected.log10_pvalues["rare"], rtol=1e-6)
+        wanted = expected.to_frame(adjust=None)
+        wanted = wanted.loc[wanted["label"] == "rare", "pvalue_method"]
+        assert own["pvalue_method"].tolist() == wanted.tolist()
+    if kind == "lognormal":
+        assert (frame["pvalue_method"] == "saddlepoint").any()
+
+
+def test_tests_that_nothing_corrects_are_named():
     rng = np.random.default_rng(0)
     labels, features = rare_and_common(rng), rng.lognormal(size=(800, 2))
-    res = im.IsingModel(labels, features).fit()
-    note = res.score_test(products="joint").note
-    assert "'rare'" in note
-    assert "'left'" not in note
-    assert "pvalue='permutation'" in note
+    model = im.IsingModel(labels, features)
+    res = model.fit()
+    assert told(lambda: res.score_test(products="joint")) == []
+    assert told(lambda: res.score_test(products="individual")) == []
+    for products in ("given", "given-joint"):
+        (message,) = told(lambda asked=products: model.fit().score_test(products=asked))
+        assert "'rare'" in message
+        assert "'left'" not in message
+        assert "pvalue='permutation'" in message
+    ridge = model.fit(method="ridge")
+    (message,) = told(lambda: ridge.score_test(products="joint"))
+    assert "pvalue='permutation'" in message
+    assert told(lambda: ridge.score_test(products="joint")) == []
     with pytest.raises(im.exceptions.DataError, match="products='joint'"):
         res.score_test(products="individual", pvalue="permutation")

@@ -51,7 +51,9 @@ def information(fit: NetworkFit) -> FloatArray:
     return np.column_stack([total, share])
 
 
-def warn_of_little_information(fit: NetworkFit, *, corrected: bool) -> None:
+def warn_of_little_information(
+    fit: NetworkFit, *, corrected: bool, remedy: str | None = None
+) -> None:
     """Name the labels that large-sample p-values do not hold for, in one warning.
 
     Parameters
@@ -60,6 +62,8 @@ def warn_of_little_information(fit: NetworkFit, *, corrected: bool) -> None:
         The fits.
     corrected : bool
         Whether the p-values at hand are corrected for it.
+    remedy : str, optional
+        What to do; what suits tests of single features if omitted.
     """
     total, share = information(fit).T
     tested = judge_fits(fit, min_count=1) == Reason.OK
@@ -77,7 +81,7 @@ def warn_of_little_information(fit: NetworkFit, *, corrected: bool) -> None:
             least=f"{LEAST_INFORMATION:g}",
             per_coefficient=LEAST_PER_COEFFICIENT,
             skewed=exc.SKEWED if skewed else "",
-            remedy=exc.MEND_AUTO if corrected else exc.MEND_CHI2,
+            remedy=remedy or (exc.MEND_AUTO if corrected else exc.MEND_CHI2),
         )
         exc.warn(message, exc.LowInformationWarning)
 

@@ -100,6 +100,8 @@ class EdgeArrays:
         How the scores of a feature vary together, where that is known.
     given : GivenPvalues, LawPvalues or None
         p-values other than those of the chi-square distribution.
+    given_products : LawPvalues or None
+        The like of them for products.
     coef, bse : ndarray, shape (features, labels), or None
         Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
     df_denom : ndarray, shape (labels,), or None
@@ -121,6 +123,7 @@ class EdgeArrays:
     note: str = ""
     covariance: ScoreCovariance | None = None
     given: GivenPvalues | LawPvalues | None = None
+    given_products: LawPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
     df_denom: FloatArray | None = None
@@ -146,7 +149,7 @@ class EdgeArrays:
         for name in (*of_edges, "product_statistic", "product_reason"):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
-        for name in ("covariance", "given"):
+        for name in ("covariance", "given", "given_products"):
             part = getattr(self, name)
             changed[name] = None if part is None else part.take(at)
         return replace(self, **changed)
@@ -187,6 +190,24 @@ class EdgeArrays:
     def pvalue_method(self) -> StrArray:
         """Where each p-value comes from; empty where there is none."""
         return self.name_tails(self.statistic) if self.given is None else self.given.method
+
+    def product_columns(self) -> dict[str, Any]:
+        """Give p-values of products, each an array of features × labels × labels.
+
+        Returns
+        -------
+        dict of str to ndarray
+            pvalue, log10p and pvalue_method.
+        """
+        statistic, given = self.product_statistic, self.given_products
+        assert statistic is not None
+        if given is not None:
+            return {"pvalue": given.edge, "log10p": given.log10, "pvalue_method": given.method}
+        return {
+            "pvalue": self.tails(statistic, 1.0),
+            "log10p": self.log10_tails(statistic, 1.0),
+            "pvalue_method": self.name_tails(statistic),
+        }
 
     def name_tails(self, statistic: FloatArray) -> StrArray:
         """Name where the p-values of `tails` come from; empty where there is none."""
@@ -278,7 +299,7 @@ class EdgeArrays:
         """Tests of features by the p-values of edges, and of products where they are tested."""
         log10p = self.log10_pvalue
         if self.product_statistic is not None:
-            products = self.log10_tails(self.product_statistic, 1.0)
+            products = self.product_columns()["log10p"]
             log10p = np.column_stack([log10p, products.reshape(len(products), -1)])
         return combine_acat(log10p)
 

@@ -655,6 +655,26 @@ def _have_equal_sums(stats: LabelsetStatistics, first: IntArray, second: IntArra
     return equal
 
 
+def joint_columns(stats: LabelsetStatistics, null: NullModel) -> FloatArray:
+    """Give what a feature is multiplied by in joint tests: one, and the labels that occur.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+    null : NullModel
+        The label's fit.
+
+    Returns
+    -------
+    ndarray, shape (cells in play, d)
+        The constant first.
+    """
+    patterns = stats.patterns[null.rows]
+    columns = np.column_stack([np.ones(len(patterns)), np.delete(patterns, null.label, axis=1)])
+    return columns[:, columns.any(axis=0)]
+
+
 def joint_scores(
     stats: LabelsetStatistics, null: NullModel, spread: FloatArray, *, given: bool = False
 ) -> tuple[FloatArray, FloatArray]:
@@ -680,9 +700,7 @@ def joint_scores(
         The rank of V: eigenvalues of V, scaled by the diagonal of D (or of the like of it with
         squared residuals), above 1e-10.
     """
-    patterns = stats.patterns[null.rows]
-    blocks = np.column_stack([np.ones(len(patterns)), np.delete(patterns, null.label, axis=1)])
-    blocks = blocks[:, blocks.any(axis=0)]
+    blocks = joint_columns(stats, null)
     size = blocks.shape[1]
     n_features = len(stats.feature_names)
     statistic, rank = np.empty(n_features), np.empty(n_features)

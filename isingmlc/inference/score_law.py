@@ -19,7 +19,7 @@ divided by its variance, from being chi-square:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,8 +40,8 @@ from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_
 SADDLEPOINT_CUTOFF = 2.0
 # A chi-square p-value stands if the logarithm of the right one differs from its own by at most
 # this much, and this share of it: by 19% at 0.05, 21% at 0.01, 29% at 0.001.
-_DIFFERENCE = 0.05
-_SHARE = 0.03
+DIFFERENCE = 0.05
+SHARE = 0.03
 # It also stands where the right one is certainly below exp of this: nobody decides by it.
 _DECIDED = -30.0
 # Squares of zeros and ones differ from their sums by no more than this share.
@@ -111,12 +111,11 @@ def score_laws(fit: NetworkFit, nulls: list[NullModel]) -> list[ScoreLaw]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """p-values of all edges, their logarithms, and which were corrected for skewness."""
+class FoundPvalues:
+    """Natural logarithms of the p-values of all edges, and which were corrected for skewness."""
 
-    edge: FloatArray
-    log10: FloatArray
-    by_saddlepoint: BoolArray
+    log_pvalue: FloatArray
+    corrected: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +125,16 @@ class _AllEdges:
     fit: NetworkFit
     nulls: list[NullModel]
     statistic: FloatArray
-    always: bool
+    find: Callable[[list[ScoreLaw]], FoundPvalues]
+    name: str
 
     @cached_property
     def laws(self) -> list[ScoreLaw]:
         return score_laws(self.fit, self.nulls)
 
     @cached_property
-    def found(self) -> _Found:
-        return _find_pvalues(self.fit, self.laws, self.statistic, self.always)
+    def found(self) -> FoundPvalues:
+        return self.find(self.laws)
 
 
 class LawPvalues:
@@ -146,10 +146,12 @@ class LawPvalues:
         The fits.
     nulls : list of NullModel
         The null models of the labels that are tested.
-    statistic : ndarray, shape (features, labels)
-        Score statistics.
-    always : bool
-        Whether all p-values of statistics above the cutoff are saddlepoint approximations.
+    statistic : ndarray, shape (features, labels) or (features, labels, labels)
+        Score statistics, of products with the label of the model second.
+    find : callable
+        Computes the p-values from the laws of all labels.
+    name : str
+        What those are called that are corrected for skewness.
 
     Attributes
     ----------
@@ -160,9 +162,14 @@ class LawPvalues:
     feature = None
 
     def __init__(
-        self, fit: NetworkFit, nulls: list[NullModel], statistic: FloatArray, always: bool
+        self,
+        fit: NetworkFit,
+        nulls: list[NullModel],
+        statistic: FloatArray,
+        find: Callable[[list[ScoreLaw]], FoundPvalues],
+        name: str,
     ) -> None:
-        self._all = _AllEdges(fit, nulls, statistic, always)
+        self._all = _AllEdges(fit, nulls, statistic, find, name)
         self._at: Any = slice(None)
 
     def take(self, positions: IntArray) -> LawPvalues:
@@ -175,17 +182,17 @@ class LawPvalues:
     @property
     def edge(self) -> FloatArray:
         """p-values of edges."""
-        return np.asarray(self._all.found.edge[self._at])
+        return np.asarray(np.exp(self._all.found.log_pvalue[self._at]))
 
     @property
     def log10(self) -> FloatArray:
         """Their logarithms to base ten."""
-        return np.asarray(self._all.found.log10[self._at])
+        return np.asarray(self._all.found.log_pvalue[self._at] / LOG_10)
 
     @property
     def method(self) -> StrArray:
         """Where the p-value of each edge comes from; empty where there is none."""
-        names = np.where(self._all.found.by_saddlepoint, SADDLEPOINT, CHI2).astype(object)
+        names = np.where(self._all.found.corrected, self._all.name, CHI2).astype(object)
         for law in self._all.laws:
             if law.inflation != 1.0:
                 names[:, law.null.label] += SCALED
@@ -205,15 +212,43 @@ class LawPvalues:
         )
 
 
+def edge_pvalues(
+    fit: NetworkFit, nulls: list[NullModel], statistic: FloatArray, *, always: bool
+) -> LawPvalues:
+    """Give p-values of single columns from the distributions of their scores.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+    nulls : list of NullModel
+        The null models of the labels that are tested.
+    statistic : ndarray, shape (features, labels)
+        Score statistics.
+    always : bool
+        Whether all p-values of statistics above the cutoff are saddlepoint approximations.
+
+    Returns
+    -------
+    LawPvalues
+        p-values, computed when they are first asked for.
+    """
+
+    def find(laws: list[ScoreLaw]) -> FoundPvalues:
+        return _find_pvalues(fit, laws, statistic, always)
+
+    return LawPvalues(fit, nulls, statistic, find, SADDLEPOINT)
+
+
 def _find_pvalues(
     fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray, always: bool
-) -> _Found:
+) -> FoundPvalues:
     """Compute the p-values of all edges."""
     stats = fit.stats
     square = _standardised(fit, laws, statistic)
     log_pvalue = np.asarray(chi2_log_sf(square, 1.0))
     replaced = np.zeros(statistic.shape, dtype=np.bool_)
-    source = _Values(fit)
+    source = RowValues(fit, stats)
     for part, block in feature_blocks(stats):
         for law in laws:
             label = law.null.label
@@ -221,15 +256,18 @@ def _find_pvalues(
             for cut in source.chunks(law, len(suspects)):
                 inside = suspects[cut]
                 whole = part.start + inside
-                for piece in source.of(law, block, inside, whole):
-                    at = whole[piece.which], label
+                null = law.null
+                explained = null.fit_to(null.lean(dense(block.sums[:, inside])))
+                for values in source.of(law, block, inside, whole):
+                    at = whole[values.which], label
+                    rest = values.values - explained[:, values.which][values.at]
+                    piece = Rest(rest, values.cells, values.weights)
                     size = np.sqrt(square[at])
-                    given, chosen = _tails(law, piece, size, log_pvalue[at], always)
+                    given, chosen = column_tails(law, piece, size, log_pvalue[at], always)
                     log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
                     replaced[at] = chosen
-    alike = _first_alike(statistic)
-    log_pvalue, replaced = log_pvalue[alike], replaced[alike]
-    return _Found(np.exp(log_pvalue), log_pvalue / LOG_10, replaced)
+    alike = first_alike(statistic)
+    return FoundPvalues(log_pvalue[alike], replaced[alike])
 
 
 def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) -> FloatArray:
@@ -239,7 +277,7 @@ def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) 
         spread = own_spread(fit.stats, fit.settings.intercept)
         own = feature_scores(
             fit.stats, [law.null.with_noise("effective") for law in laws], spread
-        ).statistic()[:, _first_alike(statistic)]
+        ).statistic()[:, first_alike(statistic)]
         for law, values in zip(laws, own, strict=True):
             at = ~np.isnan(values) & ~np.isnan(statistic[:, law.null.label])
             square[at, law.null.label] = values[at]
@@ -248,15 +286,34 @@ def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) 
     return square
 
 
-def _tails(
-    law: ScoreLaw, piece: _Piece, size: FloatArray, log_pvalue: FloatArray, always: bool
+def column_tails(
+    law: ScoreLaw, piece: Rest, size: FloatArray, log_pvalue: FloatArray, always: bool
 ) -> tuple[FloatArray, BoolArray]:
-    """Log p-values by saddlepoint approximation, and for which columns they are chosen."""
+    """Give log p-values by saddlepoint approximation, and for which columns they are chosen.
+
+    Parameters
+    ----------
+    law : ScoreLaw
+        The label.
+    piece : Rest
+        What the null model leaves of the columns.
+    size, log_pvalue : ndarray, shape (m,)
+        Scores in standard deviations, and the logarithms of chi-square p-values.
+    always : bool
+        Whether the approximations are chosen wherever there are any.
+
+    Returns
+    -------
+    log_pvalue : ndarray, shape (m,)
+        The approximations.
+    chosen : ndarray of bool, shape (m,)
+        Where they differ from chi-square by more than a little.
+    """
     probability, complement = law.probability[piece.cells], law.complement[piece.cells]
     variance, difference, decided = _how_far_off(law, piece, size)
     chosen = variance > 0
     if not always:
-        chosen &= (difference > _DIFFERENCE - _SHARE * log_pvalue) & ~decided
+        chosen &= (difference > DIFFERENCE - SHARE * log_pvalue) & ~decided
     given = log_pvalue.copy()
     at = np.flatnonzero(chosen)
     if len(at):
@@ -275,7 +332,7 @@ def _tails(
 
 
 def _how_far_off(
-    law: ScoreLaw, piece: _Piece, size: FloatArray
+    law: ScoreLaw, piece: Rest, size: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Variances, how far logarithms of tails are from normal ones, and where none of it matters."""
     rest, n_columns = piece.rest, piece.rest.shape[1]
@@ -308,37 +365,54 @@ def _how_far_off(
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """Columns as rows, or as cells that stand for them.
+class Rest:
+    """What the null model leaves of columns, as rows × columns, with cells and weights of rows."""
 
-    Attributes
-    ----------
-    which : ndarray of int, shape (m,)
-        Which of the columns asked for.
-    rest : ndarray, shape (rows, m)
-        What the null model leaves of them.
-    cells : ndarray of int, shape (rows,)
-        The cells of the rows.
-    weights : ndarray, shape (rows,) or (rows, m)
-        How many observations each row stands for.
-    """
-
-    which: IntArray
     rest: FloatArray
     cells: IntArray
     weights: FloatArray
 
 
-class _Values:
+@dataclass(frozen=True)
+class Columns:
+    """Features as rows, or as cells that stand for them.
+
+    Attributes
+    ----------
+    which : ndarray of int, shape (m,)
+        Which of the features asked for.
+    values : ndarray, shape (rows, m)
+        Their values, less the shift of the statistics.
+    at, cells : ndarray of int, shape (rows,)
+        The cells of the rows, among those in play and among all.
+    weights : ndarray, shape (rows,) or (rows, m)
+        How many observations each row stands for.
+    """
+
+    which: IntArray
+    values: FloatArray
+    at: IntArray
+    cells: IntArray
+    weights: FloatArray
+
+
+class RowValues:
     """Gives the columns of features as rows.
 
     A feature of zeros and ones is known from its sums within cells. Of other features the rows
     are needed; where there are none, half of the observations of a cell are taken to lie one
     standard deviation above its mean, and half below.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits, with rows or without.
+    stats : LabelsetStatistics
+        The statistics that are tested, about the same shifts or others.
     """
 
-    def __init__(self, fit: NetworkFit) -> None:
-        self._stats = fit.stats
+    def __init__(self, fit: NetworkFit, stats: LabelsetStatistics) -> None:
+        self._stats = stats
         self._data = None if fit.rows is None else fit.rows_for("p-values of rare labels")
         self._features: Any = None
         self._codes: IntArray | None = None
@@ -348,12 +422,12 @@ class _Values:
             self._features = sparse.csc_array(features) if sparse.issparse(features) else features
             self._codes = cells_of(fit.stats, self._data)
 
-    def chunks(self, law: ScoreLaw, count: int) -> Iterator[slice]:
-        """Cut columns so that they fit into memory as rows."""
+    def chunks(self, law: ScoreLaw, count: int, n_columns: int = 1) -> Iterator[slice]:
+        """Cut features so that they fit into memory as rows, with some columns of each."""
         n_rows = 2 * len(law.null.rows)
         if self._codes is not None:
             n_rows = max(n_rows, len(self._codes))
-        return chunks(count, 64 * n_rows, limit=_PIECE_BYTES)
+        return chunks(count, 64 * n_rows * n_columns, limit=_PIECE_BYTES)
 
     def _rows_of(self, null: NullModel) -> tuple[IntArray, IntArray]:
         """Rows at which a label is not certain, and their cells among those in play."""
@@ -368,42 +442,40 @@ class _Values:
 
     def of(
         self, law: ScoreLaw, block: LabelsetStatistics, inside: IntArray, whole: IntArray
-    ) -> Iterator[_Piece]:
-        """Give columns of a block, in a form that suits them."""
+    ) -> Iterator[Columns]:
+        """Give features of a block, in a form that suits them."""
         null = law.null
-        sums, squares = dense(block.sums[:, inside]), dense(block.squares[:, inside])
+        sums = dense(block.sums[:, inside])[null.rows]
+        squares = dense(block.squares[:, inside])[null.rows]
         shift = self._stats.shift[whole]
-        explained = null.fit_to(null.lean(sums))
         counts = null.counts[null.rows]
-        ones = sums[null.rows] + counts[:, None] * shift
-        binary = _are_binary(ones, squares[null.rows], counts, shift)
+        ones = sums + counts[:, None] * shift
+        binary = _are_binary(ones, squares, counts, shift)
         if self._codes is not None and 2 * len(null.rows) >= len(self._rows_of(null)[0]):
             binary[:] = False
+        twice = np.tile(np.arange(len(null.rows)), 2)
         for chosen in (binary, ~binary):
             which = np.flatnonzero(chosen)
             if not len(which):
                 continue
-            left, own = explained[:, which], shift[which]
+            own, at = shift[which], twice
             if chosen is binary:
                 carried = np.clip(ones[:, which], 0.0, counts[:, None])
-                rest = np.concatenate([1.0 - own - left, -own - left])
+                values = np.repeat([1.0 - own, -own], len(counts), axis=0)
                 weights = np.concatenate([carried, counts[:, None] - carried])
-                cells = np.concatenate([null.rows, null.rows])
             elif self._codes is None:
-                mean = sums[null.rows][:, which] / counts[:, None]
-                spread = squares[null.rows][:, which] / counts[:, None] - mean**2
+                mean = sums[:, which] / counts[:, None]
+                spread = squares[:, which] / counts[:, None] - mean**2
                 deviation = np.sqrt(np.maximum(spread, 0.0))
-                rest = np.concatenate([mean + deviation - left, mean - deviation - left])
-                weights, cells = np.tile(counts / 2, 2), np.concatenate([null.rows, null.rows])
+                values = np.concatenate([mean + deviation, mean - deviation])
+                weights = np.tile(counts / 2, 2)
             else:
                 rows, at = self._rows_of(null)
                 # Columns first: of many rows few columns are wanted.
-                rest = dense(self._features[:, whole[which]])[rows] - own
-                rest -= left[at]
-                cells = null.rows[at]
+                values = dense(self._features[:, whole[which]])[rows] - own
                 given = self._data.weights if self._data is not None else None
                 weights = np.ones(len(rows)) if given is None else given[rows]
-            yield _Piece(which, rest, cells, weights)
+            yield Columns(which, values, at, null.rows[at], weights)
 
 
 def _are_binary(
@@ -416,10 +488,20 @@ def _are_binary(
     return np.asarray(~off.any(axis=0) & within.all(axis=0))
 
 
-def _first_alike(statistic: FloatArray) -> IntArray:
+def first_alike(statistic: FloatArray) -> IntArray:
     """Find for each feature the first with the same statistics.
 
     Equal columns have equal statistics, but what else is summed may round differently.
+
+    Parameters
+    ----------
+    statistic : ndarray, shape (features, labels)
+        Statistics of edges.
+
+    Returns
+    -------
+    ndarray of int, shape (features,)
+        Positions of features.
     """
     known = np.nan_to_num(statistic, nan=-1.0)
     # Rows that are equal are added up alike.

@@ -15,11 +15,11 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
 from isingmlc.base.arrays import FloatArray, StrArray
-from isingmlc.fitting.diagnostics import LEAST_INFORMATION, information
 from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.joint_law import joint_pvalues, product_pvalues
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.product_scores import product_scores
 from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
@@ -33,7 +33,7 @@ from isingmlc.inference.score import (
     term_scores,
 )
 from isingmlc.inference.score_covariance import ScoreCovariance
-from isingmlc.inference.score_law import LawPvalues
+from isingmlc.inference.score_law import LawPvalues, edge_pvalues
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 PRODUCTS = (None, "individual", "joint", "given", "given-joint")
@@ -42,10 +42,6 @@ _NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels
 _COVARIATES = "tests are given the covariate{s} {names}"
 # Sources of p-values that hold whatever the variances of scores come from.
 ROBUST_PVALUES = ("chi2", "auto")
-_COMPARE = (
-    "chi-square p-values for label(s) {names}, with little information, are doubtful if features "
-    "are skewed: compare pvalue='permutation'"
-)
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -89,16 +85,42 @@ def score_test(
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     chance = Chance(n_permutations, random_state, n_jobs)
+    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, products, by)
     if products == "joint":
         joint = _joint(fit, nulls, reason)
-        if pvalue != "permutation":
+        if pvalue == "permutation":
+            return _by_permutation(replace(fit, stats=for_products(fit)), nulls, joint, chance)
+        if not by_law:
             return joint
-        joint = replace(joint, note=note_on(fit))
-        return _by_permutation(replace(fit, stats=for_products(fit)), nulls, joint, chance)
+        given = joint_pvalues(fit, for_products(fit), nulls, joint.statistic, joint.df)
+        return _with_law(joint, given, "auto")
     plain = single_tests(fit, nulls, reason, products)
-    if products:
+    if products and not by_law:
         return plain
+    if plain.product_statistic is not None:
+        given = product_pvalues(fit, for_products(fit), nulls, plain.product_statistic)
+        plain = replace(plain, given_products=given)
     return PVALUES[pvalue](fit, nulls, plain, chance)
+
+
+def is_corrected(fit: NetworkFit, products: str | None, by: str) -> bool:
+    """Tell whether ``pvalue="auto"`` corrects p-values for little information.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fit.
+    products, by
+        As `IsingResults.score_test` takes them.
+
+    Returns
+    -------
+    bool
+        Whether it does. Otherwise they are chi-square p-values whatever the rows say.
+    """
+    if products is None:
+        return by == "feature"
+    return products in ("individual", "joint") and not fit.is_penalised
 
 
 def check_tested(products: str | None, by: str) -> None:
@@ -155,15 +177,6 @@ def note_on(fit: NetworkFit) -> str:
         mean = np.mean([node.neighbors.sum() for node in fit.nodes])
         notes.append(_NEIGHBORS.format(mean=mean, others=len(fit.nodes) - 1))
     return "; ".join(notes)
-
-
-def _with_remedy(fit: NetworkFit, note: str) -> str:
-    """Say of joint tests where chi-square p-values are doubtful, and what to do."""
-    low = information(fit)[:, 0] < LEAST_INFORMATION
-    low &= judge_fits(fit) == Reason.OK
-    names = np.array(fit.stats.label_names, dtype=object)[low]
-    said = _COMPARE.format(names=exc.shorten(names)) if len(names) and not fit.is_robust else ""
-    return "; ".join(filter(None, [note, said]))
 
 
 def single_tests(
@@ -250,7 +263,7 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
         np.zeros(reason.shape),
         test="score",
         products="joint",
-        note=_with_remedy(fit, note_on(fit)),
+        note=note_on(fit),
         df_denom=degrees_of_clusters(fit),
         distribution=reference(fit),
     )
@@ -330,7 +343,12 @@ def _by_law(
     fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, distribution: str
 ) -> EdgeArrays:
     """Refer scores to their own distribution, always or where that makes a difference."""
-    given = LawPvalues(fit, nulls, plain.statistic, always=distribution == "saddlepoint")
+    always = distribution == "saddlepoint"
+    return _with_law(plain, edge_pvalues(fit, nulls, plain.statistic, always=always), distribution)
+
+
+def _with_law(plain: EdgeArrays, given: LawPvalues, distribution: str) -> EdgeArrays:
+    """Put p-values in the place of those of chi-square."""
     note = "; ".join(filter(None, [plain.note, given.note]))
     return replace(plain, given=given, distribution=distribution, note=note)
 

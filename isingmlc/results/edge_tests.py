@@ -543,9 +543,7 @@ class EdgeTests(ReadOnly):
         products = {
             "statistic": statistic,
             "df": np.where(np.isnan(statistic), np.nan, 1.0),
-            "pvalue": self.arrays.tails(statistic, 1.0),
-            "log10p": self.arrays.log10_tails(statistic, 1.0),
-            "pvalue_method": self.arrays.name_tails(statistic),
+            **self.arrays.product_columns(),
             "sign": np.zeros(statistic.shape),
             "reason": reason,
         }

@@ -36,7 +36,7 @@ from isingmlc.inference.moderation import moderation_test
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
 from isingmlc.inference.robust import degrees_of_clusters, robust_errors
-from isingmlc.inference.score_tests import score_test
+from isingmlc.inference.score_tests import is_corrected, score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
@@ -877,13 +877,17 @@ class IsingResults(ReadOnly):
             self._regressors,
         )
 
-    def _say_how_much_is_known(self, pvalue: str) -> None:
+    def _say_how_much_is_known(
+        self, pvalue: str, products: str | None = None, by: str = "feature"
+    ) -> None:
         """Warn once of labels that the rows say little about, and once more of chi-square there."""
         told = vars(self).setdefault("_told_of_information", set())
-        corrected = pvalue != "chi2"
-        if self.feature_names and self.model._for_tests and corrected not in told:
-            told.add(corrected)
-            warn_of_little_information(self._fit, corrected=corrected)
+        corrected, remedy = pvalue != "chi2", None
+        if pvalue == "auto" and not is_corrected(self._fit, products, by):
+            corrected, remedy = False, exc.MEND_PRODUCTS
+        if self.feature_names and self.model._for_tests and (corrected, remedy) not in told:
+            told.add((corrected, remedy))
+            warn_of_little_information(self._fit, corrected=corrected, remedy=remedy)
 
     def _name_tests(self, arrays: EdgeArrays) -> EdgeTests:
         """Give tests their names, and say what they are adjusted for."""
@@ -932,9 +936,11 @@ class IsingResults(ReadOnly):
             where the rows say little for the number of coefficients of a label's model, and under
             a penalty, variances are scaled to what residuals vary by. ``"saddlepoint"``
             approximates all of statistics above 4, and permutations are a slow reference; both
-            need the rows of the data. Products and terms have chi-square p-values, and joint tests
-            these or permutations. The column ``pvalue_method`` of `EdgeTests.to_frame` says
-            what was used for each edge.
+            need the rows of the data. Joint tests refer to a mixture of noncentral chi-square
+            distributions, over the outcomes of the rows that matter most, where chi-square does
+            not hold; or to permutations. Products given their feature, terms, and products of
+            penalised models have chi-square p-values. The column ``pvalue_method`` of
+            `EdgeTests.to_frame` says what was used for each edge.
         n_permutations : int
             How many permutations.
         random_state : int, Generator or None
@@ -973,7 +979,7 @@ class IsingResults(ReadOnly):
         >>> joint.df.loc["deprivation_decile", "asthma"]
         np.float64(6.0)
         """
-        self._say_how_much_is_known(pvalue)
+        self._say_how_much_is_known(pvalue, products, by)
         if (products, by, min_count, pvalue) == (None, "feature", 2, "auto"):
             edges = self._default_edges
             return edges if features is None else edges.take(features)

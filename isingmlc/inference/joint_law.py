@@ -1,0 +1,251 @@
+r"""p-values of products and of joint score tests, where few rows decide them.
+
+A product of a feature and a label is one column, to which applies what does to a feature.
+
+The statistic of a feature with all its products is :math:`|\sum_i (y_i - p_i) t_i|^2`, with t what
+the null model leaves of their columns, scaled so that the variance is the unit matrix. Each outcome
+moves the sum by the length of its t. Where outcomes are rare or a feature is skewed, a single one
+can move it by several standard deviations, and the square is nowhere near chi-square.
+
+So the few observations that move it most are taken one by one: given their outcomes, all of which
+are enumerated with their probabilities, the sum of the others is taken to be normal, and the
+statistic to be noncentral chi-square, scaled by the variance that is left. The p-value is the mean
+of its tails.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from scipy.stats import ncx2
+
+from isingmlc.base.arrays import BoolArray, FloatArray, dense
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.inference.score import COLLINEAR, NullModel, joint_columns
+from isingmlc.inference.score_law import (
+    DIFFERENCE,
+    SADDLEPOINT,
+    SADDLEPOINT_CUTOFF,
+    SHARE,
+    Columns,
+    FoundPvalues,
+    LawPvalues,
+    Rest,
+    RowValues,
+    ScoreLaw,
+    column_tails,
+    first_alike,
+)
+from isingmlc.inference.tails import chi2_log_sf
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
+
+# The p-values of statistics that chi-square finds less likely than this are looked at: that of
+# two standard deviations.
+_LOG_SUSPECT = float(np.log(0.0455))
+# How many observations are taken one by one; all 2^8 outcomes are enumerated.
+_HEAVY = 8
+# At least this share of the variance is taken to be left by them.
+_LEAST_REMAINS = 0.05
+# Below this tails of noncentral distributions are replaced by a bound that has a logarithm.
+_SMALLEST_TAIL = 1e-250
+# What p-values from enumerated outcomes are called.
+MIXTURE = "mixture"
+
+
+def joint_pvalues(
+    fit: NetworkFit,
+    stats: LabelsetStatistics,
+    nulls: list[NullModel],
+    statistic: FloatArray,
+    df: FloatArray,
+) -> LawPvalues:
+    """Give p-values of joint tests, corrected where chi-square does not hold.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+    stats : LabelsetStatistics
+        The statistics that the tests were made of.
+    nulls : list of NullModel
+        The null models of the labels that are tested.
+    statistic, df : ndarray, shape (features, labels)
+        The tests.
+
+    Returns
+    -------
+    LawPvalues
+        p-values, computed when they are first asked for.
+    """
+
+    def find(laws: list[ScoreLaw]) -> FoundPvalues:
+        return _find(fit, stats, laws, statistic, df)
+
+    return LawPvalues(fit, nulls, statistic, find, MIXTURE)
+
+
+def product_pvalues(
+    fit: NetworkFit, stats: LabelsetStatistics, nulls: list[NullModel], statistic: FloatArray
+) -> LawPvalues:
+    """Give p-values of single products, corrected where chi-square does not hold.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+    stats : LabelsetStatistics
+        The statistics that the tests were made of.
+    nulls : list of NullModel
+        The null models of the labels that are tested.
+    statistic : ndarray, shape (features, labels, labels)
+        The tests; the label of the model is the second.
+
+    Returns
+    -------
+    LawPvalues
+        p-values, computed when they are first asked for.
+    """
+
+    def find(laws: list[ScoreLaw]) -> FoundPvalues:
+        return _find_of_products(fit, stats, laws, statistic)
+
+    return LawPvalues(fit, nulls, statistic, find, SADDLEPOINT)
+
+
+def _find_of_products(
+    fit: NetworkFit, stats: LabelsetStatistics, laws: list[ScoreLaw], statistic: FloatArray
+) -> FoundPvalues:
+    """Compute the p-values of all products."""
+    square = statistic.copy()
+    for law in laws:
+        square[:, law.null.label] /= law.inflation
+    log_pvalue = np.asarray(chi2_log_sf(square, 1.0))
+    replaced = np.zeros(statistic.shape, dtype=np.bool_)
+    source = RowValues(fit, stats)
+    for part, block in feature_blocks(stats):
+        for law, other in product(laws, range(statistic.shape[2])):
+            null = law.null
+            column = stats.patterns[null.rows, other].astype(np.float64)[:, None]
+            large = square[part, null.label, other] > SADDLEPOINT_CUTOFF**2
+            suspects = np.flatnonzero(large)
+            for cut in source.chunks(law, len(suspects)):
+                inside = suspects[cut]
+                whole = part.start + inside
+                sums = column * dense(block.sums[null.rows][:, inside])
+                explained = null.fit_to(null.root() @ sums)
+                for values in source.of(law, block, inside, whole):
+                    at = whole[values.which], null.label, other
+                    rest = values.values * column[values.at]
+                    rest -= explained[:, values.which][values.at]
+                    piece = Rest(rest, values.cells, values.weights)
+                    size = np.sqrt(square[at])
+                    given, chosen = column_tails(law, piece, size, log_pvalue[at], False)
+                    log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
+                    replaced[at] = chosen
+    alike = first_alike(statistic.reshape(len(statistic), -1))
+    return FoundPvalues(log_pvalue[alike], replaced[alike])
+
+
+def _find(
+    fit: NetworkFit,
+    stats: LabelsetStatistics,
+    laws: list[ScoreLaw],
+    statistic: FloatArray,
+    df: FloatArray,
+) -> FoundPvalues:
+    """Compute the p-values of all edges."""
+    square = statistic.copy()
+    for law in laws:
+        square[:, law.null.label] /= law.inflation
+    log_pvalue = np.asarray(chi2_log_sf(square, df))
+    replaced = np.zeros(statistic.shape, dtype=np.bool_)
+    source = RowValues(fit, stats)
+    for part, block in feature_blocks(stats):
+        for law in laws:
+            label = law.null.label
+            suspects = np.flatnonzero(log_pvalue[part, label] < _LOG_SUSPECT)
+            columns = joint_columns(stats, law.null)
+            for cut in source.chunks(law, len(suspects), columns.shape[1] + 4):
+                inside = suspects[cut]
+                whole = part.start + inside
+                left = _explained(law.null, columns, dense(block.sums[law.null.rows][:, inside]))
+                for values in source.of(law, block, inside, whole):
+                    at = whole[values.which], label
+                    rest = values.values.T[:, :, None] * columns[values.at]
+                    rest -= left[values.which][:, values.at]
+                    given, chosen = _tails(law, rest, values, square[at], df[at], log_pvalue[at])
+                    log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
+                    replaced[at] = chosen
+    alike = first_alike(statistic)
+    return FoundPvalues(log_pvalue[alike], replaced[alike])
+
+
+def _explained(null: NullModel, columns: FloatArray, sums: FloatArray) -> FloatArray:
+    """Give what regressors explain of features times columns: features × cells × columns."""
+    root = null.root()
+    leaning = np.einsum("qg,gj,gd->jqd", root, sums, columns, optimize=True)
+    return np.asarray((root / null.weight[null.rows]).T @ leaning)
+
+
+def _tails(
+    law: ScoreLaw,
+    rest: FloatArray,
+    values: Columns,
+    square: FloatArray,
+    df: FloatArray,
+    log_pvalue: FloatArray,
+) -> tuple[FloatArray, BoolArray]:
+    """Log p-values from enumerated outcomes, and for which features they are chosen.
+
+    `rest` has what is left of the columns, features × rows × columns.
+    """
+    probability = law.probability[values.cells]
+    weight = probability * law.complement[values.cells]
+    n_features, n_rows, _ = rest.shape
+    counts = np.broadcast_to(values.weights.T, (n_features, n_rows))
+    length, scaled = _whiten(rest, weight * counts)
+    # Those whose outcomes keep the sum most from being normal. A row of several observations
+    # counts as often.
+    order = np.argsort(-weight * length**2, axis=1, kind="stable")
+    reached = np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1)
+    places = np.array([(reached <= slot).sum(axis=1) for slot in range(_HEAVY)]).T
+    known = places < n_rows
+    heavy = np.take_along_axis(order, np.minimum(places, n_rows - 1), axis=1)
+    moves = np.take_along_axis(scaled, heavy[:, :, None], axis=1) / np.sqrt(law.inflation)
+    moves *= known[:, :, None]
+    chance = probability[heavy]
+    taken = weight[heavy] * np.einsum("jhd,jhd->jh", moves, moves)
+    remains = np.maximum(1 - taken.sum(axis=1) / df, _LEAST_REMAINS)
+    outcomes = (np.arange(2**_HEAVY)[:, None] >> np.arange(_HEAVY)) & 1
+    with np.errstate(divide="ignore"):
+        log_chance = np.log(chance) @ outcomes.T
+        log_chance += np.log(law.complement[values.cells][heavy]) @ (1 - outcomes).T
+    shift = (outcomes - chance[:, None, :]) @ moves
+    off_centre = np.einsum("jod,jod->jo", shift, shift) / remains[:, None]
+    limit, degrees = (square / remains)[:, None], df[:, None]
+    log_tail = _log_noncentral_tails(limit, degrees, off_centre)
+    given = np.minimum(np.logaddexp.reduce(log_chance + log_tail, axis=1), 0.0)
+    chosen = np.abs(given - log_pvalue) > DIFFERENCE - SHARE * log_pvalue
+    return given, chosen & np.isfinite(given)
+
+
+def _whiten(rest: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scale columns so that their scores have unit variances; squared lengths first."""
+    variance = rest.transpose(0, 2, 1) @ (rest * weight[:, :, None])
+    size = np.sqrt(np.einsum("jdd->jd", variance))
+    size = np.where(size > 0, size, np.inf)
+    values, vectors = np.linalg.eigh(variance / (size[:, :, None] * size[:, None, :]))
+    root = np.sqrt(np.where(values > COLLINEAR, values, np.inf))
+    scaled = rest @ (vectors / size[:, :, None] / root[:, None, :])
+    return np.einsum("jid,jid->ji", scaled, scaled), scaled
+
+
+def _log_noncentral_tails(limit: FloatArray, df: FloatArray, off_centre: FloatArray) -> FloatArray:
+    """Logarithms of upper tails of noncentral chi-square distributions."""
+    tail = np.asarray(ncx2.sf(limit, df, off_centre))
+    # A normal vector is no farther out than the limit less how far its mean is.
+    apart = np.maximum(np.sqrt(limit) - np.sqrt(off_centre), 0.0)
+    bound = np.asarray(chi2_log_sf(apart**2, np.broadcast_to(df, apart.shape)))
+    with np.errstate(divide="ignore"):
+        return np.where(tail > _SMALLEST_TAIL, np.log(tail), bound)
