@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 import isingmlc as im
+from isingmlc.sklearn import IsingClassifier
 
 FORMULA = "a + b + c ~ x + noise + C(kind) + C(idle)"
 
@@ -119,7 +120,7 @@ def test_sizes_of_terms_are_those_of_their_columns(frame, model):
     folds = [(rows[:500], rows[500:])]
     sel = im.select_features(model, by="term", grid=[2], max_features=2, cv=folds)
     columns = [name for term in sel.ranking.top(2) for name in model.terms[term]]
-    classifier = im.sklearn.IsingClassifier(decode="subset")
+    classifier = IsingClassifier(decode="subset")
     labels, features = frame[["a", "b", "c"]].to_numpy(), made(model)[columns].to_numpy()
     guess = classifier.fit(features[:500], labels[:500]).predict(features[500:])
     expected = (guess == labels[500:]).all(axis=1).mean()
