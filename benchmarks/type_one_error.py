@@ -6,9 +6,14 @@ between data sets. ``off`` names the levels whose ratio is outside 0.8–1.25 (0
 than two standard errors, and ``warned`` is the share of data sets for which a warning named labels
 whose p-values are not to be trusted.
 
+``--power`` compares instead, where coefficients eat the information, the scaled variances of the
+default with HC2, ridge models and plain chi-square: ratios of edges without effect, and the share
+of those with an effect that is found.
+
     python benchmarks/type_one_error.py                            # about 20 minutes
     python benchmarks/type_one_error.py --sets 10 --only clusters  # a look at some settings
     python benchmarks/type_one_error.py --part 1/4                 # a quarter of the settings
+    python benchmarks/type_one_error.py --power                    # half a minute
 """
 
 from __future__ import annotations
@@ -74,14 +79,24 @@ def joint(rng: np.random.Generator) -> im.EdgeTests:
     return im.IsingModel(labels, rng.lognormal(size=(1000, 60))).fit().score_test(products="joint")
 
 
-def terms(rng: np.random.Generator) -> im.EdgeTests:
-    """Make categories of four levels, one of them in 3% of the rows."""
-    labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(int)
-    frame = pd.DataFrame(labels, columns=list("abcd"))
-    for at in range(30):
-        frame[f"x{at}"] = rng.choice(list("pqrs"), 1000, p=[0.5, 0.3, 0.17, 0.03])
-    formula = "a + b + c + d ~ " + " + ".join(f"C(x{at})" for at in range(30))
-    return im.IsingModel.from_formula(formula, frame).fit().score_test(by="term")
+def products(rng: np.random.Generator) -> im.EdgeTests:
+    labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(float)
+    model = im.IsingModel(labels, rng.lognormal(size=(1000, 60)))
+    return model.fit().score_test(products="individual")
+
+
+def terms(share: float) -> Draw:
+    """Make categories of four levels, one of them, like one of the labels, in few rows."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        labels = (rng.random((1000, 4)) < [share, 0.4, 0.4, 0.4]).astype(int)
+        frame = pd.DataFrame(labels, columns=list("abcd"))
+        for at in range(30):
+            frame[f"x{at}"] = rng.choice(list("pqrs"), 1000, p=[0.5, 0.3, 0.2 - share, share])
+        formula = "a + b + c + d ~ " + " + ".join(f"C(x{at})" for at in range(30))
+        return im.IsingModel.from_formula(formula, frame).fit().score_test(by="term")
+
+    return draw
 
 
 SETTINGS: dict[str, Draw] = {
@@ -92,8 +107,45 @@ SETTINGS: dict[str, Draw] = {
     "200 clusters of 5 rows": clusters(200, 5),
     "sampling weights": sampled,
     "joint tests, a label at 3%, lognormal": joint,
-    "terms with levels at 3%, a label at 3%": terms,
+    "terms with levels at 3%, a label at 3%": terms(0.03),
+    "single products, a label at 3%, lognormal": products,
+    "terms with levels at 1%, a label at 1%": terms(0.01),
 }
+
+
+# What competes where rows say little for the number of coefficients: options of fit and of tests.
+RIVALS: dict[str, tuple[dict[str, object], str]] = {
+    "auto": ({}, "auto"),
+    "chi2": ({}, "chi2"),
+    "HC2": ({"cov_type": "HC2"}, "auto"),
+    "ridge 10, chi2": ({"method": "ridge", "penalty": 10.0}, "chi2"),
+    "ridge 10, auto": ({"method": "ridge", "penalty": 10.0}, "auto"),
+}
+
+
+def compare_power(n_labels: int, n_rows: int, n_sets: int) -> pd.DataFrame:
+    """Tabulate level and power for topic-like labels, each of which raises some features by 0.6."""
+    found: dict[str, list[list[float]]] = {name: [] for name in RIVALS}
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        labels, features, _ = topics(n_labels, n_rows)(rng)
+        acting = np.arange(features.shape[1])[:, None] % n_labels == np.arange(n_labels)
+        # Given the labels a feature is normal, so its effect on the label is 0.6 in the model too.
+        features += 0.6 * labels @ acting.T
+        for name, (options, pvalue) in RIVALS.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", IsingWarning)
+                model = im.IsingModel(labels, features)
+                pvalues = model.fit(**options).score_test(pvalue=pvalue).pvalues.to_numpy()
+            kinds = [pvalues[at & ~np.isnan(pvalues)] for at in (~acting, acting)]
+            level = [float(np.mean(kinds[0] <= each)) / each for each in LEVELS]
+            found[name].append([*level, *(float(np.mean(kinds[1] <= each)) for each in LEVELS)])
+    lines = {}
+    for name, each in found.items():
+        mean, error = np.mean(each, axis=0), np.std(each, axis=0, ddof=1) / np.sqrt(n_sets)
+        cells = [f"{m:.2f}({e:.2f})" for m, e in zip(mean, error, strict=True)]
+        lines[name] = {"level": "/".join(cells[:3]), "power": "/".join(cells[3:])}
+    return pd.DataFrame(lines).T
 
 
 def measure(draw: Draw, n_sets: int, seed: int) -> dict[str, object]:
@@ -107,7 +159,8 @@ def measure(draw: Draw, n_sets: int, seed: int) -> dict[str, object]:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", IsingWarning)
             edges = draw(rng)
-            tested = {"edges": edges.pvalues, "features": edges.feature_pvalues()}
+            single = edges.to_frame(adjust=None)["pvalue"]
+            tested = {"edges": single, "features": edges.feature_pvalues()}
         said = (DataWarning, LowInformationWarning)
         n_warned += any(issubclass(each.category, said) for each in caught)
         for kind, values in tested.items():
@@ -134,7 +187,13 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=60, help="data sets per setting (default: 60)")
     parser.add_argument("--only", help="settings whose name holds this text")
     parser.add_argument("--part", default="1/1", help="which part of the settings, e.g. 2/4")
+    parser.add_argument("--power", action="store_true", help="compare what is done with little")
     given = parser.parse_args()
+    if given.power:
+        for n_labels, n_rows in ((20, 400), (40, 750)):
+            print(f"\n{n_labels} topic-like labels, {n_rows} rows: .05/.01/.001")
+            print(compare_power(n_labels, n_rows, given.sets).to_string())
+        return
     at, n_parts = map(int, given.part.split("/"))
     lines = []
     for number, (name, draw) in enumerate(SETTINGS.items()):

@@ -475,3 +475,30 @@ def test_tests_that_nothing_corrects_are_named():
     assert told(lambda: ridge.score_test(products="joint")) == []
     with pytest.raises(im.exceptions.DataError, match="products='joint'"):
         res.score_test(products="individual", pvalue="permutation")
+
+
+def test_level_of_terms_with_rare_levels():
+    rng = np.random.default_rng(4)
+    found = {"chi2": [], "auto": []}
+    formula = "rare + left + right ~ " + " + ".join(f"x{at}" for at in range(40))
+    for _ in range(10):
+        frame = rare_and_common(rng, n_rows=1000, share=0.015)
+        levels = rng.choice(list("pqrs"), (1000, 40), p=[0.5, 0.3, 0.19, 0.01])
+        frame = frame.join(pd.DataFrame(levels, columns=[f"x{at}" for at in range(40)]))
+        res = im.IsingModel.from_formula(formula, frame).fit()
+        for kind, each in found.items():
+            each.append(res.score_test(by="term", pvalue=kind).pvalues["rare"])
+    chi2, auto = (np.concatenate(each) for each in found.values())
+    # Four hundred tests: a standard error of 0.5 at 0.01.
+    assert np.mean(chi2 <= 0.01) / 0.01 > 2.5
+    assert np.mean(auto <= 0.01) / 0.01 < 2.0
+    assert np.mean(auto <= 0.05) / 0.05 == pytest.approx(1.0, abs=0.6)
+
+
+def test_terms_of_one_column_have_the_pvalues_of_features():
+    rng = np.random.default_rng(5)
+    frame = rare_and_common(rng).assign(x=rng.lognormal(size=800), z=rng.choice(list("ab"), 800))
+    res = im.IsingModel.from_formula("rare + left + right ~ x + z", frame).fit()
+    terms, features = res.score_test(by="term"), res.score_test()
+    np.testing.assert_array_equal(terms.log10_pvalues, features.log10_pvalues)
+    np.testing.assert_array_equal(terms.arrays.pvalue_method, features.arrays.pvalue_method)

@@ -1,4 +1,4 @@
-r"""p-values of products and of joint score tests, where few rows decide them.
+r"""p-values of products, terms and joint score tests, where few rows decide them.
 
 A product of a feature and a label is one column, to which applies what does to a feature.
 
@@ -10,7 +10,7 @@ can move it by several standard deviations, and the square is nowhere near chi-s
 So the few observations that move it most are taken one by one: given their outcomes, all of which
 are enumerated with their probabilities, the sum of the others is taken to be normal, and the
 statistic to be noncentral chi-square, scaled by the variance that is left. The p-value is the mean
-of its tails.
+of its tails. So it is for the columns of a term.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from itertools import product
 import numpy as np
 from scipy.stats import ncx2
 
-from isingmlc.base.arrays import BoolArray, FloatArray, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.score import COLLINEAR, NullModel, joint_columns
 from isingmlc.inference.score_law import (
+    CHI2,
     DIFFERENCE,
     SADDLEPOINT,
     SADDLEPOINT_CUTOFF,
@@ -35,7 +36,9 @@ from isingmlc.inference.score_law import (
     RowValues,
     ScoreLaw,
     column_tails,
+    find_pvalues,
     first_alike,
+    name_methods,
 )
 from isingmlc.inference.tails import chi2_log_sf
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
@@ -82,7 +85,7 @@ def joint_pvalues(
     def find(laws: list[ScoreLaw]) -> FoundPvalues:
         return _find(fit, stats, laws, statistic, df)
 
-    return LawPvalues(fit, nulls, statistic, find, MIXTURE)
+    return LawPvalues(fit, nulls, statistic, find)
 
 
 def product_pvalues(
@@ -110,7 +113,63 @@ def product_pvalues(
     def find(laws: list[ScoreLaw]) -> FoundPvalues:
         return _find_of_products(fit, stats, laws, statistic)
 
-    return LawPvalues(fit, nulls, statistic, find, SADDLEPOINT)
+    return LawPvalues(fit, nulls, statistic, find)
+
+
+def term_pvalues(
+    fit: NetworkFit,
+    nulls: list[NullModel],
+    single: FloatArray,
+    first: IntArray,
+    statistic: FloatArray,
+    df: FloatArray,
+) -> LawPvalues:
+    """Give p-values of terms, corrected where chi-square does not hold.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits, with rows.
+    nulls : list of NullModel
+        The null models of the labels that are tested.
+    single : ndarray, shape (features, labels)
+        Tests of single columns.
+    first : ndarray of int, shape (terms,)
+        The first column of each term.
+    statistic, df : ndarray, shape (terms, labels)
+        The tests.
+
+    Returns
+    -------
+    LawPvalues
+        p-values, computed when they are first asked for. A term of one column has those of it.
+    """
+
+    def find(laws: list[ScoreLaw]) -> FoundPvalues:
+        alone = find_pvalues(fit, laws, single, False)
+        log_pvalue, method = alone.log_pvalue[first], alone.method[first]
+        stats, source = fit.stats, RowValues(fit, fit.stats)
+        place = {int(column): at for at, column in enumerate(first)}
+        for columns in stats.term_columns.values():
+            at = place[int(columns[0])]
+            method[at] = CHI2
+            log_pvalue[at] = np.nan
+            for law in laws:
+                null = law.null
+                here = [at], [null.label]
+                square = statistic[here] / law.inflation
+                log_pvalue[here] = plain = np.asarray(chi2_log_sf(square, df[here]))
+                if not plain < _LOG_SUSPECT:
+                    continue
+                explained = null.fit_to(null.lean(dense(stats.sums[:, columns])))
+                values = source.rows_of(law, columns)
+                rest = (values.values - explained[values.at])[None]
+                given, chosen = _tails(law, rest, values, square, df[here], plain)
+                if chosen:
+                    log_pvalue[here], method[here] = given, MIXTURE
+        return FoundPvalues(log_pvalue, method)
+
+    return LawPvalues(fit, nulls, statistic, find)
 
 
 def _find_of_products(
@@ -144,7 +203,7 @@ def _find_of_products(
                     log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
                     replaced[at] = chosen
     alike = first_alike(statistic.reshape(len(statistic), -1))
-    return FoundPvalues(log_pvalue[alike], replaced[alike])
+    return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], SADDLEPOINT))
 
 
 def _find(
@@ -178,7 +237,7 @@ def _find(
                     log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
                     replaced[at] = chosen
     alike = first_alike(statistic)
-    return FoundPvalues(log_pvalue[alike], replaced[alike])
+    return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], MIXTURE))
 
 
 def _explained(null: NullModel, columns: FloatArray, sums: FloatArray) -> FloatArray:

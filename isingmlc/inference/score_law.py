@@ -20,7 +20,7 @@ divided by its variance, from being chi-square:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -112,10 +112,10 @@ def score_laws(fit: NetworkFit, nulls: list[NullModel]) -> list[ScoreLaw]:
 
 @dataclass(frozen=True, eq=False)
 class FoundPvalues:
-    """Natural logarithms of the p-values of all edges, and which were corrected for skewness."""
+    """Natural logarithms of the p-values of all edges, and where each comes from."""
 
     log_pvalue: FloatArray
-    corrected: BoolArray
+    method: StrArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,6 @@ class _AllEdges:
     nulls: list[NullModel]
     statistic: FloatArray
     find: Callable[[list[ScoreLaw]], FoundPvalues]
-    name: str
 
     @cached_property
     def laws(self) -> list[ScoreLaw]:
@@ -150,8 +149,6 @@ class LawPvalues:
         Score statistics, of products with the label of the model second.
     find : callable
         Computes the p-values from the laws of all labels.
-    name : str
-        What those are called that are corrected for skewness.
 
     Attributes
     ----------
@@ -167,9 +164,8 @@ class LawPvalues:
         nulls: list[NullModel],
         statistic: FloatArray,
         find: Callable[[list[ScoreLaw]], FoundPvalues],
-        name: str,
     ) -> None:
-        self._all = _AllEdges(fit, nulls, statistic, find, name)
+        self._all = _AllEdges(fit, nulls, statistic, find)
         self._at: Any = slice(None)
 
     def take(self, positions: IntArray) -> LawPvalues:
@@ -192,7 +188,7 @@ class LawPvalues:
     @property
     def method(self) -> StrArray:
         """Where the p-value of each edge comes from; empty where there is none."""
-        names = np.where(self._all.found.corrected, self._all.name, CHI2).astype(object)
+        names = self._all.found.method.copy()
         for law in self._all.laws:
             if law.inflation != 1.0:
                 names[:, law.null.label] += SCALED
@@ -235,15 +231,15 @@ def edge_pvalues(
     """
 
     def find(laws: list[ScoreLaw]) -> FoundPvalues:
-        return _find_pvalues(fit, laws, statistic, always)
+        return find_pvalues(fit, laws, statistic, always)
 
-    return LawPvalues(fit, nulls, statistic, find, SADDLEPOINT)
+    return LawPvalues(fit, nulls, statistic, find)
 
 
-def _find_pvalues(
+def find_pvalues(
     fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray, always: bool
 ) -> FoundPvalues:
-    """Compute the p-values of all edges."""
+    """Compute the p-values of all edges; `edge_pvalues` explains the arguments."""
     stats = fit.stats
     square = _standardised(fit, laws, statistic)
     log_pvalue = np.asarray(chi2_log_sf(square, 1.0))
@@ -267,7 +263,12 @@ def _find_pvalues(
                     log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
                     replaced[at] = chosen
     alike = first_alike(statistic)
-    return FoundPvalues(log_pvalue[alike], replaced[alike])
+    return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], SADDLEPOINT))
+
+
+def name_methods(corrected: BoolArray, name: str) -> StrArray:
+    """Name where p-values come from: those that are corrected, and chi-square."""
+    return np.where(corrected, name, CHI2).astype(object)
 
 
 def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) -> FloatArray:
@@ -458,24 +459,31 @@ class RowValues:
             which = np.flatnonzero(chosen)
             if not len(which):
                 continue
-            own, at = shift[which], twice
+            if chosen is not binary and self._codes is not None:
+                yield replace(self.rows_of(law, whole[which]), which=which)
+                continue
+            own = shift[which]
             if chosen is binary:
                 carried = np.clip(ones[:, which], 0.0, counts[:, None])
                 values = np.repeat([1.0 - own, -own], len(counts), axis=0)
                 weights = np.concatenate([carried, counts[:, None] - carried])
-            elif self._codes is None:
+            else:
                 mean = sums[:, which] / counts[:, None]
                 spread = squares[:, which] / counts[:, None] - mean**2
                 deviation = np.sqrt(np.maximum(spread, 0.0))
                 values = np.concatenate([mean + deviation, mean - deviation])
                 weights = np.tile(counts / 2, 2)
-            else:
-                rows, at = self._rows_of(null)
-                # Columns first: of many rows few columns are wanted.
-                values = dense(self._features[:, whole[which]])[rows] - own
-                given = self._data.weights if self._data is not None else None
-                weights = np.ones(len(rows)) if given is None else given[rows]
-            yield Columns(which, values, at, null.rows[at], weights)
+            yield Columns(which, values, twice, null.rows[twice], weights)
+
+    def rows_of(self, law: ScoreLaw, features: IntArray) -> Columns:
+        """Give features as the rows that there are."""
+        assert self._data is not None
+        rows, at = self._rows_of(law.null)
+        # Columns first: of many rows few columns are wanted.
+        values = dense(self._features[:, features])[rows] - self._stats.shift[features]
+        given = self._data.weights
+        weights = np.ones(len(rows)) if given is None else given[rows]
+        return Columns(np.arange(len(features)), values, at, law.null.rows[at], weights)
 
 
 def _are_binary(

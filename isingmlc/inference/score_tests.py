@@ -19,7 +19,7 @@ from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.joint_law import joint_pvalues, product_pvalues
+from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pvalues
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.product_scores import product_scores
 from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
@@ -75,17 +75,17 @@ def score_test(
             f"has cov_type={fit.settings.cov_type!r}. Use pvalue={ROBUST_PVALUES[0]!r}, or fit "
             "with cov_type='nonrobust'."
         )
+    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, products, by)
     if by == "term":
         terms = tuple(fit.terms)
         chosen = check_names("features", features, terms)
-        return _by_term(fit, terms, min_count).take(chosen)
+        return _by_term(fit, terms, min_count, by_law).take(chosen)
     if features is not None:
         fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
     labels = judge_fits(fit, min_count)
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     chance = Chance(n_permutations, random_state, n_jobs)
-    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, products, by)
     if products == "joint":
         joint = _joint(fit, nulls, reason)
         if pvalue == "permutation":
@@ -118,9 +118,9 @@ def is_corrected(fit: NetworkFit, products: str | None, by: str) -> bool:
     bool
         Whether it does. Otherwise they are chi-square p-values whatever the rows say.
     """
-    if products is None:
-        return by == "feature"
-    return products in ("individual", "joint") and not fit.is_penalised
+    if by == "term":
+        return fit.rows is not None and not fit.is_penalised
+    return products is None or (products in ("individual", "joint") and not fit.is_penalised)
 
 
 def check_tested(products: str | None, by: str) -> None:
@@ -269,7 +269,7 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
     )
 
 
-def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArrays:
+def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int, by_law: bool) -> EdgeArrays:
     """Test the columns of each formula term together."""
     stats = fit.stats
     labels = judge_fits(fit, min_count)
@@ -278,7 +278,8 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
     single = single_tests(fit, nulls, judge_edges(labels, constant))
     spread = own_spread(stats, fit.settings.intercept)
     place = {name: at for at, name in enumerate(stats.feature_names)}
-    tests = single.take([place[fit.terms[term][0]] for term in terms])
+    first = np.array([place[fit.terms[term][0]] for term in terms], dtype=np.intp)
+    tests = single.take(first)
     statistic, df, sign = tests.statistic, tests.df, tests.sign
     reason = tests.reason
     for term, columns in stats.term_columns.items():
@@ -293,7 +294,11 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int) -> EdgeArr
                 statistic[at, null.label] = value
         df[at] = np.where(rank > 0, rank, np.nan)
         reason[at] = judge_tests(reason[at], rank == 0, np.zeros(len(labels), bool))
-    return replace(tests, feature_names=terms, covariance=None)
+    tests = replace(tests, feature_names=terms, covariance=None)
+    if not by_law:
+        return tests
+    given = term_pvalues(fit, nulls, single.statistic, first, statistic, df)
+    return _with_law(tests, given, "auto")
 
 
 @dataclass(frozen=True)

@@ -936,10 +936,11 @@ class IsingResults(ReadOnly):
             where the rows say little for the number of coefficients of a label's model, and under
             a penalty, variances are scaled to what residuals vary by. ``"saddlepoint"``
             approximates all of statistics above 4, and permutations are a slow reference; both
-            need the rows of the data. Joint tests refer to a mixture of noncentral chi-square
-            distributions, over the outcomes of the rows that matter most, where chi-square does
-            not hold; or to permutations. Products given their feature, terms, and products of
-            penalised models have chi-square p-values. The column ``pvalue_method`` of
+            need the rows of the data. Joint tests and terms refer to a mixture of noncentral
+            chi-square distributions, over the outcomes of the rows that matter most, where
+            chi-square does not hold; joint tests also to permutations. Products given their
+            feature, products and terms of penalised models, and terms without rows have
+            chi-square p-values. The column ``pvalue_method`` of
             `EdgeTests.to_frame` says what was used for each edge.
         n_permutations : int
             How many permutations.
