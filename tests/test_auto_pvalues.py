@@ -419,6 +419,19 @@ def test_joint_level_with_rare_labels_and_skewed_features():
     assert np.mean(auto <= 0.001) / 0.001 < 3.5
 
 
+def test_joint_pvalues_do_not_depend_on_order_or_scale():
+    rng = np.random.default_rng(6)
+    labels, features = rare_and_common(rng, share=0.03), rng.lognormal(size=(800, 80))
+    tests = im.IsingModel(labels, features).fit().score_test(products="joint")
+    rows, columns = rng.permutation(800), rng.permutation(80)
+    moved = 100 - 3 * features[rows][:, columns]
+    other = im.IsingModel(labels.iloc[rows, ::-1].reset_index(drop=True), moved).fit()
+    found = other.score_test(products="joint").log10_pvalues.to_numpy()[:, ::-1]
+    expected = tests.log10_pvalues.to_numpy()[columns]
+    assert (tests.arrays.pvalue_method == "mixture").any()
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
 def test_joint_pvalues_of_binary_features_need_no_rows():
     rng = np.random.default_rng(2)
     labels = rare_and_common(rng, n_rows=3000)

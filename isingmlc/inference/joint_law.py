@@ -266,7 +266,11 @@ def _tails(
     length, scaled = _whiten(rest, weight * counts)
     # Those whose outcomes keep the sum most from being normal. A row of several observations
     # counts as often.
-    order = np.argsort(-weight * length**2, axis=1, kind="stable")
+    distance = weight * length**2
+    # Which of several that are equal but for rounding comes first must not depend on it.
+    distance = np.round(distance / distance.max(axis=1, keepdims=True), 9)
+    cells = np.broadcast_to(values.cells, distance.shape)
+    order = np.lexsort((cells, -distance), axis=1)
     reached = np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1)
     places = np.array([(reached <= slot).sum(axis=1) for slot in range(_HEAVY)]).T
     known = places < n_rows
