@@ -187,7 +187,8 @@ def rank_terms_by_score(
         )
     edges = results.score_test(by="term", min_count=min_count)
     arrays = edges.arrays
-    # Statistics of many columns are large by chance: what has the same p-value compares.
+    # Statistics of many columns are large by chance: what has the same tail compares. p-values
+    # may be corrected beyond that, for single columns too, whose statistics count as they are.
     tested = ~np.isnan(arrays.statistic)
     scores = normal_scores(np.ones(tested.shape), arrays.log10_tails(arrays.statistic, arrays.df))
     alike = (arrays.df == 1) & (arrays.df_denom is None)
@@ -195,7 +196,7 @@ def rank_terms_by_score(
     ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
     note = (
         "Formula terms are ranked as a whole: the importance of a term is the sum over labels of "
-        "the statistics with one degree of freedom that have the p-values of its tests."
+        "the statistics with one degree of freedom that have the tail probabilities of its own."
     )
     scores_of_terms = replace(ranking.scores, notes=(*ranking.scores.notes, note))
     settings = {**ranking.settings, "combine": combine, "by": "term"}
