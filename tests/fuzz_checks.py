@@ -203,9 +203,14 @@ def check_products(case, counts):
 
 
 def check_joint(case, counts):
-    tests = case.results.score_test(products="joint", min_count=0).arrays
+    tests = case.results.score_test(products="joint", min_count=0, pvalue="chi2").arrays
     clean(tests)
     check_pvalues(tests)
+    corrected = case.results.score_test(products="joint", min_count=0).arrays
+    tested = ~np.isnan(tests.statistic)
+    assert np.array_equal(tested, ~np.isnan(corrected.pvalue)), "corrected pvalue"
+    inside = (corrected.log10_pvalue[tested] <= 0) & np.isfinite(corrected.log10_pvalue[tested])
+    assert inside.all(), "corrected pvalue"
 
     def one(j, k, null, constant):
         if null.reason != "ok" or constant:

@@ -50,8 +50,9 @@ _LOG_SUSPECT = float(np.log(0.0455))
 _HEAVY = 8
 # At least this share of the variance is taken to be left by them.
 _LEAST_REMAINS = 0.05
-# Below this tails of noncentral distributions are replaced by a bound that has a logarithm.
-_SMALLEST_TAIL = 1e-250
+# Beyond these, tails of noncentral distributions are replaced by a bound that has a logarithm.
+_LOG_SMALLEST_TAIL = -570.0
+_LARGEST_LIMIT = 1e4
 # What p-values from enumerated outcomes are called.
 MIXTURE = "mixture"
 
@@ -306,9 +307,12 @@ def _whiten(rest: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArra
 
 def _log_noncentral_tails(limit: FloatArray, df: FloatArray, off_centre: FloatArray) -> FloatArray:
     """Logarithms of upper tails of noncentral chi-square distributions."""
-    tail = np.asarray(ncx2.sf(limit, df, off_centre))
+    limit, df = np.broadcast_to(limit, off_centre.shape), np.broadcast_to(df, off_centre.shape)
     # A normal vector is no farther out than the limit less how far its mean is.
     apart = np.maximum(np.sqrt(limit) - np.sqrt(off_centre), 0.0)
-    bound = np.asarray(chi2_log_sf(apart**2, np.broadcast_to(df, apart.shape)))
+    log_tail = np.asarray(chi2_log_sf(apart**2, df))
+    exact = (log_tail > _LOG_SMALLEST_TAIL) & (limit < _LARGEST_LIMIT)
+    tail = np.asarray(ncx2.sf(limit[exact], df[exact], off_centre[exact]))
     with np.errstate(divide="ignore"):
-        return np.where(tail > _SMALLEST_TAIL, np.log(tail), bound)
+        log_tail[exact] = np.minimum(np.log(tail), log_tail[exact])
+    return log_tail
