@@ -15,6 +15,7 @@ of its tails. So it is for the columns of a term.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -82,10 +83,7 @@ def joint_pvalues(
     LawPvalues
         p-values, computed when they are first asked for.
     """
-
-    def find(laws: list[ScoreLaw]) -> FoundPvalues:
-        return _find(fit, stats, laws, statistic, df)
-
+    find = partial(_find_of_joint, fit, stats, statistic=statistic, df=df)
     return LawPvalues(fit, nulls, statistic, find)
 
 
@@ -110,10 +108,7 @@ def product_pvalues(
     LawPvalues
         p-values, computed when they are first asked for.
     """
-
-    def find(laws: list[ScoreLaw]) -> FoundPvalues:
-        return _find_of_products(fit, stats, laws, statistic)
-
+    find = partial(_find_of_products, fit, stats, statistic=statistic)
     return LawPvalues(fit, nulls, statistic, find)
 
 
@@ -145,32 +140,41 @@ def term_pvalues(
     LawPvalues
         p-values, computed when they are first asked for. A term of one column has those of it.
     """
-
-    def find(laws: list[ScoreLaw]) -> FoundPvalues:
-        alone = find_pvalues(fit, laws, single, False)
-        log_pvalue, method = alone.log_pvalue[first], alone.method[first]
-        stats, source = fit.stats, RowValues(fit, fit.stats)
-        place = {int(column): at for at, column in enumerate(first)}
-        for columns in stats.term_columns.values():
-            at = place[int(columns[0])]
-            method[at] = CHI2
-            log_pvalue[at] = np.nan
-            for law in laws:
-                null = law.null
-                here = [at], [null.label]
-                square = statistic[here] / law.inflation
-                log_pvalue[here] = plain = np.asarray(chi2_log_sf(square, df[here]))
-                if not plain < _LOG_SUSPECT:
-                    continue
-                explained = null.fit_to(null.lean(dense(stats.sums[:, columns])))
-                values = source.rows_of(law, columns)
-                rest = (values.values - explained[values.at])[None]
-                given, chosen = _tails(law, rest, values, square, df[here], plain)
-                if chosen:
-                    log_pvalue[here], method[here] = given, MIXTURE
-        return FoundPvalues(log_pvalue, method)
-
+    find = partial(_find_of_terms, fit, single=single, first=first, statistic=statistic, df=df)
     return LawPvalues(fit, nulls, statistic, find)
+
+
+def _find_of_terms(
+    fit: NetworkFit,
+    laws: list[ScoreLaw],
+    single: FloatArray,
+    first: IntArray,
+    statistic: FloatArray,
+    df: FloatArray,
+) -> FoundPvalues:
+    """Compute the p-values of all terms."""
+    alone = find_pvalues(fit, laws, single, False)
+    log_pvalue, method = alone.log_pvalue[first], alone.method[first]
+    stats, source = fit.stats, RowValues(fit, fit.stats)
+    place = {int(column): at for at, column in enumerate(first)}
+    for columns in stats.term_columns.values():
+        at = place[int(columns[0])]
+        method[at] = CHI2
+        log_pvalue[at] = np.nan
+        for law in laws:
+            null = law.null
+            here = [at], [null.label]
+            square = statistic[here] / law.inflation
+            log_pvalue[here] = plain = np.asarray(chi2_log_sf(square, df[here]))
+            if not plain < _LOG_SUSPECT:
+                continue
+            explained = null.fit_to(null.lean(dense(stats.sums[:, columns])))
+            values = source.rows_of(law, columns)
+            rest = (values.values - explained[values.at])[None]
+            given, chosen = _tails(law, rest, values, square, df[here], plain)
+            if chosen:
+                log_pvalue[here], method[here] = given, MIXTURE
+    return FoundPvalues(log_pvalue, method)
 
 
 def _find_of_products(
@@ -207,7 +211,7 @@ def _find_of_products(
     return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], SADDLEPOINT))
 
 
-def _find(
+def _find_of_joint(
     fit: NetworkFit,
     stats: LabelsetStatistics,
     laws: list[ScoreLaw],

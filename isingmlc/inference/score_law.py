@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,7 @@ class LawPvalues:
     statistic : ndarray, shape (features, labels) or (features, labels, labels)
         Score statistics, of products with the label of the model second.
     find : callable
-        Computes the p-values from the laws of all labels.
+        Computes the p-values from the laws of all labels; one that can be pickled.
 
     Attributes
     ----------
@@ -229,10 +229,7 @@ def edge_pvalues(
     LawPvalues
         p-values, computed when they are first asked for.
     """
-
-    def find(laws: list[ScoreLaw]) -> FoundPvalues:
-        return find_pvalues(fit, laws, statistic, always)
-
+    find = partial(find_pvalues, fit, statistic=statistic, always=always)
     return LawPvalues(fit, nulls, statistic, find)
 
 
