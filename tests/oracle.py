@@ -90,8 +90,9 @@ def separated(signed):
     direction = free @ (free.T @ marginals)
     if (outer @ direction).sum() < 0:
         direction = -direction
-    if not free.shape[1] or (outer @ direction).min() < 1e-6 * np.abs(direction).max():
-        raise UndecidedError("direction")
+    if not free.shape[1] or (outer @ direction).min() < DEPENDENT * np.abs(direction).max():
+        # Told apart by less than what counts as a column of its own.
+        raise UndecidedError("separation by a hair")
     return ~overlaps[place], direction
 
 

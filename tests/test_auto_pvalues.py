@@ -255,6 +255,22 @@ def test_binary_features_have_the_same_pvalues_without_rows():
     pd.testing.assert_frame_equal(found, edges.log10_pvalues, rtol=1e-8)
 
 
+@pytest.mark.parametrize("products", [None, "joint", "individual"])
+@pytest.mark.parametrize("unit", [1e-12, 1e9])
+def test_the_unit_of_a_feature_is_of_no_matter(products, unit):
+    rng = np.random.default_rng(4)
+    labels = rare_and_common(rng)
+    features = np.column_stack(
+        [rng.random((800, 30)) < 0.03, np.exp(1.5 * rng.normal(size=(800, 30)))]
+    )
+    expected, found = (
+        im.IsingModel(labels, scale * features).fit().score_test(products=products)
+        for scale in (1.0, unit)
+    )
+    assert set(expected.to_frame()["pvalue_method"]) > {"chi2"}
+    pd.testing.assert_frame_equal(found.log10_pvalues, expected.log10_pvalues, rtol=1e-6)
+
+
 def test_a_summary_says_which_pvalues_are_saddlepoint_approximations():
     rng = np.random.default_rng(3)
     labels = rare_and_common(rng)

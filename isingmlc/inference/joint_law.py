@@ -273,7 +273,8 @@ def _tails(
     # counts as often.
     distance = weight * length**2
     # Which of several that are equal but for rounding comes first must not depend on it.
-    distance = np.round(distance / distance.max(axis=1, keepdims=True), 9)
+    longest = distance.max(axis=1, keepdims=True)
+    distance = np.round(distance / np.where(longest > 0, longest, 1.0), 9)
     cells = np.broadcast_to(values.cells, distance.shape)
     order = np.lexsort((cells, -distance), axis=1)
     reached = np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1)

@@ -45,7 +45,7 @@ SHARE = 0.03
 # It also stands where the right one is certainly below exp of this: nobody decides by it.
 _DECIDED = -30.0
 # Squares of zeros and ones differ from their sums by no more than this share.
-_BINARY = 1e-9
+_BINARY = 1e-7
 # Columns as rows take about this much at a time.
 _PIECE_BYTES = 2**26
 # What the corrected p-values of an edge are called.
@@ -487,8 +487,10 @@ def _are_binary(
     ones: FloatArray, squares: FloatArray, counts: FloatArray, shift: FloatArray
 ) -> BoolArray:
     """Tell which columns are zeros and ones, from the sums and squares about their shifts."""
-    expected = ones * (1 - 2 * shift) + counts[:, None] * shift**2
-    off = np.abs(squares - expected) > _BINARY * counts[:, None] * (1 + shift**2)
+    origin = counts[:, None] * shift**2
+    expected = ones * (1 - 2 * shift) + origin
+    # Measured by the squares themselves: a column of tiny numbers is not one of zeros.
+    off = np.abs(squares - expected) > _BINARY * (squares + origin)
     within = (ones >= -_BINARY * counts[:, None]) & (ones <= (1 + _BINARY) * counts[:, None])
     return np.asarray(~off.any(axis=0) & within.all(axis=0))
 
