@@ -514,6 +514,11 @@ def test_what_a_model_cannot_do_is_told():
 )
 def test_every_public_attribute_can_be_read(make):
     net = make()
+    arguments = {
+        "plot_label_network": {"ax": Figure().subplots()},
+        "bootstrap": {"n_draws": 5},
+        "drop_cases": {"n_draws": 10},
+    }
     for name in dir(net):
         if name.startswith("_"):
             continue
@@ -524,7 +529,7 @@ def test_every_public_attribute_can_be_read(make):
             if argument == "rule"
         ]
         if callable(value) and not needs and not (net.criterion == "fixed" and "with" in name):
-            value(ax=Figure().subplots()) if name == "plot_label_network" else value()
+            value(**arguments.get(name, {}))
     labels = list(net.label_names)
     for frame in (net.interactions, net.directed):
         assert list(frame.index) == list(frame.columns) == labels
