@@ -220,7 +220,6 @@ def test_a_classifier_that_needs_dense_data_is_named(data, monkeypatch):
         ({"groups": np.zeros(240)}, "at least two groups"),
         ({"groups": np.arange(240) % 3, "cv": 4}, "at most the number of groups, 3"),
         ({"rule": "two-se"}, "rule must be one of 'best', 'one-se'"),
-        ({"alpha": 0.05, "cv": 3}, "leave cv or alpha out"),
         ({"freq_weights": [1.0]}, "freq_weights"),
     ],
 )

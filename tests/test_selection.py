@@ -177,6 +177,24 @@ def test_p_values_choose_without_a_split(data):
     assert "p-values" in str(chosen.summary())
 
 
+@pytest.mark.parametrize(
+    "idle",
+    [
+        {"cv": 5},
+        {"split": "random"},
+        {"rule": "one-se"},
+        {"grid": [1, 2]},
+        {"max_features": 3},
+        {"validation": 0.5},
+    ],
+    ids=lambda idle: next(iter(idle)),
+)
+def test_what_p_values_have_no_use_for_is_an_error(data, idle):
+    named = f"without validation: leave '{next(iter(idle))}' or alpha out"
+    with pytest.raises(DataError, match=named):
+        im.select_features(*data, alpha=0.05, **idle)
+
+
 def test_no_significant_feature_is_said(data):
     labels, _ = data
     noise = np.random.default_rng(0).normal(size=(400, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -111,7 +112,9 @@ def select_features(
         Choose single columns, or the terms of a model from a formula as a whole, with the ranking
         ``score``; sizes then count terms. See `rank_features`.
     alpha : float, optional
-        Choose features whose adjusted p-value is at most this.
+        Choose features whose adjusted p-value is at most this, of all rows: nothing is validated,
+        so that what says how (`validation`, `cv`, `split`, `rule`, `max_features`, `grid`) is an
+        error.
     adjust : str
         How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
         `alpha` the false-discovery rate.
@@ -214,9 +217,9 @@ def select_features(
         raise exc.DataError(
             "neighbors are for rankings that are made here, but ranking is given. Leave one out."
         )
-    if alpha is not None and cv is not None:
-        raise exc.DataError(
-            "alpha chooses features by p-values of all rows, without folds: leave cv or alpha out."
+    if alpha is not None:
+        _check_no_validation(
+            cv=cv, split=split, rule=rule, grid=grid, max_features=max_features, validation=share
         )
     has_covariates = covariates is not None
     asked = (
@@ -313,6 +316,22 @@ def select_features(
         terms=terms,
         context=data.context.without_rows(),
     )
+
+
+def _check_no_validation(**given: Any) -> None:
+    """See that nothing is said about validation, where p-values choose."""
+    known = inspect.signature(select_features).parameters
+    defaults = {name: known[name].default for name in given}
+    idle = [
+        name
+        for name, value in given.items()
+        if (value is not None if defaults[name] is None else value != defaults[name])
+    ]
+    if idle:
+        raise exc.DataError(
+            "alpha chooses features by p-values of all rows, without validation: leave "
+            f"{exc.shorten(idle)} or alpha out."
+        )
 
 
 def _terms_of(data: ModelData, by: str) -> dict[str, tuple[str, ...]]:
