@@ -561,6 +561,7 @@ class IsingModel(ReadOnly):
         features: bool = False,
         penalize_covariates: bool = False,
         max_iter: int = 100,
+        whole_paths: bool = False,
     ) -> RegularizedIsingResults:
         r"""Fit a sparse network of the labels, one l1-penalised logistic regression per label.
 
@@ -587,6 +588,9 @@ class IsingModel(ReadOnly):
             every label model without a penalty, like the threshold, whatever the penalty is.
         max_iter : int
             Newton steps after which a penalty is given up, with a warning.
+        whole_paths : bool
+            Whether paths go on where glmnet would end them because the deviance rises by less
+            than 1e-5 of its whole, as with ``glmnet.control(fdev=0)`` in R.
 
         Returns
         -------
@@ -626,7 +630,8 @@ class IsingModel(ReadOnly):
         with the log-likelihood :math:`\ell_k`, the standard deviations :math:`s_j` of the other
         labels and a free threshold a. Penalties go from the smallest one without any neighbour
         down to 1e-4 of it (1e-2 where there are not more observations than columns), and the path
-        ends early where glmnet [2]_ ends it. With J coefficients other than zero among q,
+        ends early where glmnet [2]_ ends it; see `whole_paths`. With J coefficients other than zero
+        among q,
 
         .. math:: \mathrm{EBIC} = -2 \ell_k + J \log n + 2 \gamma J \log q.
 
@@ -681,6 +686,7 @@ class IsingModel(ReadOnly):
             features=features,
             penalize_covariates=penalize_covariates,
             max_iter=max_iter,
+            whole_paths=whole_paths,
         )
         return RegularizedIsingResults(self, settings, paths)
 

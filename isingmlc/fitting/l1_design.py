@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks, dense
+from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 
@@ -40,6 +41,8 @@ class Design:
         −x of x, and of two values each that is not the other.
     mirrored : ndarray, shape (q,)
         −1 for a column that is the mirror image of its original, otherwise 1.
+    pairs : PairSums or None
+        Sums over pairs of the columns as they were, if all of them are marks of labels.
     """
 
     columns: Any
@@ -49,6 +52,7 @@ class Design:
     nobs: float
     original: IntArray
     mirrored: FloatArray
+    pairs: PairSums | None = None
 
     @classmethod
     def of(cls, columns: Any, weights: FloatArray) -> Design:
@@ -93,7 +97,10 @@ class Design:
             values.data /= np.repeat(scale, stored)
         else:
             values /= scale
-        return cls(values, center, scale, share, nobs, original, mirrored)
+        pairs = None
+        if not sparse.issparse(columns) and columns.dtype == np.bool_:
+            pairs = PairSums(columns.astype(np.float64))
+        return cls(values, center, scale, share, nobs, original, mirrored, pairs)
 
     @property
     def varies(self) -> BoolArray:

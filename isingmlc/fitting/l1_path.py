@@ -17,13 +17,13 @@ from scipy.special import entr
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.l1_design import Design
 from isingmlc.fitting.l1_free import FreeColumns
-from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Problems, tolerance_at
+from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems, tolerance_at
 
 # glmnet ends a path where the explained fraction of the deviance is above the first of these, or
 # has risen by less than the second, but not before so many penalties.
-_EXPLAINED = 0.999
-_RISE = 1e-5
-_SHORTEST = 5
+EXPLAINED = 0.999
+RISE = 1e-5
+SHORTEST = 5
 # Lower end of glmnet's paths as a part of the upper one, and where there are not more
 # observations than columns.
 _LOWEST = 1e-4
@@ -31,7 +31,7 @@ _LOWEST_WIDE = 1e-2
 # Coefficients that a path may lose again after it was ended for a criterion. Of 20,000 choices, by
 # five criteria on 4,000 paths of random and real labels, 250 were other than from the whole path
 # with 0 of them, 37 with 1, 5 with 2, and none with 3.
-_SPARE = 5
+SPARE = 5
 # On the way to a single penalty each one is at least this part of the one before.
 _STRIDE = 0.8
 
@@ -88,6 +88,115 @@ class L1Path:
         return bool((self.kkt <= tolerance_at(self.lam)).all())
 
 
+@dataclass(frozen=True)
+class PathStart:
+    """Where the paths of several outcomes begin: no penalised column has a coefficient.
+
+    Attributes
+    ----------
+    design : Design
+        Standardised columns.
+    outcomes : ndarray of bool, shape (k, rows)
+        What is explained.
+    usable, distinct : ndarray of bool, shape (k, q)
+        Which columns are penalised and may explain each outcome; those of them that are not copies
+        of others, and the free ones.
+    free : FreeColumns
+        Columns that are not penalised.
+    problems : L1Problems
+        The regressions.
+    points : L1Points
+        Their fits without penalised columns.
+    lam_max, lowest, null_loss : ndarray, shape (k,)
+        The smallest penalty that lets no column in; where paths end, as a part of it; and the loss
+        of the intercept alone.
+    """
+
+    design: Design
+    outcomes: BoolArray
+    usable: BoolArray
+    distinct: BoolArray
+    free: FreeColumns
+    problems: L1Problems
+    points: L1Points
+    lam_max: FloatArray
+    lowest: list[float]
+    null_loss: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        outcomes: BoolArray,
+        usable: BoolArray,
+        free: FreeColumns | None,
+        max_iter: int,
+    ) -> PathStart:
+        """Fit what is not penalised; `l1_paths` explains the arguments."""
+        free = FreeColumns.none(len(outcomes), len(design.scale)) if free is None else free
+        usable = usable & design.varies & ~free.columns
+        distinct = np.array(
+            [
+                design.leave_out_copies(penalised, without) | without
+                for penalised, without in zip(usable, free.columns, strict=True)
+            ]
+        )
+        problems = L1Problems(design, outcomes, distinct, free.columns, free.in_play)
+        points = problems.null_points(max_iter)
+        lam_max = np.abs(np.where(free.columns, 0.0, points.gradient)).max(axis=1, initial=0.0)
+        positives = outcomes @ design.share
+        is_long = design.nobs > usable.sum(axis=1) + free.columns.sum(axis=1)
+        return cls(
+            design,
+            outcomes,
+            usable,
+            distinct,
+            free,
+            problems,
+            points,
+            lam_max,
+            np.where(is_long, _LOWEST, _LOWEST_WIDE).tolist(),
+            entr(positives) + entr(1 - positives),
+        )
+
+    def problems_of(self, models: IntArray) -> L1Problems:
+        """Give the regressions of some outcomes, of one several times perhaps."""
+        rows = None if self.free.in_play is None else self.free.in_play[models]
+        columns = self.distinct[models], self.free.columns[models]
+        return L1Problems(self.design, self.outcomes[models], *columns, rows)
+
+    def name_fits(
+        self,
+        model: int,
+        lam: FloatArray,
+        intercept: FloatArray,
+        coef: FloatArray,
+        *,
+        n_nonzero: IntArray,
+        losses: FloatArray,
+        kkt: FloatArray,
+        least_price: float,
+    ) -> L1Path:
+        """Give fits of an outcome, in the units of its columns."""
+        design, usable, is_free = self.design, self.usable[model], self.free.columns[model]
+        shared = design.share_among_copies(coef * ~is_free, usable)
+        coef = np.where(is_free, coef, shared) / design.scale
+        intercept = intercept - coef @ design.center
+        self.free.put_limits(model, intercept, coef)
+        return L1Path(
+            lam=lam,
+            lam_max=float(self.lam_max[model]),
+            n_columns=int(usable.sum()),
+            intercept=intercept,
+            coef=sparse.csr_array(coef),
+            n_nonzero=n_nonzero,
+            llf=-design.nobs * losses,
+            explained=1 - losses / self.null_loss[model],
+            kkt=kkt,
+            least_price=least_price,
+        )
+
+
 def l1_paths(
     design: Design,
     outcomes: BoolArray,
@@ -99,6 +208,7 @@ def l1_paths(
     largest_llf: FloatArray | None = None,
     n_lambda: int = 100,
     max_iter: int = 100,
+    whole: bool = False,
 ) -> list[L1Path]:
     r"""Fit the l1-penalised logistic regressions of several outcomes.
 
@@ -125,6 +235,8 @@ def l1_paths(
         How many penalties a path has at most.
     max_iter : int
         Newton steps after which a penalty is given up.
+    whole : bool
+        Whether paths go on where glmnet would end them because the deviance hardly changes.
 
     Returns
     -------
@@ -157,27 +269,18 @@ def l1_paths(
     >>> path.kkt < 1e-9
     array([ True])
     """
-    free = FreeColumns.none(len(outcomes), len(design.scale)) if free is None else free
-    usable = usable & design.varies & ~free.columns
-    distinct = np.array(
-        [
-            design.leave_out_copies(penalised, without) | without
-            for penalised, without in zip(usable, free.columns, strict=True)
-        ]
+    start = PathStart.of(design, outcomes, usable, free, max_iter)
+    problems, points, lam_max, null_loss = (
+        start.problems,
+        start.points,
+        start.lam_max,
+        start.null_loss,
     )
-    problems = L1Problems(design, outcomes, distinct, free.columns, free.in_play)
-    points = problems.null_points(max_iter)
-    is_free = free.columns
-    lam_max = np.abs(np.where(is_free, 0.0, points.gradient)).max(axis=1, initial=0.0)
-    positives = outcomes @ design.share
-    null_loss = entr(positives) + entr(1 - positives)
+    is_free = start.free.columns
     most = np.zeros(len(outcomes)) if largest_llf is None else largest_llf
-    n_columns = usable.sum(axis=1)
-    is_long = design.nobs > n_columns + is_free.sum(axis=1)
-    lowest = np.where(is_long, _LOWEST, _LOWEST_WIDE)
     penalties = [
-        _penalties(top, None if lam is None else float(lam[at]), float(lowest[at]), n_lambda)
-        for at, top in enumerate(lam_max.tolist())
+        penalties_of(top, None if lam is None else float(lam[at]), lowest, n_lambda)
+        for at, (top, lowest) in enumerate(zip(lam_max.tolist(), start.lowest, strict=True))
     ]
     records: list[list[tuple[Any, ...]]] = [[] for _ in penalties]
     explained: list[list[float]] = [[] for _ in penalties]
@@ -200,12 +303,12 @@ def l1_paths(
             explained[model].append(1 - row[4] / null_loss[model])
         ended = np.array([len(penalties[model]) == turn + 1 for model in left.tolist()])
         if lam is None:
-            ended |= np.array([path_has_ended(explained[model]) for model in left.tolist()])
+            ended |= np.array([path_has_ended(explained[model], whole) for model in left.tolist()])
             if price > 0:
                 charge = price * n_nonzero
                 criterion = charge + 2 * design.nobs * loss
                 best[left] = np.minimum(best[left], criterion)
-                least = charge - _SPARE * price - 2 * most[left]
+                least = charge - SPARE * price - 2 * most[left]
                 is_hopeless = (least >= best[left]) & (criterion > best[left])
                 settled[left] = is_hopeless & ~ended
                 ended |= is_hopeless
@@ -219,24 +322,18 @@ def l1_paths(
     paths = []
     for model, record in enumerate(records):
         if lam is not None:
-            record, explained[model] = record[-1:], explained[model][-1:]
+            record = record[-1:]
         lams, intercepts, coefs, sizes, losses, violations = map(
             np.array, zip(*record, strict=True)
         )
-        shared = design.share_among_copies(coefs * ~is_free[model], usable[model])
-        coefs = np.where(is_free[model], coefs, shared) / design.scale
-        intercepts = intercepts - coefs @ design.center
-        free.put_limits(model, intercepts, coefs)
         paths.append(
-            L1Path(
-                lam=lams,
-                lam_max=float(lam_max[model]),
-                n_columns=int(n_columns[model]),
-                intercept=intercepts,
-                coef=sparse.csr_array(coefs),
+            start.name_fits(
+                model,
+                lams,
+                intercepts,
+                coefs,
                 n_nonzero=sizes,
-                llf=-design.nobs * losses,
-                explained=np.array(explained[model]),
+                losses=losses,
                 kkt=violations,
                 least_price=price if settled[model] else 0.0,
             )
@@ -244,7 +341,7 @@ def l1_paths(
     return paths
 
 
-def _penalties(lam_max: float, lam: float | None, lowest: float, n_lambda: int) -> list[float]:
+def penalties_of(lam_max: float, lam: float | None, lowest: float, n_lambda: int) -> list[float]:
     """Give the penalties of a path, or those on the way to a single one."""
     if lam_max <= NO_GRADIENT:
         return [lam_max if lam is None else lam]
@@ -258,19 +355,21 @@ def _penalties(lam_max: float, lam: float | None, lowest: float, n_lambda: int) 
     return way
 
 
-def path_has_ended(explained: Sequence[float]) -> bool:
+def path_has_ended(explained: Sequence[float], whole: bool = False) -> bool:
     """Tell whether glmnet would end a path after the penalties fitted so far.
 
     Parameters
     ----------
     explained : sequence of float
         Fractions of the null deviance that each penalty explains.
+    whole : bool
+        Whether the path goes on where they hardly rise.
 
     Returns
     -------
     bool
-        Whether there are at least five, and the last one is above 0.999 or less than 1e-5 above
-        the one before.
+        Whether there are at least five, and the last one is above 0.999 or, unless the path is
+        to be whole, less than 1e-5 above the one before.
 
     Examples
     --------
@@ -279,6 +378,6 @@ def path_has_ended(explained: Sequence[float]) -> bool:
     >>> path_has_ended([0.0, 0.1, 0.2, 0.200009])
     False
     """
-    return len(explained) >= _SHORTEST and (
-        explained[-1] > _EXPLAINED or explained[-1] - explained[-2] < _RISE
+    return len(explained) >= SHORTEST and (
+        explained[-1] > EXPLAINED or (not whole and explained[-1] - explained[-2] < RISE)
     )

@@ -25,12 +25,15 @@ from scipy.special import logit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 from isingmlc.fitting.l1_design import Design
+from isingmlc.fitting.pair_sums import PairSums
 
 # Largest violation of the optimality conditions that a solution may have, also as a part of the
 # penalty; and how much further a solution goes where rounding lets it.
 TOLERANCE = 1e-9
 _RELATIVE = 1e-3
 _FURTHER = 1e-3
+# The violation that is small enough on the way to a solution.
+_ROUGH = 1e-6
 # Rounding in an objective; in a gradient; and what keeps systems solvable where columns depend on
 # each other, small enough that none of them enters only for it.
 _ROUNDING = 1e-14
@@ -339,7 +342,34 @@ class L1Problems:
         violation = _violation(penalty, points.coef, points.slope, points.gradient)
         return replace(points, lam=lam, violation=violation)
 
-    def solve(self, start: L1Points, lam: FloatArray, last: FloatArray, max_iter: int) -> L1Points:
+    def start_at(
+        self, lines: IntArray, lam: FloatArray, intercept: FloatArray, coef: FloatArray
+    ) -> L1Points:
+        """Look at coefficients.
+
+        Parameters
+        ----------
+        lines : ndarray of int
+            Which outcomes.
+        lam, intercept, coef : ndarray
+            Their penalties and coefficients, a line per outcome.
+
+        Returns
+        -------
+        L1Points
+            The points.
+        """
+        return self.look_at(lines, lam, intercept, coef, intercept[:, None] + self._predict(coef))
+
+    def solve(
+        self,
+        start: L1Points,
+        lam: FloatArray,
+        last: FloatArray,
+        max_iter: int,
+        *,
+        rough: bool = False,
+    ) -> L1Points:
         """Find the solutions for the next penalties from those for the last ones.
 
         Parameters
@@ -350,6 +380,9 @@ class L1Problems:
             The penalties, and the last ones.
         max_iter : int
             Newton steps after which a penalty is given up.
+        rough : bool
+            Whether a violation of 1e-6 is small enough, which leaves log-likelihoods about as
+            many digits as twice that exponent.
 
         Returns
         -------
@@ -362,6 +395,8 @@ class L1Problems:
         self._working |= self.usable & (np.abs(points.gradient) >= (2 * lam - last)[:, None])
         tolerance = tolerance_at(lam)
         aim = np.maximum(_FURTHER * tolerance, _ROUNDING)
+        if rough:
+            aim = tolerance = np.minimum(_ROUGH, _RELATIVE * lam) + _ROUNDING
         left, before, least = np.arange(len(lam)), np.full(len(lam), np.inf), points.violation
         for _ in range(max_iter):
             violation = points.violation
@@ -544,7 +579,12 @@ class L1Problems:
         weight = share * probability * (1 - probability)
         total, root = weight.sum(axis=1), np.sqrt(weight)
         gram, center = np.zeros((n, width, width)), np.zeros((n, width))
-        for block in chunks(n, 16 * weight.shape[1] * max(width, 1)):
+        pairs = self.design.pairs
+        if pairs is not None and width:
+            gram, center = self._cross_labels(pairs, places, weight, total)
+            gram *= is_in[:, :, None] & is_in[:, None, :]
+            center *= is_in
+        for block in chunks(n if pairs is None else 0, 16 * weight.shape[1] * max(width, 1)):
             # No wider than these outcomes need.
             part = is_in[block, : int(is_in[block].sum(axis=1).max())]
             size = part.shape[1]
@@ -558,6 +598,19 @@ class L1Problems:
         jitter = _JITTER * np.linalg.norm(gram, axis=(1, 2))
         gram += np.eye(width) * np.where(is_in, jitter[:, None], 1.0)[:, None, :]
         return _Quadratics(places, is_in, gram, center, total)
+
+    def _cross_labels(
+        self, pairs: PairSums, places: IntArray, weight: FloatArray, total: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Give cross-products about weighted means, and the means, from sums over pairs."""
+        n, width = places.shape
+        at = pairs.place[places[:, :, None], places[:, None, :]].reshape(n, -1)
+        sums = np.take_along_axis(pairs.under(weight), at, axis=1).reshape(n, width, width)
+        scale = self.design.scale[places]
+        means = np.diagonal(sums, axis1=1, axis2=2) / total[:, None]
+        gram = sums - total[:, None, None] * means[:, :, None] * means[:, None, :]
+        gram /= scale[:, :, None] * scale[:, None, :]
+        return gram, (means - self.design.center[places]) / scale
 
     def _columns_at(self, places: IntArray) -> FloatArray:
         """Give columns as lines, one block of them per outcome."""

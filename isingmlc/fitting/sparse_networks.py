@@ -48,6 +48,8 @@ class NetworkSettings:
         Newton steps after which a penalty is given up.
     n_lambda : int
         How many penalties a path has at most.
+    whole_paths : bool
+        Whether paths go on where glmnet would end them because the deviance hardly changes.
     fixed : bool
         Whether the user gave the penalties, so that nothing is chosen.
     """
@@ -59,6 +61,7 @@ class NetworkSettings:
     penalize_covariates: bool = False
     max_iter: int = 100
     n_lambda: int = 100
+    whole_paths: bool = False
     fixed: bool = False
 
     def __post_init__(self) -> None:
@@ -66,6 +69,7 @@ class NetworkSettings:
         check_option("rule", self.rule, RULES)
         check_option("features", self.features, (True, False))
         check_option("penalize_covariates", self.penalize_covariates, (True, False))
+        check_option("whole_paths", self.whole_paths, (True, False))
         check_count("max_iter", self.max_iter, 1)
         check_count("n_lambda", self.n_lambda, 1)
         if check_number("gamma", self.gamma) < 0:
@@ -179,6 +183,7 @@ def fit_paths(
                 largest_llf=largest_llf[explained],
                 n_lambda=settings.n_lambda,
                 max_iter=settings.max_iter,
+                whole=settings.whole_paths,
             )
             for label, path in zip(explained, found, strict=True):
                 paths[label] = path

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import expit
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.fitting.l1_choice import choose_fits
 from isingmlc.fitting.l1_design import Design, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import l1_paths
@@ -36,7 +38,7 @@ from isingmlc.fitting.testable import Reason, judge_counts
 from isingmlc.networks.weights import pair_weights
 
 # What the models of the draws that are fitted together may take.
-_BLOCK_BYTES = 2**26
+_BLOCK_BYTES = 2**25
 # Draws that are handed over at a time, at most.
 _MOST_DRAWS = 50
 # Newton steps after which a model that does not settle is fitted by itself.
@@ -173,7 +175,7 @@ class PlainRefits:
             np.tile(signs, (n_draws, 1)),
             np.repeat(counts, n_labels, axis=0),
             columns * n_draws,
-            start=np.tile(start, (n_draws, 1)),
+            start=self._starts(counts, start).reshape(n_draws * n_labels, -1),
             max_steps=[self.settings.max_iter] * (n_draws * n_labels),
             penalty=ridge_penalty(self.settings, regressors),
             patience=_PATIENCE,
@@ -196,6 +198,22 @@ class PlainRefits:
             for whole, own in zip(networks, alone, strict=True):
                 whole[at] = own[0]
         return networks
+
+    def _starts(self, counts: FloatArray, start: FloatArray) -> FloatArray:
+        """Guess the coefficients of draws, shape (draws, K, m): one step from those of all rows."""
+        guesses = np.tile(start, (len(counts), 1, 1))
+        if ridge_penalty(self.settings, self.regressors) is not None:
+            return guesses
+        matrix, share = self.regressors.matrix, 1 / counts.sum(axis=1, keepdims=True)
+        uses = self.regressors.used_by(self.neighbors, self.settings.intercept)
+        for label, (coef, own) in enumerate(zip(start, uses, strict=True)):
+            columns = matrix[:, own]
+            probability = expit(columns @ coef[own])
+            weight = self.counts * probability * (1 - probability)
+            information = columns.T @ (weight[:, None] * columns) / self.counts.sum()
+            scores = (share * counts * (self.patterns[:, label] - probability)) @ columns
+            guesses[:, label, own] += np.linalg.solve(information, scores.T).T
+        return guesses
 
     def _fit_alone(self, counts: FloatArray) -> Networks:
         """Fit the label models of one draw on the cells that it has."""
@@ -316,22 +334,27 @@ class SparseRefits:
         if len(explained):
             others = np.tile(usable, (len(explained), 1))
             others[np.arange(len(explained)), explained] = False
-            price = settings.price(nobs, int(usable.sum()) - 1)
-            paths = l1_paths(
-                design,
-                np.ascontiguousarray(patterns[:, explained].T),
-                others,
-                None if self.lam is None else self.lam[explained],
-                free=free.take(explained),
-                price=price,
-                largest_llf=self._largest_llf(patterns[:, explained], columns, counts),
-                n_lambda=settings.n_lambda,
-                max_iter=settings.max_iter,
-            )
+            outcomes = np.ascontiguousarray(patterns[:, explained].T)
+            options: dict[str, Any] = {
+                "free": free.take(explained),
+                "n_lambda": settings.n_lambda,
+                "max_iter": settings.max_iter,
+            }
+            if self.lam is None:
+                paths = choose_fits(
+                    design,
+                    outcomes,
+                    others,
+                    price=settings.price(nobs, int(usable.sum()) - 1),
+                    largest_llf=self._largest_llf(patterns[:, explained], columns, counts),
+                    whole=settings.whole_paths,
+                    **options,
+                )
+            else:
+                paths = l1_paths(design, outcomes, others, self.lam[explained], **options)
             for label, path in zip(explained.tolist(), paths, strict=True):
-                at = settings.choose(path, nobs)
-                slopes[label] = path.coef[[at]].toarray()[0, :n_labels]
-                thresholds[label] = path.intercept[at]
+                slopes[label] = path.coef.toarray()[0, :n_labels]
+                thresholds[label] = path.intercept[0]
                 if not path.converged:
                     reasons[label] = Reason.NOT_CONVERGED
         weights = (slopes + slopes.T) / 2
@@ -348,10 +371,8 @@ class SparseRefits:
 
     def _largest_llf(
         self, patterns: BoolArray, columns: FloatArray, counts: FloatArray
-    ) -> FloatArray | None:
+    ) -> FloatArray:
         """Give the log-likelihoods without a penalty, which tell where paths may end."""
-        if self.lam is not None:
-            return None
         regressors = Regressors.of(patterns, counts, columns)
         fits = fit_nodes(patterns, counts, FitSettings(), regressors=regressors)
         return np.array([fit.llf if fit.converged else 0.0 for fit in fits])

@@ -293,6 +293,7 @@ class RegularizedIsingResults(ReadOnly):
             features=settings.features,
             penalize_covariates=settings.penalize_covariates,
             max_iter=settings.max_iter,
+            whole_paths=settings.whole_paths,
         )
 
     # The network as an estimate
