@@ -33,7 +33,7 @@ print("\n".join(str(res.summary()).splitlines()[:16]))
 # The two estimates of a pair, one from each regression, are nearly the same. Their mean is the
 # weight of the line between two conditions.
 
-ax = res.plot_label_network(threshold=0.3)
+ax = res.plot_label_network(min_weight=0.3)
 
 # %%
 # Which characteristics matter for which conditions

@@ -235,8 +235,8 @@ def test_text_of_networks_side_by_side_does_not_overlap():
         ({"adjust": "half"}, "adjust must be one of"),
         ({"layout": "square"}, "layout must be one of 'circle', 'cluster', 'spring'"),
         ({"insignificant": "blue"}, "insignificant must be one of 'dashed', 'hide'"),
-        ({"threshold": -1}, "threshold must not be negative"),
-        ({"threshold": "high"}, "threshold must be a finite number"),
+        ({"min_weight": -1}, "min_weight must not be negative"),
+        ({"min_weight": "high"}, "min_weight must be a finite number"),
     ],
 )
 def test_network_refuses_what_is_out_of_range(options, message):
@@ -283,16 +283,16 @@ def test_interactions_show_sign_and_strength():
     ax = plots.plot_label_network(weights)
     lines = ties(ax)
     # Weak ones are drawn first.
-    assert lines["width"].tolist() == pytest.approx([0.5 + 2.5 * share for share in (0.25, 0.5, 1)])
+    assert lines["width"].tolist() == pytest.approx([0.5 + 3.5 * share for share in (0.25, 0.5, 1)])
     assert lines["color"].tolist() == [RAISES, LOWERS, RAISES]
     assert [pattern == SOLID[1] for pattern in lines["pattern"]] == [True, False, True]
     assert ax.get_title() == "Interactions of 4 labels (3 of 6 pairs)"
 
 
-def test_a_threshold_leaves_out_weak_interactions():
+def test_a_smallest_weight_leaves_out_weak_interactions():
     results = fit("example")
     strong = int((results.interactions.abs() > 0.5).to_numpy().sum() / 2)
-    ax = results.plot_label_network(threshold=0.5)
+    ax = results.plot_label_network(min_weight=0.5)
     assert ax.get_title() == f"Interactions of 6 labels ({strong} of 15 pairs above 0.5)"
     assert f"interactions not drawn: {15 - strong} weaker" in legend_texts(ax)
 
@@ -359,7 +359,23 @@ def test_layouts_are_a_function_of_the_interactions(layout):
     interactions = fit("many labels").interactions.to_numpy()
     first, second = (place_labels(interactions, layout) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    assert np.linalg.norm(first, axis=1).max() == pytest.approx(1)
+    reach = np.abs(first).max() if layout == "spring" else np.linalg.norm(first, axis=1).max()
+    assert reach == pytest.approx(1)
+
+
+def test_springs_put_unconnected_parts_beside_each_other():
+    weights = np.zeros((9, 9))
+    for a, b in ((0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)):
+        weights[a, b] = weights[b, a] = 1.0
+    places = place_labels(weights, "spring")
+    boxes = [
+        (places[part].min(axis=0), places[part].max(axis=0)) for part in (range(3), range(3, 6))
+    ]
+    (low, high), (other_low, other_high) = boxes
+    assert ((low > other_high) | (other_low > high)).any()
+    # The parts are not squeezed beside labels that nothing ties: these have no more room.
+    assert (high - low).max() > 0.4
+    assert len({tuple(place) for place in places[6:].round(6)}) == 3
 
 
 def test_clusters_put_tied_labels_side_by_side():
@@ -426,3 +442,134 @@ def test_a_network_without_a_feature_says_what_draws_the_labels():
     res = im.IsingModel(im.datasets.load_example()).fit()
     with pytest.raises(im.exceptions.DataError, match=r"plot_network\('age'\).*plot_label_network"):
         res.plot_network()
+
+
+# How networks are to look
+
+
+def nodes_of(ax):
+    """Give the nodes of a picture of labels, in their order."""
+    marks = [line for line in ax.lines if line.get_marker() == "o"]
+    return [(*line.get_xydata()[0], line.get_markersize(), line.get_color()) for line in marks]
+
+
+def test_communities_have_colors_and_a_legend():
+    results = fit("example")
+    communities = ["body", "body", "mind", "body", "mind", "body"]
+    ax = results.plot_label_network(communities=communities, colors={"mind": "red"})
+    colors = [color for *_, color in nodes_of(ax)]
+    assert [colors[at] == "#ff0000" for at in range(6)] == [name == "mind" for name in communities]
+    assert len(set(colors)) == 2
+    assert {"body", "mind"} <= set(legend_texts(ax))
+    around = results.plot_network("bmi", communities=communities, colors={"mind": "red"})
+    assert sum(color == "#ff0000" for *_, color in nodes_of(around)) == 2
+
+
+def test_display_names_stand_for_names():
+    results = fit("example")
+    names = {"hypertension": "High blood pressure", "bmi": "Body mass index"}
+    ax = results.plot_network("bmi", names=names)
+    assert ax.get_title().startswith("Score statistics of Body mass index")
+    texts = {" ".join(text.get_text().split()) for text in ax.texts}
+    assert {"High blood pressure", "Body mass index"} <= texts
+    assert not {"hypertension", "bmi"} & texts
+
+
+def test_sizes_of_nodes_mean_what_was_asked_for():
+    results = fit("example")
+    sizes = {
+        name: np.array(
+            [size for *_, size, _ in nodes_of(results.plot_label_network(node_size=how))]
+        )
+        for name, how in {
+            "prevalence": "prevalence",
+            "strength": "strength",
+            "given": results.centrality()
+            .query("measure == 'strength'")
+            .set_index("label")["value"],
+            "none": None,
+        }.items()
+    }
+    prevalence = results.diagnostics["prevalence"].to_numpy()
+    assert (np.argsort(sizes["prevalence"]) == np.argsort(prevalence)).all()
+    np.testing.assert_allclose(sizes["strength"], sizes["given"])
+    assert set(sizes["none"]) == {8.0}
+
+
+def test_a_picture_has_the_places_of_another():
+    results = fit("example")
+    first = results.plot_label_network(layout="cluster")
+    second = results.plot_label_network(layout=first, communities=list("aabbcc"))
+    np.testing.assert_allclose(
+        [node[:2] for node in nodes_of(first)], [node[:2] for node in nodes_of(second)]
+    )
+    around = results.plot_network("bmi", layout=first, node_size=None)
+    labels = [node[:2] for node in nodes_of(around)]
+    np.testing.assert_allclose(labels, [node[:2] for node in nodes_of(first)])
+
+
+def test_places_can_be_given():
+    results = fit("example")
+    given = {name: (at, at % 2) for at, name in enumerate(results.label_names)}
+    ax = results.plot_label_network(layout=given)
+    across = [node[0] for node in nodes_of(ax)]
+    assert across == sorted(across)
+
+
+def test_networks_share_a_scale():
+    names = list("abc")
+    weak = pd.DataFrame(0.2 * (1 - np.eye(3)), names, names)
+    widths = [
+        ties(plots.plot_label_network(weights, max_weight=2.0))["width"].max()
+        for weights in (weak, 10 * weak)
+    ]
+    assert widths == pytest.approx([0.5 + 3.5 * 0.1, 4.0])
+    texts = legend_texts(plots.plot_label_network(weak, max_weight=2.0))
+    assert {"± 1", "± 2"} <= set(texts)
+
+
+def test_interactions_are_written_on_their_lines():
+    names = list("abcd")
+    weights = pd.DataFrame(0.0, names, names)
+    for first, second, weight in (("a", "b", 1.234), ("b", "c", -0.5), ("c", "d", np.inf)):
+        weights.loc[first, second] = weights.loc[second, first] = weight
+    ax = plots.plot_label_network(weights, edge_labels=True, title="A $title_1$")
+    assert {"1.23", "−0.50", "+∞"} <= {text.get_text() for text in ax.texts}
+    assert ax.get_title() == "A $title_1$"
+
+
+def test_several_networks_have_one_title_above_them():
+    axes = fit("example").plot_networks(["bmi", "age", "smoker", "pets"], title="Four")
+    assert axes[0].figure.get_suptitle() == "Four"
+    assert "bmi" in axes[0].get_title()
+    # Two by two.
+    assert len({ax.get_position().y0 for ax in axes}) == 2
+
+
+def test_hidden_edges_leave_no_color_behind():
+    ax = fit("example").plot_network("bmi", insignificant="hide")
+    edges = [line.get_markeredgecolor() for line in ax.lines if line.get_marker() == "o"]
+    assert LOWERS not in edges
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"comunities": "ab"}, "not drawn by an argument 'comunities'. Did you mean communities"),
+        ({"names": {"flu": "Flu"}}, "names must be for what is drawn, but has 'flu'"),
+        ({"colors": {"asthma": "no colour"}}, "colors must hold colours of matplotlib"),
+        ({"layout": {"asthma": (0, 1)}}, "layout must have a place for every label"),
+        ({"layout": dict.fromkeys(im.datasets.load_example().labels, "x")}, "pair of finite"),
+        ({"layout": Figure().subplots()}, "nothing was drawn on these axes"),
+        ({"layout": 3}, "layout must be one of"),
+        ({"node_size": "weight"}, "node_size must be one of 'alone', 'prevalence', 'strength'"),
+        ({"node_size": 3}, "node_size must be one of .* is of type int"),
+        ({"node_size": {"asthma": 1}}, "node_size must have every label"),
+        ({"max_weight": 0}, "max_weight"),
+        ({"edge_labels": "yes"}, "edge_labels must be one of True, False"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
+)
+def test_looks_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
+        fit("example").plot_label_network(**options)

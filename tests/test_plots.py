@@ -178,7 +178,7 @@ def test_the_picture_is_as_it_was(name, tmp_path):
     assert compare_with_baseline(name, save(name, tmp_path)) is None
 
 
-@pytest.mark.parametrize("change", [{"alpha": 0.2}, {"threshold": 0.5}, {"insignificant": "hide"}])
+@pytest.mark.parametrize("change", [{"alpha": 0.2}, {"min_weight": 0.5}, {"insignificant": "hide"}])
 def test_small_changes_of_a_picture_are_noticed(change, tmp_path):
     axes = plots.plot_networks(fit("example"), edges=edges("example"), **change)
     axes[0].figure.savefig(tmp_path / "other.png", dpi=DPI)
@@ -495,10 +495,23 @@ def test_diagnostics_mark_rare_labels():
 def test_short_names_stay_and_long_ones_are_cut_in_the_middle():
     assert wrap("asthma", 10) == "asthma"
     assert wrap("heart disease", 8) == "heart\ndisease"
-    assert wrap("x" * 30 + "y" * 30, 10) == "x" * 10 + "\n" + "…" + "y" * 9
+    assert wrap("x" * 30 + "y" * 30, 10) == "xxxxx…yyyy"
+    assert wrap("chronic_obstructive_pulmonary_disease", 12) == "chronic_…\ndisease"
     assert max(len(line) for name in LONG_NAMES for line in wrap(name, 12).split("\n")) <= 12
 
 
 def test_names_that_a_cut_makes_the_same_are_numbered():
     names = [f"{'a' * 20}{middle}{'z' * 20}" for middle in ("1", "2")]
     assert len(set(wrap_names(names, 10, 1))) == 2
+
+
+def test_rankings_of_many_labels_name_the_strongest_of_each_feature():
+    found = ranking("many labels")
+    ax = found.plot(4)
+    strongest = found.contributions.loc[list(found.order)[:4]].idxmax(axis=1)
+    texts = [text.get_text() for text in ax.texts]
+    for text, label in zip(texts, strongest, strict=True):
+        assert text.split()[1].startswith(label[:6])
+    right = ax.get_window_extent().x1
+    assert max(text.get_window_extent().x1 for text in ax.texts) <= right + 1
+    assert all(len(text.get_text().split()) == 1 for text in ranking("example").plot(4).texts)

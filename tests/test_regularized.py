@@ -620,7 +620,7 @@ def test_the_picture_has_the_edges_of_the_network():
     axes = Figure().subplots()
     assert net.plot_label_network(ax=axes) is axes
     assert "4 of 6 pairs" in axes.get_title()
-    other = net.plot_label_network(Figure().subplots(), threshold=0.3)
+    other = net.plot_label_network(ax=Figure().subplots(), min_weight=0.3)
     assert "of 6 pairs above 0.3" in other.get_title()
 
 

@@ -209,7 +209,7 @@ def test_the_strongest_pairs_of_labels_are_kept(fit, page):
 def test_sentences_settings_and_versions_are_there(page, fit):
     text = " ".join(page.text)
     assert "8 of 30 features go with some label (fdr_bh-adjusted p-value ≤ 0.05)." in text
-    assert "The strongest edge: age raises hypertension (statistic 133, p = 7.4e-31)." in text
+    assert "The strongest edge: age goes with hypertension (statistic 133, p = 7.4e-31)." in text
     assert "Ising Model Results" in text
     assert f"{fit.llf:.4f}" in text
     for package in ("isingmlc", "numpy", "bokeh"):

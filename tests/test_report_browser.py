@@ -182,7 +182,7 @@ def test_hovering_says_the_values_of_an_edge(page, fit):
     x, y = (page.column("spokes", name)[at] for name in ("x1", "y1"))
     text = page.tooltip("network", x, y)
     assert "diabetes" in text
-    assert "raises" in text
+    assert "goes with" in text
     assert "48.7" in text
 
 

@@ -81,7 +81,7 @@ class EdgeArrays:
     reason : ndarray of object, shape (features, labels)
         Why an edge cannot be tested, or what is special about it; see `Reason`.
     sign : ndarray of float, shape (features, labels)
-        Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer.
+        Whether the feature goes with (1) or against (−1) the label; 0 where that has no answer.
     test : {"score", "wald", "lr"}
         Which test.
     products : {None, "individual", "joint"}

@@ -155,6 +155,7 @@ def find_room(
     suffixes: Sequence[Sequence[str]],
     centre: FloatArray,
     on_circle: bool,
+    diameter: float = 0.0,
 ) -> Room:
     """Find room for nodes and names, the same on all axes.
 
@@ -175,6 +176,8 @@ def find_room(
     on_circle : bool
         Whether places are on the circle, with names outside, or anywhere, with names beside
         them.
+    diameter : float
+        Points across the largest node.
 
     Returns
     -------
@@ -184,6 +187,7 @@ def find_room(
     areas = [ax.get_window_extent() for ax in axes]
     area = np.array([min(a.width for a in areas), max(min(a.height for a in areas) - band, 1.0)])
     point = axes[0].figure.dpi / 72
+    gap = max(_GAP, diameter / 2 + 3.0) * point
     lines = 2 if len(labels) <= _TWO_LINES else 1
     rows = -(-len(labels) // 2) if on_circle else 2 * int(np.ceil(np.sqrt(len(labels))))
     size = font_for(area[1] / point / rows / lines, TEXT_SIZE if len(labels) <= _TWO_LINES else 7.5)
@@ -199,9 +203,9 @@ def find_room(
         )
         if on_circle:
             fits = sizes[:, 0].max() <= _NAME_SHARE * area[0]
-            unit, nodes, anchors, sides = _round(places, sizes, area, point)
+            unit, nodes, anchors, sides = _round(places, sizes, area, point, gap)
         else:
-            unit, nodes, anchors, sides, fits = _open(places, sizes, area, point, centre)
+            unit, nodes, anchors, sides, fits = _open(places, sizes, area, point, gap, centre)
         room = Room(unit, nodes, names, anchors, sides, size)
         if fits:
             break
@@ -209,10 +213,9 @@ def find_room(
 
 
 def _round(
-    places: FloatArray, sizes: FloatArray, area: FloatArray, point: float
+    places: FloatArray, sizes: FloatArray, area: FloatArray, point: float, gap: float
 ) -> tuple[float, FloatArray, FloatArray, list[str]]:
     """Put nodes on a circle and names outside, left or right of it."""
-    gap = _GAP * point
     inner = area / 2 - _MARGIN * point
     smallest = area.min() / 8
     across = (inner[0] - sizes[:, 0] - gap) / np.abs(places[:, 0])
@@ -241,10 +244,14 @@ def _round(
 
 
 def _open(
-    places: FloatArray, sizes: FloatArray, area: FloatArray, point: float, centre: FloatArray
+    places: FloatArray,
+    sizes: FloatArray,
+    area: FloatArray,
+    point: float,
+    gap: float,
+    centre: FloatArray,
 ) -> tuple[float, FloatArray, FloatArray, list[str], bool]:
     """Put nodes where they are drawn to, and names on their outer sides, as room allows."""
-    gap = _GAP * point
     # A box holds a node, at the end toward the centre, and its name.
     boxes = np.vstack([centre + gap, sizes + np.array([2.4 * gap, 0.0])])
     boxes[1:, 1] = np.maximum(1.15 * boxes[1:, 1], 2 * gap)

@@ -130,7 +130,11 @@ def _mark(ax: Axes, sign: FloatArray, dark: BoolArray, level: str, undirected: s
     cell = min(width / sign.shape[1], height / sign.shape[0])
     size = np.clip(0.4 * cell, 1.5, 5.5)
     entries: Entries = []
-    for value, shape, meaning in ((1, "^", "raises"), (-1, "v", "lowers"), (0, "s", undirected)):
+    for value, shape, meaning in (
+        (1, "^", "goes with"),
+        (-1, "v", "goes against"),
+        (0, "s", undirected),
+    ):
         for where, color in ((dark, PAPER), (~dark, INK)):
             rows, columns = np.nonzero((sign == value) & where)
             style: dict[str, Any] = {"linestyle": "none", "color": color, "markeredgewidth": 0.0}

@@ -80,7 +80,7 @@ def place_labels(interactions: FloatArray, layout: str) -> FloatArray:
     Returns
     -------
     ndarray, shape (K, 2)
-        Places within the unit disc.
+        Places within the unit disc, or square for springs.
     """
     n = len(interactions)
     ring = circle(n)
@@ -92,14 +92,42 @@ def place_labels(interactions: FloatArray, layout: str) -> FloatArray:
         places = np.empty((n, 2))
         places[order] = ring
         return places
+    return _spring(ties)
+
+
+def _spring(ties: FloatArray) -> FloatArray:
+    """Let ties pull labels together, each component by itself, and put components side by side."""
     import networkx as nx
 
-    graph = nx.from_numpy_array(ties)
-    # The seed is fixed: the same network gives the same picture.
-    found = nx.spring_layout(graph, pos=dict(enumerate(ring)), iterations=200, seed=0)
-    places = np.array([found[label] for label in range(n)])
+    # Strong ties pull twice as much as weak ones, not a hundred times: nodes need room.
+    largest = ties.max(initial=0.0)
+    graph = nx.from_numpy_array(np.where(ties > 0, 0.5 + 0.5 * ties / max(largest, 1e-300), 0.0))
+    parts = sorted(nx.connected_components(graph), key=lambda part: (-len(part), min(part)))
+    places = np.zeros((len(ties), 2))
+    sizes = np.empty((len(parts), 2))
+    for at, part in enumerate(parts):
+        members = sorted(part)
+        ring = dict(zip(members, circle(len(members)), strict=True))
+        # The seed is fixed: the same network gives the same picture.
+        own_graph = graph.subgraph(members)
+        room = 2.0 / np.sqrt(len(members))
+        found = nx.spring_layout(own_graph, k=room, pos=ring, iterations=200, seed=0)
+        own = np.array([found[label] for label in members])
+        own -= (own.max(axis=0) + own.min(axis=0)) / 2
+        # Every label gets the same room, whatever component it belongs to.
+        reach = np.linalg.norm(own, axis=1).max(initial=0.0)
+        if reach > 0:
+            places[members] = own / reach * np.sqrt(len(members))
+        sizes[at] = 2 * (np.sqrt(len(members)) + 0.5)
+    if len(parts) > 1:
+        side = 2 * sizes.sum(axis=0)
+        centres = pack(np.zeros((len(parts), 2)), sizes, np.concatenate([-side, side]) / 2)
+        for centre, part in zip(centres, parts, strict=True):
+            places[sorted(part)] += centre
     places -= (places.max(axis=0) + places.min(axis=0)) / 2
-    return np.asarray(places / np.linalg.norm(places, axis=1).max())
+    # Pictures are as wide as they are: what is narrow or low may be stretched.
+    reach = np.abs(places).max(axis=0)
+    return np.asarray(places / np.where(reach > 0, reach, 1.0))
 
 
 def spread(wanted: FloatArray, gap: FloatArray, low: float, high: float) -> FloatArray:

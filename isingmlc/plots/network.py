@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.canvas import Room, find_room, legend_band, measure
 from isingmlc.plots.evidence import MARKS, check_edges, describe_level, find_significant
-from isingmlc.plots.layout import LAYOUTS, boxes_around, overlaps, place_labels
+from isingmlc.plots.layout import boxes_around, overlaps
+from isingmlc.plots.look import LookOptions, NetworkLook, make_node
 from isingmlc.plots.style import (
     DASHED,
     DOTTED,
@@ -37,7 +38,6 @@ from isingmlc.plots.style import (
     digits,
     make_axes,
     make_panels,
-    set_title,
     settle,
     wrap,
     write,
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 INSIGNIFICANT = ("dashed", "hide")
 _COLORS = {1.0: RAISES, -1.0: LOWERS, 0.0: OPEN}
 _THIN, _THICK = 0.9, 6.5
+# Points by which the ring of a community is wider than its node.
+_HALO = 6.0
 # Where on an edge its statistic stands: shares of its length, in turn.
 _STATIONS = ((0.5,), (0.56, 0.42), (0.6, 0.45, 0.33))
 
@@ -64,9 +66,8 @@ class _Options:
 
     alpha: float
     adjust: str | None
-    threshold: float | None
     insignificant: str
-    layout: str
+    look: NetworkLook
 
     @property
     def hides(self) -> bool:
@@ -75,7 +76,6 @@ class _Options:
 
     def __post_init__(self) -> None:
         check_option("insignificant", self.insignificant, INSIGNIFICANT)
-        check_option("layout", self.layout, LAYOUTS)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Spokes:
     Attributes
     ----------
     feature : str
-        The feature.
+        The feature, as it is shown.
     importance : float
         The sum of its statistics.
     table : DataFrame
@@ -118,10 +118,9 @@ def plot_network(
     edges: EdgeTests | None = None,
     alpha: float = 0.05,
     adjust: str | None = "fdr_bh",
-    threshold: float | None = None,
     insignificant: str = "dashed",
-    layout: str = "circle",
     ax: Axes | None = None,
+    **look: Unpack[LookOptions],
 ) -> Axes:
     """Draw the network around one feature; `IsingResults.plot_network` explains the arguments.
 
@@ -135,7 +134,7 @@ def plot_network(
     >>> plot_network(res, "bmi", ax=Figure().subplots()).get_title()
     'Score statistics of bmi (importance 77.6)'
     """
-    options = _Options(alpha, adjust, threshold, insignificant, layout)
+    options = _Options(alpha, adjust, insignificant, NetworkLook.of(look, edge_labels=True))
     tests = _tests(results, edges)
     if feature is None:
         raise exc.DataError(
@@ -155,10 +154,9 @@ def plot_networks(
     edges: EdgeTests | None = None,
     alpha: float = 0.05,
     adjust: str | None = "fdr_bh",
-    threshold: float | None = None,
     insignificant: str = "dashed",
-    layout: str = "circle",
     axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+    **look: Unpack[LookOptions],
 ) -> npt.NDArray[np.object_]:
     """Draw networks side by side; `IsingResults.plot_networks` explains the arguments.
 
@@ -173,7 +171,7 @@ def plot_networks(
     >>> [ax.get_title().split()[3] for ax in axes]
     ['age', 'household_size']
     """
-    options = _Options(alpha, adjust, threshold, insignificant, layout)
+    options = _Options(alpha, adjust, insignificant, NetworkLook.of(look, edge_labels=True))
     tests = _tests(results, edges)
     names = _extremes(tests) if isinstance(features, str) and features == "extremes" else features
     names = [names] if isinstance(names, str) else list(names)
@@ -209,7 +207,8 @@ def _spokes(edges: EdgeTests, features: Sequence[str], options: _Options) -> lis
         table = edges[name][["statistic", "reason"]]
         table["sign"] = edges.signs.loc[name]
         table["significant"] = significant[edges.feature_names.index(name)]
-        found.append(Spokes(name, float(edges.importance[name]), table))
+        (shown,) = options.look.display((name,), (*edges.feature_names, *edges.label_names))
+        found.append(Spokes(shown, float(edges.importance[name]), table))
     return found
 
 
@@ -222,13 +221,23 @@ def _draw(
     one_legend: bool = False,
 ) -> None:
     """Draw all networks with one layout and one scale, and one legend or the same under each."""
-    ties = choose_ties(results.interactions.to_numpy(), options.threshold)
-    entries = [*_legend(spokes, options, edges.undirected), *ties.legend()]
-    for ax, one in zip(axes, spokes, strict=True):
+    look, labels = options.look, results.label_names
+    weights = results.interactions.to_numpy()
+    ties = choose_ties(weights, look.min_weight)
+    colors, said = look.paint(labels)
+    prevalence = results.diagnostics["prevalence"]
+    sizes = look.measure(labels, weights, _thresholds(results), prevalence)
+    entries = [
+        *_legend(spokes, options, edges.undirected),
+        *ties.legend(look.max_weight),
+        *said,
+        *sizes[1],
+    ]
+    for ax in axes:
         ax.set_axis_off()
-        kind = f"{TEST_NAMES[edges.test]} statistics"
-        title = f"{kind} of {one.feature} (importance {digits(one.importance)})"
-        set_title(ax, title, edges.adjusted_for)
+    kind = f"{TEST_NAMES[edges.test]} statistics"
+    titles = [f"{kind} of {one.feature} (importance {digits(one.importance)})" for one in spokes]
+    look.set_titles(axes, titles, [edges.adjusted_for] * len(axes))
     band = 0.0
     if one_legend:
         legend_band(axes[0].figure, entries, "outside lower center")
@@ -237,16 +246,27 @@ def _draw(
         settle(axes[0])
         band = max(legend_band(ax, entries, "lower center") for ax in axes)
 
-    numbers = [one.numbers(options.hides) for one in spokes]
-    room, stations, suffixes = _find_places(results, options, axes, spokes, numbers, band)
+    numbers = [
+        one.numbers(options.hides) if look.edge_labels else [""] * len(labels) for one in spokes
+    ]
+    places, on_circle = look.place(weights, labels)
+    shown = look.display(labels, edges.feature_names)
+    halos = None if look.communities is None and look.colors is None else colors
+    diameter = sizes[0].max() + (0.0 if halos is None else _HALO)
+    room, stations, suffixes = _find_places(
+        shown, places, axes, spokes, numbers, band, on_circle=on_circle, diameter=diameter
+    )
     statistics = pd.concat([one.table["statistic"] for one in spokes])
     largest = max(np.nan_to_num(statistics).max(), np.finfo(float).tiny)
     box = {"boxstyle": "round,pad=0.5", "facecolor": INK, "edgecolor": PAPER, "linewidth": 1.5}
     middle = {"ha": "center", "va": "center", "color": PAPER, "zorder": 6}
     for ax, one, after, texts in zip(axes, spokes, suffixes, numbers, strict=True):
         room.frame(ax, band)
-        ties.draw(ax, room.nodes, curved=options.layout != "spring")
-        _draw_spokes(ax, one, room, options, largest)
+        look.remember(ax, labels, places)
+        ties.draw(ax, room.nodes, curved=on_circle, largest=look.max_weight)
+        _draw_spokes(ax, one, room, options, largest, sizes[0])
+        if halos is not None:
+            _draw_halos(ax, room, halos, sizes[0])
         room.write_names(ax, (~one.table["significant"]).tolist(), after)
         if stations is not None:
             _write_numbers(ax, one, texts, stations)
@@ -254,25 +274,28 @@ def _draw(
 
 
 def _find_places(
-    results: IsingResults,
-    options: _Options,
+    labels: list[str],
+    places: FloatArray,
     axes: list[Axes],
     spokes: list[Spokes],
     numbers: list[list[str]],
     band: float,
+    *,
+    on_circle: bool,
+    diameter: float,
 ) -> tuple[Room, FloatArray | None, list[list[str]]]:
     """Find room for names and statistics: these on the edges, or else beside the names."""
     pad = TEXT_SIZE * axes[0].figure.dpi / 72
     centre = measure(axes[0], [one.centre for one in spokes], TEXT_SIZE).max(axis=0) + pad
-    on_circle = options.layout != "spring"
     room_for = partial(
         find_room,
         axes,
-        results.label_names,
-        place_labels(results.interactions.to_numpy(), options.layout),
+        labels,
+        places,
         band=band,
         centre=centre,
         on_circle=on_circle,
+        diameter=diameter,
     )
     if on_circle:
         nothing = [[""] * len(row) for row in numbers]
@@ -300,12 +323,29 @@ def _stations(
     return None
 
 
-def _draw_spokes(ax: Axes, spokes: Spokes, room: Room, options: _Options, largest: float) -> None:
+def _thresholds(results: IsingResults) -> pd.Series | None:
+    """Give the thresholds, unless they depend on the values of covariates."""
+    return None if results.adjusted_for else results.thresholds
+
+
+def _draw_halos(ax: Axes, room: Room, colors: list[str], sizes: FloatArray) -> None:
+    """Show communities and colours behind nodes, whose own colours say what was found."""
+    for node, color, size in zip(room.nodes, colors, sizes, strict=True):
+        halo = make_node(size + _HALO, color)
+        halo.set(zorder=3.9, data=node[:, None])
+        ax.add_line(halo)
+
+
+def _draw_spokes(
+    ax: Axes, spokes: Spokes, room: Room, options: _Options, largest: float, sizes: FloatArray
+) -> None:
     """Draw the edges of a feature and the nodes of the labels."""
-    for node, row in zip(room.nodes, spokes.table.itertuples(), strict=True):
+    for node, row, size in zip(room.nodes, spokes.table.itertuples(), sizes, strict=True):
         untested = np.isnan(row.statistic)
-        color = UNTESTED if untested else _COLORS[row.sign]
-        if untested or row.significant or not options.hides:
+        shown = untested or row.significant or not options.hides
+        # What is not drawn leaves no colour behind.
+        color = UNTESTED if untested else _COLORS[row.sign] if shown else FAINT
+        if shown:
             share = 0.0 if untested else np.sqrt(row.statistic / largest)
             ax.plot(
                 [0, node[0]],
@@ -320,7 +360,7 @@ def _draw_spokes(ax: Axes, spokes: Spokes, room: Room, options: _Options, larges
         ax.plot(
             *node,
             marker="X" if untested else "o",
-            markersize=8,
+            markersize=size,
             markerfacecolor=color if row.significant or untested else PAPER,
             markeredgecolor=PAPER if untested else INK if row.significant else color,
             markeredgewidth=1.0,
@@ -351,7 +391,7 @@ def _legend(spokes: list[Spokes], options: _Options, undirected: str) -> Entries
     table = pd.concat([one.table for one in spokes])
     tested = table[table["statistic"].notna()]
     drawn = tested[tested["significant"]] if options.hides else tested
-    verbs = {1.0: "▲ raises", -1.0: "▼ lowers", 0.0: undirected}
+    verbs = {1.0: "▲ goes with", -1.0: "▼ goes against", 0.0: undirected}
     directions = {sign: f"{verb} the label" for sign, verb in verbs.items()}
     entries: Entries = [
         (Line2D([], [], color=_COLORS[sign], linewidth=3), text)

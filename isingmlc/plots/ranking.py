@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import FloatArray
+from isingmlc.plots.canvas import measure
 from isingmlc.plots.style import (
     PAPER,
     RAISES,
@@ -46,6 +47,9 @@ _LOOKS = (
     ("#CC79A7", "...."),
 )
 _NAME_LENGTH = 30
+# Beside bars of many labels stand the strongest: so many at most, in names of so many letters,
+# with at least this share of the importance.
+_STRONGEST, _LABEL_LENGTH, _NOTABLE = 2, 16, 0.1
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,12 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
     importance = ranking.importance[features]
     parts = _divide(ranking.contributions.loc[features], importance)
     legend_lines = sum(part.name.count("\n") + 1 for part in parts)
-    ax = make_axes(ax, 7.6, max(1.2 + 0.27 * len(features), 0.7 + 0.18 * legend_lines))
+    strongest = _name_strongest(ranking.contributions.loc[features])
+    ax = make_axes(
+        ax,
+        9.6 if any(strongest) else 7.6,
+        max(1.2 + 0.27 * len(features), 0.7 + 0.18 * legend_lines),
+    )
     start = np.zeros(len(features))
     for part in parts:
         place = np.arange(len(features))
@@ -89,10 +98,11 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
     total = len(ranking.importance)
     of = f"most important of {total} features" if len(features) < total else "features"
     set_title(ax, f"The {len(features)} {of} ({ranking.method})", ranking.adjusted_for)
-    _finish(ax, wrap_names(features, _NAME_LENGTH, 1), importance.to_numpy(), "importance")
     if len(parts) > 1:
         entries: Entries = [(Patch(**part.look, linewidth=0.7), part.name) for part in parts]
         add_legend(ax, entries, loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=1.4)
+    names = wrap_names(features, _NAME_LENGTH, 1)
+    _finish(ax, names, importance.to_numpy(), "importance", strongest)
     return ax
 
 
@@ -154,11 +164,34 @@ def _divide(contributions: pd.DataFrame, importance: pd.Series) -> list[_Part]:
     return parts
 
 
-def _finish(ax: Axes, names: list[str], values: Any, what: str) -> None:
-    """Name the bars and write their values at their ends."""
+def _name_strongest(contributions: pd.DataFrame) -> list[str]:
+    """Name the labels that add most to each feature, if there are more of them than colours."""
+    labels = contributions.columns
+    if len(labels) <= len(_LOOKS):
+        return [""] * len(contributions)
+    known = contributions.fillna(0.0).to_numpy()
+    short = wrap_names([str(label) for label in labels], _LABEL_LENGTH, 1)
+    order = np.argsort(-known, axis=1, kind="stable")[:, :_STRONGEST]
+    notable = np.take_along_axis(known, order, 1) >= _NOTABLE * known.sum(axis=1, keepdims=True)
+    return [
+        "  " + ", ".join(short[at] for at, kept in zip(*line, strict=True) if kept)
+        for line in zip(order, notable & (known.max(axis=1) > 0)[:, None], strict=True)
+    ]
+
+
+def _finish(
+    ax: Axes, names: list[str], values: FloatArray, what: str, after: list[str] | None = None
+) -> None:
+    """Name the bars and write their values at their ends, and what stands after them."""
     ax.set_ylim(len(names) - 0.4, -0.6)
     largest = float(np.max(values, initial=0.0)) or 1.0
-    ax.set_xlim(0, 1.1 * largest)
     size = font_for(label_bars(ax, what, names), SMALL_SIZE)
-    for at, value in enumerate(values):
-        write(ax, value + 0.01 * largest, at, digits(value), va="center", ha="left", fontsize=size)
+    texts = [digits(value) for value in values]
+    if after is not None:
+        texts = [text + more for text, more in zip(texts, after, strict=True)]
+    width = ax.get_window_extent().width
+    # Texts may take up to three quarters of a bar's line.
+    taken = np.minimum(measure(ax, texts, size)[:, 0] / width + 0.02, 0.75)
+    ax.set_xlim(0, max(float(np.max(values / (1 - taken), initial=0.0)), 1.05 * largest))
+    for at, (value, text) in enumerate(zip(values, texts, strict=True)):
+        write(ax, value + 0.01 * largest, at, text, va="center", ha="left", fontsize=size)

@@ -121,7 +121,7 @@ def make_panels(
         return panels
     import matplotlib.pyplot as plt
 
-    columns = min(n, 3)
+    columns = 2 if n == 4 else min(n, 3)
     rows = -(-n // columns)
     size = (5.4 * columns, 4.6 * rows + 0.8)
     figure = plt.figure(figsize=size, layout="constrained")
@@ -279,12 +279,20 @@ def wrap(name: str, width: int, lines: int = 2) -> str:
     >>> wrap("chronic_obstructive_pulmonary_disease", 20)
     'chronic_obstructive_\npulmonary_disease'
     """
-    name = " ".join(name.split())
-    broken = _fill(_PIECES.findall(name), width)
-    if len(broken) > lines or any(len(line) > width for line in broken):
-        name = shorten_name(name, width * lines)
-        broken = [name[at : at + width] for at in range(0, len(name), width)]
-    return "\n".join(line.strip() for line in broken)
+    pieces = [_cut(piece, width) for piece in _PIECES.findall(" ".join(name.split())) if piece]
+    # Words are left out in the middle, as few as possible, before any is cut.
+    for n_left_out in range(len(pieces)):
+        first = (len(pieces) - n_left_out + 1) // 2
+        kept = [*pieces[:first], *["…"] * (n_left_out > 0), *pieces[first + n_left_out :]]
+        broken = _fill(kept, width)
+        if len(broken) <= lines:
+            return "\n".join(line.strip() for line in broken)
+    return shorten_name(name, width)
+
+
+def _cut(piece: str, width: int) -> str:
+    """Cut a word that is longer than a line."""
+    return piece if len(piece.rstrip()) <= width else shorten_name(piece, width)
 
 
 def _fill(pieces: list[str], width: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,26 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
-from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.plots.layout import orbit
-from isingmlc.plots.style import DASH_DOTTED, DOTTED, LOWERS, RAISES, SOLID, Entries
+from isingmlc.plots.canvas import measure
+from isingmlc.plots.layout import boxes_around, orbit, overlaps
+from isingmlc.plots.style import (
+    DASH_DOTTED,
+    DOTTED,
+    FAINT,
+    LOWERS,
+    RAISES,
+    SMALL_SIZE,
+    SOLID,
+    Entries,
+    blank,
+    write,
+)
 
 # Widths in points; infinite interactions have the last, whatever the others are.
-_THIN, _THICK, _CAPPED = 0.5, 3.0, 1.2
+_THIN, _THICK, _CAPPED = 0.5, 4.0, 1.2
+# Where on a line its number may stand: shares of its length, the first that is free.
+_STATIONS = (0.5, 0.4, 0.6, 0.3, 0.7)
 # If the number of ties is left to us there is one per label, and at least this many.
 _FEW = 12
 # Below this an interaction is the rounding of a zero.
@@ -49,8 +62,13 @@ class Ties:
         """Marks of the infinite interactions."""
         return np.asarray(np.isinf(self.weight))
 
-    def legend(self) -> Entries:
+    def legend(self, largest: float | None = None) -> Entries:
         """Say what the lines mean.
+
+        Parameters
+        ----------
+        largest : float, optional
+            The interaction that has the widest line; the largest of these if omitted.
 
         Returns
         -------
@@ -69,6 +87,8 @@ class Ties:
             for occurs, color, style, words in kinds
             if occurs
         ]
+        if len(finite):
+            entries += _show_widths(self.largest if largest is None else largest)
         left_out = ", ".join(f"{count} {kind}" for kind, count in self.left_out.items() if count)
         if left_out:
             blank = Line2D([], [], linestyle="none")
@@ -105,7 +125,7 @@ class Ties:
         negative = self.weight < 0
         colors = np.where(negative[:, None], to_rgb(LOWERS), to_rgb(RAISES))
         alphas = pale + (0.65 - pale) * shares
-        widths = np.where(self.endless, _CAPPED, _THIN + (_THICK - _THIN) * shares)
+        widths = np.where(self.endless, _CAPPED, _width(shares))
         styles = np.where(self.endless, 2, negative)
         ends = zip(nodes[self.first[order]], nodes[self.second[order]], strict=True)
         lines = LineCollection(
@@ -117,15 +137,62 @@ class Ties:
         )
         ax.add_collection(lines, autolim=False)
 
+    def write_weights(self, ax: Axes, nodes: FloatArray, unit: float) -> None:
+        """Write each interaction on its straight line, the strongest first, off each other.
 
-def choose_ties(interactions: FloatArray, threshold: float | None) -> Ties:
+        Parameters
+        ----------
+        ax : Axes
+            Where to.
+        nodes : ndarray, shape (K, 2)
+            Where the labels stand.
+        unit : float
+            Pixels in a unit.
+        """
+        order = np.argsort(-np.abs(self.weight), kind="stable")
+        texts = [_say_weight(self.weight[at]) for at in order]
+        sizes = measure(ax, texts, SMALL_SIZE) / unit
+        taken = np.zeros((0, 4))
+        for at, text, size in zip(order, texts, sizes, strict=True):
+            ends = nodes[[self.first[at], self.second[at]]]
+            places = [ends[0] + share * (ends[1] - ends[0]) for share in _STATIONS]
+            boxes = [boxes_around(place[None], size[None]) for place in places]
+            free = [not overlaps(np.vstack([taken, box]))[-1].any() for box in boxes]
+            best = int(np.argmax(free))
+            taken = np.vstack([taken, boxes[best]])
+            x, y = places[best]
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL_SIZE}
+            write(ax, x, y, text, bbox=blank(ax), zorder=3, **style)
+
+
+def _width(share: FloatArray | float) -> FloatArray | float:
+    """Give the width of a line, in points, by its share of the widest."""
+    return _THIN + (_THICK - _THIN) * share
+
+
+def _show_widths(largest: float) -> Entries:
+    """Show what widths mean: the widest line, and one of a half."""
+    return [
+        (Line2D([], [], color=FAINT, linewidth=float(_width(share))), f"± {share * largest:.2g}")
+        for share in (0.5, 1.0)
+    ]
+
+
+def _say_weight(weight: float) -> str:
+    """Write an interaction with two digits after the point."""
+    if np.isinf(weight):
+        return "+∞" if weight > 0 else "−∞"
+    return f"{weight:.2f}".replace("-", "−")
+
+
+def choose_ties(interactions: FloatArray, min_weight: float | None) -> Ties:
     """Choose the interactions to draw.
 
     Parameters
     ----------
     interactions : ndarray, shape (K, K)
         Symmetric interactions; NaN where the data say nothing.
-    threshold : float or None
+    min_weight : float or None
         Interactions above it in absolute value are drawn. None takes the strongest, as many as
         there are labels but at least 12, and infinite ones only if they are not more than that.
 
@@ -133,21 +200,14 @@ def choose_ties(interactions: FloatArray, threshold: float | None) -> Ties:
     -------
     Ties
         What to draw.
-
-    Raises
-    ------
-    DataError
-        When `threshold` is negative or no number.
     """
-    if threshold is not None and check_number("threshold", threshold) < 0:
-        raise exc.DataError(f"threshold must not be negative, but is {threshold!r}.")
     first, second = np.triu_indices(len(interactions), 1)
     weight = interactions[first, second]
     size = np.nan_to_num(np.abs(weight), nan=0.0, posinf=np.inf)
     there = size > _ZERO
-    drawn = there & (size > (0 if threshold is None else threshold))
+    drawn = there & (size > (0 if min_weight is None else min_weight))
     endless = np.isinf(size)
-    if threshold is None:
+    if min_weight is None:
         most = max(_FEW, len(interactions))
         strongest = np.argsort(-np.where(endless, 0.0, size), kind="stable")[:most]
         few = endless.sum() <= most

@@ -442,7 +442,7 @@ def _strongest_edge(part: FeaturePart) -> str:
     if np.isnan(depth).all():
         return ""
     row, column = np.unravel_index(np.nanargmin(depth), depth.shape)
-    verbs = {1.0: "raises", -1.0: "lowers", 0.0: part.tests.undirected}
+    verbs = {1.0: "goes with", -1.0: "goes against", 0.0: part.tests.undirected}
     verb = verbs[float(part.edges["sign"][row, column])]
     return (
         f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.label_names[column]} "

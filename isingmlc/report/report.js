@@ -53,7 +53,7 @@
     const sign = edge("sign")[at];
     const [code, words] = reasons[edge("reason")[at]];
     const significant = edge("pvalue_adj")[at] <= alpha;
-    const verb = sign > 0 ? "▲ raises" : sign < 0 ? "▼ lowers" : undirected;
+    const verb = sign > 0 ? "▲ goes with" : sign < 0 ? "▼ goes against" : undirected;
     const log10p = edge("log10p")[at];
     return {
       tested,
@@ -240,8 +240,8 @@
       return found.map(({ at }) => label("name")[at]);
     };
     const parts = [
-      ["raises", named((one) => one.significant && one.sign > 0)],
-      ["lowers", named((one) => one.significant && one.sign < 0)],
+      ["goes with", named((one) => one.significant && one.sign > 0)],
+      ["goes against", named((one) => one.significant && one.sign < 0)],
       [undirected, named((one) => one.significant && one.sign === 0)],
     ].filter(([, names]) => names.length);
     const untested = edges.filter((one) => !one.tested).length;

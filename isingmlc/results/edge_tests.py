@@ -178,7 +178,7 @@ class EdgeTests(ReadOnly):
 
     @table
     def signs(self) -> pd.DataFrame:
-        """Whether the feature raises (1) or lowers (−1) the label; 0 where that has no answer."""
+        """Whether the feature goes with (1) or against (−1) the label; 0 if that has no answer."""
         return self._frame(self.arrays.sign)
 
     def __repr__(self) -> str:
@@ -458,7 +458,7 @@ class EdgeTests(ReadOnly):
     @property
     def undirected(self) -> str:
         """What a significant edge that has no direction says of feature and label."""
-        return "changes the ties of" if self.products == "given-joint" else "goes with"
+        return "changes the ties of" if self.products == "given-joint" else "is tied to"
 
     # Tables
 

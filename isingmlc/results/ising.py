@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from isingmlc.base.printing import IsingSummary
     from isingmlc.model import IsingModel
+    from isingmlc.plots.look import LookOptions
     from isingmlc.results.ranking import FeatureRanking
 
 RULES = ("mean", "min", "max", "and", "or")
@@ -1404,16 +1405,15 @@ class IsingResults(ReadOnly):
         edges: EdgeTests | None = None,
         alpha: float = 0.05,
         adjust: str | None = "fdr_bh",
-        threshold: float | None = None,
         insignificant: str = "dashed",
-        layout: str = "circle",
         ax: Axes | None = None,
+        **look: Unpack[LookOptions],
     ) -> Axes:
         """Draw the network around one feature.
 
         The feature stands in the centre. Its edge to a label carries the statistic, is the wider
-        the larger the square root of it, and shows by colour and mark whether the feature raises
-        (▲) or lowers (▼) the label. Lines between labels show their interactions.
+        the larger the square root of it, and shows by colour and mark whether the feature goes
+        with (▲) or against (▼) the label. Lines between labels show their interactions.
 
         Parameters
         ----------
@@ -1425,16 +1425,15 @@ class IsingResults(ReadOnly):
             Edges with an adjusted p-value up to this are significant.
         adjust : str or None
             How p-values are adjusted, over all edges; see `EdgeTests.to_frame`.
-        threshold : float, optional
-            Interactions above it in absolute value are drawn; if omitted, the strongest
-            ones, as many as there are labels but at least 12.
         insignificant : {"dashed", "hide"}
             What is done with edges that are not significant.
-        layout : {"circle", "cluster", "spring"}
-            Labels on a circle in their order; on a circle, tied labels side by side; or pulled
-            together by their ties.
         ax : Axes, optional
             Where to draw; a new figure if omitted.
+        **look
+            How it is to look, as `plot_label_network` takes it. Without `min_weight` the strongest
+            interactions are drawn, as many as there are labels but at least 12. Nodes show what
+            was found, so that communities and colours surround them; ``edge_labels=False`` leaves
+            statistics out, and `names` may name the feature too.
 
         Returns
         -------
@@ -1462,10 +1461,9 @@ class IsingResults(ReadOnly):
             edges=edges,
             alpha=alpha,
             adjust=adjust,
-            threshold=threshold,
             insignificant=insignificant,
-            layout=layout,
             ax=ax,
+            **look,
         )
 
     def plot_networks(
@@ -1475,10 +1473,9 @@ class IsingResults(ReadOnly):
         edges: EdgeTests | None = None,
         alpha: float = 0.05,
         adjust: str | None = "fdr_bh",
-        threshold: float | None = None,
         insignificant: str = "dashed",
-        layout: str = "circle",
         axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+        **look: Unpack[LookOptions],
     ) -> npt.NDArray[np.object_]:
         """Draw the networks around several features side by side, in the same layout and scale.
 
@@ -1486,10 +1483,12 @@ class IsingResults(ReadOnly):
         ----------
         features : sequence of str or "extremes"
             The features; ``"extremes"`` are the most and the least important one.
-        edges, alpha, adjust, threshold, insignificant, layout
+        edges, alpha, adjust, insignificant
             See `plot_network`.
         axes : sequence of Axes, optional
             Where to draw, one per feature; a new figure if omitted.
+        **look
+            As `plot_network` takes it; the title stands above all.
 
         Returns
         -------
@@ -1517,59 +1516,84 @@ class IsingResults(ReadOnly):
             edges=edges,
             alpha=alpha,
             adjust=adjust,
-            threshold=threshold,
             insignificant=insignificant,
-            layout=layout,
             axes=axes,
+            **look,
         )
 
-    def plot_label_network(
-        self, *, threshold: float = 0.0, layout: str = "circle", ax: Axes | None = None
-    ) -> Axes:
+    def plot_label_network(self, *, ax: Axes | None = None, **look: Unpack[LookOptions]) -> Axes:
         """Draw the interactions between labels.
 
         Parameters
         ----------
-        threshold : float
-            Interactions above it in absolute value are drawn.
-        layout : {"circle", "cluster", "spring"}
-            Labels on a circle in their order; on a circle, tied labels side by side; or pulled
-            together by their ties.
         ax : Axes, optional
             Where to draw; a new figure if omitted.
+        layout : {"circle", "cluster", "spring"}, mapping or Axes
+            Labels on a circle in their order; on a circle, tied labels side by side; or pulled
+            together by their ties, unconnected parts beside each other. Or where each label
+            stands, as a mapping to pairs x, y, or as the axes of another picture.
+        communities : mapping, Series or sequence, optional
+            The community of each label, by name or in the order of the labels, shown by colours.
+        colors : mapping of str to color, optional
+            Colours of labels, or of communities.
+        names : mapping of str to str, optional
+            Names to show instead of those of the labels.
+        node_size : {"alone", "prevalence", "strength"}, mapping, Series or None
+            What the areas of nodes grow with: how likely a label is alone (if nothing is said;
+            with covariates, on whose values that depends, nodes are of one size), how often it
+            occurs, the sum of its absolute interactions, or given numbers by label, such as a
+            measure of `centrality`. None makes all alike.
+        edge_labels : bool
+            Whether interactions are written on their lines; False if omitted.
+        min_weight : float
+            Interactions above it in absolute value are drawn; all if omitted.
+        max_weight : float, optional
+            The interaction that has the widest line; the largest one if omitted. Networks that are
+            drawn with the same one can be compared.
+        title : str, optional
+            What stands above the picture instead of a count of interactions.
 
         Returns
         -------
         Axes
-            The picture. Infinite interactions are dotted and all of one width. Nodes are larger
-            for labels that are likelier alone; with covariates, on whose values that depends,
-            all are of one size.
+            The picture. Infinite interactions are dotted and all of one width.
+
+        Raises
+        ------
+        DataError
+            When there is no such argument, or it does not fit the labels.
 
         Examples
         --------
         >>> import isingmlc as im
         >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
-        >>> res.plot_label_network(threshold=0.3).get_title()
+        >>> ax = res.plot_label_network(min_weight=0.3)
+        >>> ax.get_title()
         'Interactions of 6 labels (9 of 15 pairs above 0.3)'
+
+        Another network in the same places and on the same scale:
+
+        >>> sparse = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> sparse.plot_label_network(layout=ax, max_weight=1.0, title="EBIC").get_title()
+        'EBIC'
         """
         from isingmlc.plots import plot_label_network
 
         return plot_label_network(
             self.interactions,
             None if self.adjusted_for else self.thresholds,
-            threshold=threshold,
-            layout=layout,
+            self.diagnostics["prevalence"],
             adjusted_for=self.adjusted_for,
             ax=ax,
+            **look,
         )
 
     def plot_at(
         self,
         values: Mapping[str, Any],
         *,
-        threshold: float = 0.0,
-        layout: str = "circle",
         axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+        **look: Unpack[LookOptions],
     ) -> npt.NDArray[np.object_]:
         """Draw the network at several values of a moderator side by side, on one scale.
 
@@ -1577,10 +1601,10 @@ class IsingResults(ReadOnly):
         ----------
         values : mapping of str to number, str or list
             Moderators as `at` takes them, one of them with a list of values.
-        threshold, layout
-            As `plot_label_network` takes them.
         axes : sequence of Axes, optional
             Where to draw, one per value; a new figure if omitted.
+        **look
+            As `plot_label_network` takes it; the title stands above all.
 
         Returns
         -------
@@ -1598,7 +1622,7 @@ class IsingResults(ReadOnly):
         from isingmlc.plots import plot_networks_at
 
         networks = [self.at(point) for point in spread_values(values)]
-        return plot_networks_at(networks, threshold=threshold, layout=layout, axes=axes)
+        return plot_networks_at(networks, axes=axes, **look)
 
     def plot_diagnostics(self, *, ax: Axes | None = None) -> Axes:
         """Draw what limits the tests of each label: rows with information, separation, rarity.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ from isingmlc.fitting.moderated import NetworkValues
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from isingmlc.plots.look import LookOptions
 
 
 class NetworkAt(ReadOnly):
@@ -196,14 +198,12 @@ class NetworkAt(ReadOnly):
 
         return joint_probabilities(self)
 
-    def plot(
-        self, *, threshold: float = 0.0, layout: str = "circle", ax: Axes | None = None
-    ) -> Axes:
-        """Draw the interactions; `IsingResults.plot_label_network` explains the arguments.
+    def plot(self, *, ax: Axes | None = None, **look: Unpack[LookOptions]) -> Axes:
+        """Draw the interactions.
 
         Parameters
         ----------
-        threshold, layout, ax
+        ax, **look
             As `IsingResults.plot_label_network` takes them.
 
         Returns
@@ -221,9 +221,7 @@ class NetworkAt(ReadOnly):
         """
         from isingmlc.plots import plot_networks_at
 
-        (drawn,) = plot_networks_at(
-            [self], threshold=threshold, layout=layout, axes=None if ax is None else [ax]
-        )
+        (drawn,) = plot_networks_at([self], axes=None if ax is None else [ax], **look)
         return cast("Axes", drawn)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from isingmlc.base.printing import IsingSummary
     from isingmlc.model import IsingModel
+    from isingmlc.plots.look import LookOptions
     from isingmlc.results.ising import IsingResults
 
 _COLUMNS = ("label", "lam", "n_nonzero", "llf", "explained", "aic", "bic", "ebic", "kkt", "chosen")
@@ -654,15 +655,15 @@ class RegularizedIsingResults(ReadOnly):
         graph.add_weighted_edges_from(edges.itertuples(index=False, name=None))
         return graph
 
-    def plot_label_network(self, ax: Axes | None = None, **options: Any) -> Axes:
+    def plot_label_network(self, *, ax: Axes | None = None, **look: Unpack[LookOptions]) -> Axes:
         """Draw the network.
 
         Parameters
         ----------
         ax : Axes, optional
             Where to draw; a new figure if omitted.
-        **options
-            Further arguments of `isingmlc.plots.plot_label_network`.
+        **look
+            How it is to look, as `IsingResults.plot_label_network` takes it.
 
         Returns
         -------
@@ -680,8 +681,14 @@ class RegularizedIsingResults(ReadOnly):
         from isingmlc.plots import plot_label_network
 
         thresholds = None if self.adjusted_for else self.thresholds
-        options.setdefault("adjusted_for", self.adjusted_for)
-        return plot_label_network(self.interactions, thresholds, ax=ax, **options)
+        return plot_label_network(
+            self.interactions,
+            thresholds,
+            self.diagnostics["prevalence"],
+            adjusted_for=self.adjusted_for,
+            ax=ax,
+            **look,
+        )
 
     def summary(self) -> IsingSummary:
         """Summarise the network as text, HTML, LaTeX or CSV.
