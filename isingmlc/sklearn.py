@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.prediction.classifier import IsingClassifier
 from isingmlc.prediction.splits import MultilabelStratifiedKFold
 from isingmlc.ranking.methods import RANKING_METHODS, rank_features
-from isingmlc.results.ranking import FeatureRanking, best_first
+from isingmlc.results.ranking import FeatureRanking
 
 __all__ = ["IsingClassifier", "IsingSelector", "MultilabelStratifiedKFold"]
 

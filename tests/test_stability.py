@@ -1,5 +1,6 @@
 """How far networks vary: bootstrap draws, and rows left out."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -339,7 +340,7 @@ def test_bad_arguments_are_refused(kind, request):
     boot = fitted.bootstrap(2, random_state=0)
     for call in (boot.intervals, boot.draws, boot.difference):
         with pytest.raises(DataError, match="of must be"):
-            call("closeness")
+            call("degree")
     with pytest.raises(DataError, match="alpha"):
         boot.intervals(alpha=1)
     with pytest.raises(DataError, match="adjust"):
@@ -391,3 +392,22 @@ def test_networks_with_features_cannot_be_drawn_from_counts(example):
     net = im.IsingModel(example.labels, example.features).fit_regularized(0.1, features=True)
     with pytest.raises(ModelError, match="features=False"):
         net.bootstrap(10)
+
+
+def test_paths_in_draws_are_those_of_each_network(net):
+    boot = net.bootstrap(3, random_state=0)
+    drawn = boot.draws().to_numpy()
+    for at in range(3):
+        weights = np.zeros((6, 6))
+        weights[PAIRS] = drawn[at]
+        graph = nx.from_numpy_array(weights + weights.T)
+        for *_, edge in graph.edges(data=True):
+            edge["length"] = 1 / abs(edge["weight"])
+        near = nx.closeness_centrality(graph, distance="length")
+        between = nx.betweenness_centrality(graph, weight="length", normalized=False)
+        np.testing.assert_allclose(boot.draws("closeness").iloc[at], list(near.values()))
+        np.testing.assert_allclose(boot.draws("betweenness").iloc[at], list(between.values()))
+    np.testing.assert_allclose(
+        boot.intervals("closeness")["sample"],
+        net.centrality().query("measure == 'closeness'")["value"],
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,8 @@ from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
-from isingmlc.networks.centrality import MEASURES, sum_measures
+from isingmlc.networks.centrality import MEASURES, PATHS, path_measures, sum_measures
+from isingmlc.networks.feature_draws import NetworksWithTests, RowRefits
 from isingmlc.networks.refits import Networks, Refits, refit_draws
 from isingmlc.simulate.distribution import IsingDistribution
 from isingmlc.statistics.labelsets import LabelsetStatistics
@@ -32,7 +32,9 @@ from isingmlc.statistics.sums import find_labelsets
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KINDS = ("pairs", "thresholds", *MEASURES)
+# What draws of networks have, and what those have besides in which features were tested.
+KINDS = ("pairs", "thresholds", *MEASURES, *PATHS)
+OF_FEATURES = ("statistics", "importance", "ranks")
 
 
 class NetworkBootstrap(ReadOnly):
@@ -50,11 +52,16 @@ class NetworkBootstrap(ReadOnly):
         The networks of the draws.
     parametric : bool
         Whether draws come from the fitted network instead of the rows.
+    feature_names : tuple of str
+        Names of the features that were tested in every draw; then `sample` and `draws` are
+        `NetworksWithTests`.
 
     Attributes
     ----------
     label_names : tuple of str
         Names of the labels.
+    feature_names : tuple of str
+        Names of the features that were tested in every draw; none if they were not.
     parametric : bool
         Whether draws come from the fitted network instead of the rows.
 
@@ -72,18 +79,36 @@ class NetworkBootstrap(ReadOnly):
     """
 
     label_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
     parametric: bool
-    _sample: Networks
-    _draws: Networks
+    _sample: Networks | NetworksWithTests
+    _draws: Networks | NetworksWithTests
+    _kept: dict[str, tuple[FloatArray, FloatArray]]
 
     def __init__(
-        self, label_names: tuple[str, ...], sample: Networks, draws: Networks, parametric: bool
+        self,
+        label_names: tuple[str, ...],
+        sample: Networks | NetworksWithTests,
+        draws: Networks | NetworksWithTests,
+        parametric: bool,
+        feature_names: tuple[str, ...] = (),
     ) -> None:
-        self._fill(label_names=label_names, parametric=parametric, _sample=sample, _draws=draws)
+        self._fill(
+            label_names=label_names,
+            feature_names=feature_names,
+            parametric=parametric,
+            _sample=sample,
+            _draws=draws,
+            _kept={},
+        )
 
     def __repr__(self) -> str:
         kind = ", parametric" if self.parametric else ""
-        return f"NetworkBootstrap({len(self.label_names)} labels, {self.n_draws} draws{kind})"
+        features = f", {len(self.feature_names)} features" if self.feature_names else ""
+        return (
+            f"NetworkBootstrap({len(self.label_names)} labels{features}, "
+            f"{self.n_draws} draws{kind})"
+        )
 
     @property
     def n_draws(self) -> int:
@@ -114,14 +139,19 @@ class NetworkBootstrap(ReadOnly):
 
         Parameters
         ----------
-        of : {"pairs", "thresholds", "strength", "expected_influence", "expected_influence_2"}
-            What of the network.
+        of : str
+            What of the network: ``"pairs"``, ``"thresholds"``, ``"strength"``,
+            ``"expected_influence"``, ``"expected_influence_2"``, ``"closeness"`` or
+            ``"betweenness"``. Of a bootstrap with features also ``"statistics"`` of features and
+            labels, the ``"importance"`` of features, which is the sum of their statistics, or
+            their ``"ranks"`` by it.
 
         Returns
         -------
         DataFrame
-            One row per draw; columns are pairs of labels, or labels. NaN where a label has no
-            place in the network of a draw.
+            One row per draw; columns are pairs of labels, labels, features, or features with
+            labels. NaN where a label has no place in the network of a draw, or an edge cannot be
+            tested.
 
         Examples
         --------
@@ -130,33 +160,28 @@ class NetworkBootstrap(ReadOnly):
         >>> res.bootstrap(100, random_state=0).draws("strength").shape
         (100, 6)
         """
-        values = self._values(of)[1]
-        if of == "pairs":
-            first, second = np.triu_indices(len(self.label_names), 1)
-            names = np.array(self.label_names, dtype=object)
-            columns = pd.MultiIndex.from_arrays(
-                [names[first], names[second]], names=["first", "second"]
-            )
-            return pd.DataFrame(values, columns=columns)
-        return pd.DataFrame(values, columns=pd.Index(self.label_names))
+        values, names = self._values(of)[1], self._named(of)
+        if names.shape[1] == 1:
+            return pd.DataFrame(values, columns=pd.Index(names.iloc[:, 0], name=None))
+        return pd.DataFrame(values, columns=pd.MultiIndex.from_frame(names))
 
     def intervals(self, of: str = "pairs", *, alpha: float = 0.05) -> pd.DataFrame:
         """Give bootstrap intervals.
 
         Parameters
         ----------
-        of : {"pairs", "thresholds", "strength", "expected_influence", "expected_influence_2"}
-            What of the network.
+        of : str
+            What of the network; see `draws`.
         alpha : float
             One minus the confidence level.
 
         Returns
         -------
         DataFrame
-            Columns first and second, or label; ``sample``, the value of all rows; ``mean`` and
-            ``sd`` of the finite draws; ``lower`` and ``upper``, the quantiles of all draws (those
-            of type 6, as in bootnet); ``infinite`` and ``missing``, the number of draws in which it
-            is infinite, and in which a label has no place in the network.
+            Columns first and second, label, or feature; ``sample``, the value of all rows;
+            ``mean`` and ``sd`` of the finite draws; ``lower`` and ``upper``, the quantiles of all
+            draws (those of type 6, as in bootnet); ``infinite`` and ``missing``, the number of
+            draws in which it is infinite, and in which a label has no place in the network.
 
         Notes
         -----
@@ -224,15 +249,75 @@ class NetworkBootstrap(ReadOnly):
         frame["missing"] = np.isnan(values).sum(axis=0)
         return frame
 
-    def difference(
-        self, of: str = "pairs", *, alpha: float = 0.05, adjust: str | None = None
-    ) -> pd.DataFrame:
-        """Test whether pairs, or labels, differ, by the differences within draws.
+    def ranks(self, first: int = 10, *, alpha: float = 0.05) -> pd.DataFrame:
+        """Tell how sure the ranks of features are.
 
         Parameters
         ----------
-        of : {"pairs", "thresholds", "strength", "expected_influence", "expected_influence_2"}
-            What of the network.
+        first : int
+            How many features count as the first ones.
+        alpha : float
+            One minus the level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            One row per feature, the best first: ``feature``, ``importance`` and ``rank`` in all
+            rows, ``lower`` and ``upper``, the quantiles of its ranks in the draws (of type 6),
+            ``median``, and ``among_first``, the share of draws in which it is among the first
+            ones, with its Monte-Carlo error ``among_first_se``.
+
+        Raises
+        ------
+        ModelError
+            When features were not tested in the draws.
+
+        Notes
+        -----
+        A statistic of a draw is that of the rows and about as much again as chance adds, so
+        features that do nothing come out larger in draws than in all rows, and those that do much
+        hardly. Ranks are less affected than statistics.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> boot = res.bootstrap(50, features=True, random_state=0)
+        >>> boot.ranks(first=2)[["feature", "rank", "among_first"]].head(2)
+          feature  rank  among_first
+        0     age     1          1.0
+        1     bmi     2          0.8
+        """
+        first = check_count("first", first, 1)
+        alpha = check_number("alpha", alpha, above=0, below=1)
+        rank, drawn = self._values("ranks")
+        levels = (alpha / 2, 0.5, 1 - alpha / 2)
+        lower, median, upper = np.array([quantiles(column, levels) for column in drawn.T]).T
+        share = (drawn <= first).mean(axis=0)
+        frame = pd.DataFrame(
+            {
+                "feature": np.array(self.feature_names, dtype=object),
+                "importance": self._values("importance")[0],
+                "rank": rank.astype(int),
+                "lower": lower,
+                "median": median,
+                "upper": upper,
+                "among_first": share,
+                "among_first_se": np.sqrt(share * (1 - share) / len(drawn)),
+            }
+        )
+        return frame.sort_values("rank", ignore_index=True)
+
+    def difference(
+        self, of: str = "pairs", *, alpha: float = 0.05, adjust: str | None = None
+    ) -> pd.DataFrame:
+        """Test whether pairs, labels or features differ, by the differences within draws.
+
+        Parameters
+        ----------
+        of : str
+            What of the network; see `draws`.
         alpha : float
             One minus the confidence level.
         adjust : str or None
@@ -242,7 +327,7 @@ class NetworkBootstrap(ReadOnly):
         Returns
         -------
         DataFrame
-            One row per two pairs or labels, ``one`` and ``other``: their ``difference`` in all
+            One row per two of them, ``one`` and ``other``: their ``difference`` in all
             rows, the quantiles ``lower`` and ``upper`` of that of the draws, ``pvalue`` (twice the
             smaller share of draws on one side of zero, no less than `smallest_pvalue`),
             ``pvalue_adj`` and the number of ``draws`` that have both.
@@ -267,9 +352,7 @@ class NetworkBootstrap(ReadOnly):
             check_option("adjust", adjust, METHODS)
         sample, values = self._values(of)
         frame = self._named(of)
-        names = (
-            frame.agg(":".join, axis=1).to_numpy() if of == "pairs" else frame["label"].to_numpy()
-        )
+        names = frame.agg(":".join, axis=1).to_numpy()
         first, second = np.triu_indices(len(names), 1)
         limits, pvalue = np.full((len(first), 2), np.nan), np.full(len(first), np.nan)
         known = np.zeros(len(first), dtype=np.intp)
@@ -343,39 +426,52 @@ class NetworkBootstrap(ReadOnly):
     # Inside
 
     def _named(self, of: str) -> pd.DataFrame:
-        """Give a table with the names of pairs, or of labels."""
+        """Give a table with the names of pairs, of labels, or of features."""
         names = np.array(self.label_names, dtype=object)
         if of == "pairs":
             first, second = np.triu_indices(len(names), 1)
             return pd.DataFrame({"first": names[first], "second": names[second]})
-        return pd.DataFrame({"label": names})
+        if of not in OF_FEATURES:
+            return pd.DataFrame({"label": names})
+        features = np.array(self.feature_names, dtype=object)
+        if of != "statistics":
+            return pd.DataFrame({"feature": features})
+        both = np.repeat(features, len(names)), np.tile(names, len(features))
+        return pd.DataFrame({"feature": both[0], "label": both[1]})
 
     def _values(self, of: str) -> tuple[FloatArray, FloatArray]:
         """Give the values of all rows, and those of all draws, one line per draw."""
-        check_option("of", of, KINDS)
-        return take_values(self._sample, of)[0], self._kept[of]
+        if of in OF_FEATURES and not self.feature_names:
+            raise exc.ModelError(
+                f"of={of!r} is about features, which were not tested in these draws. Draw with "
+                "features: res.bootstrap(features=True)."
+            )
+        check_option("of", of, (*KINDS, *OF_FEATURES) if self.feature_names else KINDS)
+        if of not in self._kept:
+            self._kept[of] = take_values(self._sample, of)[0], take_values(self._draws, of)
+        return self._kept[of]
 
-    @cached_property
-    def _kept(self) -> dict[str, FloatArray]:
-        """All values of all draws."""
-        return {of: take_values(self._draws, of) for of in KINDS}
 
-
-def take_values(networks: Networks, of: str) -> FloatArray:
+def take_values(networks: Networks | NetworksWithTests, of: str) -> FloatArray:
     """Give pairs, thresholds or centralities of several networks, one line each.
 
     Parameters
     ----------
-    networks : Networks
+    networks : Networks or NetworksWithTests
         The networks.
     of : str
-        One of `KINDS`.
+        One of `KINDS`, or of `OF_FEATURES` where features were tested.
 
     Returns
     -------
     ndarray, shape (networks, P) or (networks, K)
-        The values. Sums leave out pairs with a label that has no place in a network.
+        The values. Centralities leave out pairs with a label that has no place in a network.
     """
+    if of in OF_FEATURES:
+        assert isinstance(networks, NetworksWithTests)
+        if of == "statistics":
+            return networks.statistics.reshape(len(networks.statistics), -1)
+        return networks.importance if of == "importance" else networks.ranks
     if of == "thresholds":
         return networks.thresholds
     n_labels = networks.weights.shape[-1]
@@ -385,8 +481,11 @@ def take_values(networks: Networks, of: str) -> FloatArray:
     outside = networks.reasons == Reason.CONSTANT_LABEL
     outside |= (networks.reasons == Reason.TOO_RARE) | (networks.reasons == Reason.DETERMINED_LABEL)
     dropped = outside[:, :, None] | outside[:, None, :]
-    values = sum_measures(np.where(dropped, 0.0, networks.weights))[of]
-    return np.where(outside, np.nan, values)
+    weights = np.where(dropped, 0.0, networks.weights)
+    if of in PATHS:
+        lines = zip(weights, ~outside, strict=True)
+        return np.array([path_measures(each, inside)[of] for each, inside in lines])
+    return np.where(outside, np.nan, sum_measures(weights)[of])
 
 
 def quantiles(values: FloatArray, levels: tuple[float, ...]) -> FloatArray:
@@ -470,8 +569,7 @@ def bootstrap_network(
     def draw(size: int) -> FloatArray:
         if clusters is None:
             return generator.multinomial(nobs, share, size=size).astype(np.float64)
-        n_clusters = int(clusters.max()) + 1
-        times = generator.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=size)
+        times = _draw_clusters(generator, int(clusters.max()) + 1, size)
         return np.asarray(times[:, clusters] * counts, dtype=np.float64)
 
     if make_distribution is None:
@@ -487,6 +585,55 @@ def bootstrap_network(
 
     found = refit_draws(refits.fit_tables, draw_cells, n_draws, n_jobs, "draws")
     return NetworkBootstrap(label_names, sample, found, parametric=True)
+
+
+def bootstrap_features(
+    refits: RowRefits,
+    n_draws: int,
+    *,
+    random_state: RandomState,
+    n_jobs: int,
+) -> NetworkBootstrap:
+    """Fit networks to draws of rows and test features in each; see `IsingResults.bootstrap`.
+
+    Parameters
+    ----------
+    refits : RowRefits
+        What fits and tests them.
+    n_draws : int
+        How many draws.
+    random_state : int, Generator or None
+        Source of randomness.
+    n_jobs : int
+        Processes to use.
+
+    Returns
+    -------
+    NetworkBootstrap
+        The networks of the draws, with their tests.
+    """
+    n_draws = check_count("n_draws", n_draws, 1)
+    n_jobs, generator = check_jobs(n_jobs), make_generator(random_state)
+    refits.check_size(n_draws)
+    counts, clusters = refits.counts, refits.clusters
+    nobs = check_whole(counts, "bootstrap()")
+    sample = refits.fit_rows(refits.rows)
+
+    def draw(size: int) -> IntArray:
+        if clusters is None:
+            return np.asarray(generator.multinomial(nobs, counts / nobs, size=size))
+        return _draw_clusters(generator, int(clusters.max()) + 1, size)
+
+    found = refit_draws(refits.fit_times, draw, n_draws, n_jobs, "draws")
+    names = refits.fit.stats.label_names, refits.rows.feature_names
+    return NetworkBootstrap(names[0], sample, found, False, names[1])
+
+
+def _draw_clusters(generator: np.random.Generator, n_clusters: int, size: int) -> IntArray:
+    """Draw as many clusters as there are, several times."""
+    return np.asarray(
+        generator.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), size=size)
+    )
 
 
 def check_draws(stats: LabelsetStatistics, what: str) -> None:

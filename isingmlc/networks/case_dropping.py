@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 from statsmodels.stats.proportion import proportion_confint
 
 from isingmlc import exceptions as exc
@@ -20,7 +21,8 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason
 from isingmlc.networks.bootstrap import check_whole, take_values
-from isingmlc.networks.refits import Networks, Refits, refit_draws
+from isingmlc.networks.feature_draws import RowRefits
+from isingmlc.networks.refits import Refits, refit_draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 LEVELS = np.linspace(0.05, 0.75, 10)
 # What is compared.
 COMPARED = ("pairs", "strength", "expected_influence")
+# And where features are tested: their order by importance.
+RANKING = "ranking"
 # Values that vary less than this, relative to their size, do not vary.
 _CONSTANT = 1e-12
 
@@ -114,7 +118,8 @@ class CaseDropping(ReadOnly):
         -------
         DataFrame
             One row per draw: ``dropped``, the share of rows left out, ``rows`` that are kept, and
-            the correlations of pairs, strength and expected influence; zero where nothing varies.
+            the correlations of pairs, strength and expected influence, and with features that of
+            their ranks (Spearman's); zero where nothing varies.
 
         Examples
         --------
@@ -256,7 +261,7 @@ class CaseDropping(ReadOnly):
 
 
 def drop_rows(
-    refits: Refits,
+    refits: Refits | RowRefits,
     counts: FloatArray,
     label_names: tuple[str, ...],
     n_draws: int,
@@ -268,10 +273,10 @@ def drop_rows(
 
     Parameters
     ----------
-    refits : Refits
-        What fits networks.
-    counts : ndarray, shape (L,)
-        Counts of the cells.
+    refits : Refits or RowRefits
+        What fits networks, and tests features.
+    counts : ndarray, shape (L,) or (n,)
+        Counts of the cells, or of the rows where features are tested.
     label_names : tuple of str
         Names of the labels.
     n_draws : int
@@ -304,15 +309,21 @@ def drop_rows(
         lines = [generator.multivariate_hypergeometric(colours, next(order)) for _ in range(size)]
         return np.array(lines, dtype=np.float64)
 
-    whole = refits.fit_counts(counts[None])
-    parts = refit_draws(refits.fit_counts, draw, n_draws, n_jobs, "draws")
-    correlations = {of: _correlate(parts, whole, of) for of in COMPARED}
+    tests = isinstance(refits, RowRefits)
+    fit: Any = refits.fit_times if isinstance(refits, RowRefits) else refits.fit_counts
+    whole, parts = fit(counts[None]), refit_draws(fit, draw, n_draws, n_jobs, "draws")
+    correlations = {
+        of: _correlate(take_values(parts, of), take_values(whole, of)) for of in COMPARED
+    }
+    if tests:
+        # Ranks with ties, so that features that are all alike do not vary.
+        ranks = (rankdata(each.importance, axis=1) for each in (parts, whole))
+        correlations[RANKING] = _correlate(*ranks)
     return CaseDropping(label_names, kept, nobs, correlations, parts.reasons)
 
 
-def _correlate(parts: Networks, whole: Networks, of: str) -> FloatArray:
-    """Correlate networks with one, over what is finite in both; zero where nothing varies."""
-    values, wanted = take_values(parts, of), take_values(whole, of)
+def _correlate(values: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Correlate lines with one, over what is finite in both; zero where nothing varies."""
     both = np.isfinite(values) & np.isfinite(wanted)
     size = np.maximum(both.sum(axis=1, keepdims=True), 1)
     centred = []

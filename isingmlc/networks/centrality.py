@@ -97,7 +97,7 @@ def list_centrality(
             values[f"bridge_{name}"] = bridges[name]
             if name in lines:
                 lines[f"bridge_{name}"] = lines[name] * across
-    values |= _path_measures(kept, inside, across)
+    values |= path_measures(kept, inside, across)
     unknown = Reason.UNKNOWN_PAIR if np.isnan(kept).any() else Reason.INFINITE_PAIR
     parts = []
     for name, value in values.items():
@@ -186,10 +186,31 @@ def _derivatives(weights: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def _path_measures(
-    weights: FloatArray, inside: BoolArray, across: BoolArray | None
+def path_measures(
+    weights: FloatArray, inside: BoolArray, across: BoolArray | None = None
 ) -> dict[str, FloatArray]:
-    """Give measures of shortest paths, a step along an edge being as long as it is weak."""
+    """Give measures of shortest paths, a step along an edge being as long as it is weak.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (K, K)
+        Symmetric weights, zero for labels that are not inside.
+    inside : ndarray of bool, shape (K,)
+        Labels that have a place in the network.
+    across : ndarray of bool, shape (K, K), optional
+        Pairs of labels of different communities, for measures of bridges.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (K,)
+        The measures; NaN where a weight is not finite, and for labels that are not inside.
+
+    Examples
+    --------
+    >>> found = path_measures(np.array([[0.0, 2, 0], [2, 0, 1], [0, 1, 0]]), np.full(3, True))
+    >>> found["closeness"].round(2), found["betweenness"]
+    (array([1.  , 1.33, 0.8 ]), array([0., 1., 0.]))
+    """
     names = [*PATHS] if across is None else [*PATHS, "bridge_closeness", "bridge_betweenness"]
     found = {name: np.full(len(weights), np.nan) for name in names}
     if not np.isfinite(weights).all():

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -68,6 +68,8 @@ class Networks(NamedTuple):
         return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
+# Networks, perhaps with more about each.
+Fitted = TypeVar("Fitted", bound=tuple[Any, ...])
 # Labels, columns of the covariates, and counts of cells.
 Cells: TypeAlias = tuple[BoolArray, FloatArray, FloatArray]
 
@@ -249,6 +251,24 @@ class PlainRefits:
             unknown = np.full((1, len(constant), regressors.n_columns), np.nan)
             reasons[~constant] = Reason.NOT_CONVERGED
             return self._name(unknown, reasons[None])
+        return self.name_fits(fits, constant)
+
+    def name_fits(self, fits: Sequence[NodeFit], constant: BoolArray) -> Networks:
+        """Give the network of fitted label models.
+
+        Parameters
+        ----------
+        fits : sequence of NodeFit
+            One fit per label.
+        constant : ndarray of bool, shape (K,)
+            Labels that do not vary.
+
+        Returns
+        -------
+        Networks
+            The network.
+        """
+        reasons = np.where(constant, Reason.CONSTANT_LABEL, Reason.OK).astype(object)
         coefs = np.array([fit.coef for fit in fits])
         failed = np.array([not fit.converged for fit in fits]) & ~constant
         coefs[failed] = np.nan
@@ -379,12 +399,12 @@ class SparseRefits:
 
 
 def refit_draws(
-    fit: Callable[[Any], Networks],
+    fit: Callable[[Any], Fitted],
     draw: Callable[[int], Any],
     n_draws: int,
     n_jobs: int,
     what: str,
-) -> Networks:
+) -> Fitted:
     """Fit the networks of many draws, some at a time.
 
     Parameters
@@ -402,7 +422,7 @@ def refit_draws(
 
     Returns
     -------
-    Networks
+    Networks, or what else `fit` gives
         One network per draw, the same whatever `n_jobs` is.
     """
     sizes = [part.stop - part.start for part in chunks(n_draws, width=_MOST_DRAWS)]
@@ -417,4 +437,6 @@ def refit_draws(
         for size, part in zip(sizes, found, strict=True):
             parts.append(part)
             bar.update(size)
-    return Networks.join(parts)
+    kind: Any = type(parts[0])
+    joined: Fitted = kind(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    return joined

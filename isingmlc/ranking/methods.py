@@ -24,12 +24,13 @@ from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE, normal_scores
 from isingmlc.inference.moderation import CHEAP
+from isingmlc.inference.ordering import best_first
 from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
 from isingmlc.ranking.forward import rank_by_forward, rank_by_ssc
-from isingmlc.results.ranking import FeatureRanking, FeatureScores, best_first
+from isingmlc.results.ranking import FeatureRanking, FeatureScores
 
 if TYPE_CHECKING:
     from isingmlc.ranking.l1 import L1Fits

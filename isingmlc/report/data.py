@@ -20,11 +20,11 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
+from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import check_edges
 from isingmlc.plots.style import digits
-from isingmlc.results.ranking import best_first
 from isingmlc.summaries import TEST_NAMES, attention
 
 if TYPE_CHECKING:

@@ -40,11 +40,17 @@ from isingmlc.inference.score_tests import is_corrected, score_test
 from isingmlc.inference.theory import TheoremBound, theorem_bound
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
-from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
+from isingmlc.networks.bootstrap import (
+    NetworkBootstrap,
+    bootstrap_features,
+    bootstrap_network,
+    check_draws,
+)
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
 from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
 from isingmlc.networks.covariance import NetworkEstimate
+from isingmlc.networks.feature_draws import RowRefits
 from isingmlc.networks.predictability import list_predictability
 from isingmlc.networks.refits import PlainRefits
 from isingmlc.results.calibration import CalibrationResults, check_calibration
@@ -510,6 +516,7 @@ class IsingResults(ReadOnly):
         *,
         random_state: RandomState = None,
         parametric: bool = False,
+        features: bool | Sequence[str] = False,
         n_jobs: int = 1,
     ) -> NetworkBootstrap:
         """Fit the network to bootstrap draws, to see how far it varies.
@@ -523,21 +530,25 @@ class IsingResults(ReadOnly):
         parametric : bool
             Whether rows are drawn from the distribution of the fitted network instead of from the
             rows.
+        features : bool or sequence of str
+            Whether features are tested in every draw too, all or some of them, for the spread of
+            their statistics and ranks. That needs rows.
         n_jobs : int
             Processes to use; −1 for one per core. The draws do not depend on it.
 
         Returns
         -------
         NetworkBootstrap
-            Intervals, shares of draws with an edge, tests of differences.
+            Intervals, shares of draws with an edge, tests of differences, ranks of features.
 
         Raises
         ------
         DataError
             When an argument is out of range.
         ModelError
-            When `freq_weights` are not whole numbers, or `parametric` draws have no distribution
-            to come from: infinite coefficients, or covariates.
+            When `freq_weights` are not whole numbers, `parametric` draws have no distribution to
+            come from (infinite coefficients, covariates, or features), or `features` needs rows
+            that the model does not hold.
 
         Notes
         -----
@@ -545,6 +556,8 @@ class IsingResults(ReadOnly):
         counts; of a fit with ``cov_type="cluster"`` whole clusters are drawn. All label models of
         many draws are fitted together, from this fit; where a draw separates labels it has the
         exact limit, and infinite values. The labels that each model has stay those of this fit.
+        With `features` rows are drawn, each draw is fitted and tested by itself, and features are
+        ranked by the sum of their score statistics.
 
         Examples
         --------
@@ -558,6 +571,14 @@ class IsingResults(ReadOnly):
         """
         stats = self.model.statistics
         check_draws(stats, "bootstrap()")
+        if features is not False:
+            if parametric:
+                raise exc.ModelError(
+                    "parametric draws are of labels alone, without features. Leave parametric out, "
+                    "or features."
+                )
+            tested = RowRefits.of(self._fit, features, "bootstrap()")
+            return bootstrap_features(tested, n_draws, random_state=random_state, n_jobs=n_jobs)
         return bootstrap_network(
             PlainRefits.of(self._fit),
             (stats.patterns, stats.context.columns, stats.counts),
@@ -570,7 +591,12 @@ class IsingResults(ReadOnly):
         )
 
     def drop_cases(
-        self, n_draws: int = 1000, *, random_state: RandomState = None, n_jobs: int = 1
+        self,
+        n_draws: int = 1000,
+        *,
+        random_state: RandomState = None,
+        features: bool | Sequence[str] = False,
+        n_jobs: int = 1,
     ) -> CaseDropping:
         """Fit the network to parts of the rows, to see whether it stays the same.
 
@@ -580,6 +606,9 @@ class IsingResults(ReadOnly):
             How many draws, over ten levels from 5% to 75% of rows left out.
         random_state : int, Generator or None
             Source of randomness.
+        features : bool or sequence of str
+            Whether features are tested in every draw too, all or some of them, to see whether
+            their ranking stays the same. That needs rows.
         n_jobs : int
             Processes to use; −1 for one per core. The draws do not depend on it.
 
@@ -603,9 +632,14 @@ class IsingResults(ReadOnly):
         {'pairs': 0.59, 'strength': 0.59, 'expected_influence': 0.44}
         """
         check_draws(self.model.statistics, "drop_cases()")
+        refits: PlainRefits | RowRefits = PlainRefits.of(self._fit)
+        counts = self.model.statistics.counts
+        if features is not False:
+            refits = RowRefits.of(self._fit, features, "drop_cases()").without_clusters()
+            counts = refits.counts
         return drop_rows(
-            PlainRefits.of(self._fit),
-            self.model.statistics.counts,
+            refits,
+            counts,
             self.label_names,
             n_draws,
             random_state=random_state,

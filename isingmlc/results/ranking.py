@@ -13,11 +13,12 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
+from isingmlc.inference.ordering import best_first, rank_levels
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.results.steps import FeatureSteps, list_steps
@@ -28,58 +29,6 @@ if TYPE_CHECKING:
     from isingmlc.base.printing import IsingSummary
     from isingmlc.ranking.l1 import L1Fits
     from isingmlc.results.edge_tests import EdgeTests
-
-
-# Importances that differ by less than this share of the larger one differ by rounding: another
-# processor may add in another order. They are ties.
-TIE = 1e-9
-
-
-def rank_levels(importance: FloatArray) -> IntArray:
-    """Give the levels of importance, from the best on; what differs by rounding alone is tied.
-
-    Parameters
-    ----------
-    importance : ndarray, shape (p,)
-        Importances, not negative.
-
-    Returns
-    -------
-    ndarray of int, shape (p,)
-        The level of each feature, 0 for the best.
-
-    Examples
-    --------
-    >>> rank_levels(np.array([0.5, 2.0, 2.0 + 1e-13, 0.0]))
-    array([1, 0, 0, 2])
-    """
-    order = np.argsort(-importance, kind="stable")
-    falling = importance[order]
-    falls = falling[:-1] - falling[1:] > TIE * falling[:-1]
-    levels = np.empty(len(order), dtype=np.intp)
-    levels[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
-    return levels
-
-
-def best_first(importance: FloatArray) -> IntArray:
-    """Order features by importance; ties keep the order of the columns.
-
-    Parameters
-    ----------
-    importance : ndarray, shape (p,)
-        Importances, not negative.
-
-    Returns
-    -------
-    ndarray of int, shape (p,)
-        Positions of the features, the best first.
-
-    Examples
-    --------
-    >>> best_first(np.array([0.5, 2.0, 2.0 + 1e-13, 0.0]))
-    array([1, 2, 0, 3])
-    """
-    return np.argsort(rank_levels(importance), kind="stable")
 
 
 @dataclass(frozen=True)

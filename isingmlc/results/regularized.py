@@ -378,38 +378,10 @@ class RegularizedIsingResults(ReadOnly):
         parametric: bool = False,
         n_jobs: int = 1,
     ) -> NetworkBootstrap:
-        """Fit the network to bootstrap draws, to see how far it varies.
+        """Fit the network to bootstrap draws; `IsingResults.bootstrap` explains the arguments.
 
-        Parameters
-        ----------
-        n_draws : int
-            How many draws.
-        random_state : int, Generator or None
-            Source of randomness.
-        parametric : bool
-            Whether rows are drawn from the distribution of the fitted network instead of from the
-            rows.
-        n_jobs : int
-            Processes to use; −1 for one per core. The draws do not depend on it.
-
-        Returns
-        -------
-        NetworkBootstrap
-            Intervals, shares of draws with an edge, tests of differences.
-
-        Raises
-        ------
-        DataError
-            When an argument is out of range.
-        ModelError
-            When `freq_weights` are not whole numbers, or `parametric` draws have no distribution
-            to come from: infinite coefficients, or covariates.
-
-        Notes
-        -----
-        A network depends on the rows through counts alone, so a draw is one multinomial draw of
-        counts; of a model with `groups` whole clusters are drawn. The penalties are chosen anew in
-        each, unless they were given.
+        Of a model with `groups` whole clusters are drawn. The penalties are chosen anew in each
+        draw, unless they were given.
 
         Examples
         --------
@@ -437,28 +409,7 @@ class RegularizedIsingResults(ReadOnly):
     def drop_cases(
         self, n_draws: int = 1000, *, random_state: RandomState = None, n_jobs: int = 1
     ) -> CaseDropping:
-        """Fit the network to parts of the rows, to see whether it stays the same.
-
-        Parameters
-        ----------
-        n_draws : int
-            How many draws, over ten levels from 5% to 75% of rows left out.
-        random_state : int, Generator or None
-            Source of randomness.
-        n_jobs : int
-            Processes to use; −1 for one per core. The draws do not depend on it.
-
-        Returns
-        -------
-        CaseDropping
-            Correlations with the network of all rows, and bootnet's CS-coefficient.
-
-        Raises
-        ------
-        DataError
-            When an argument is out of range.
-        ModelError
-            When `freq_weights` are not whole numbers, or there are too few rows.
+        """Fit the network to parts of the rows; see `IsingResults.drop_cases`.
 
         Examples
         --------
