@@ -25,7 +25,9 @@ from isingmlc.fitting.nodewise import (
     fit_nodes,
 )
 from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.shared import SHARED
 from isingmlc.fitting.sparse_networks import fit_paths
+from isingmlc.fitting.symmetric import check_symmetric, fit_symmetric
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import (
@@ -404,16 +406,19 @@ class IsingModel(ReadOnly):
         max_iter: int = 100,
         n_jobs: int = 1,
     ) -> IsingResults:
-        """Fit the network of the labels, one logistic regression per label.
+        r"""Fit the network of the labels: one logistic regression per label, or all at once.
 
         Parameters
         ----------
-        method : {"mle", "ridge", "firth"}
+        method : {"mle", "ridge", "firth", "joint", "pseudo"}
             Maximum likelihood, the default, gives the exact limit where labels are separated:
             infinite coefficients and certain rows, which no test can use. ``"ridge"`` penalises
             ``penalty / 2`` times the squared coefficients (thresholds and covariates are free)
             and ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1), a
-            ridge penalty unless covariates separate a label.
+            ridge penalty unless covariates separate a label. ``"joint"`` and ``"pseudo"`` have
+            one interaction per pair of labels, which both of its models share: by exact maximum
+            likelihood of all labels together, for up to 20 of them, or by their joint
+            pseudo-likelihood, for any number. See Notes.
         penalty : float, optional
             The ridge penalty, for ``method="ridge"`` only; 1 if omitted.
         penalize_covariates : bool
@@ -472,10 +477,24 @@ class IsingModel(ReadOnly):
         residuals vary. They are not the default: of rare labels and rare features few residuals
         tell the variance, and with HC0 tests reject far too often.
 
+        ``"joint"`` maximises the likelihood of :math:`P(y) \propto \exp(\sum_k \theta_k y_k +
+        \sum_{k<l} \beta_{kl} y_k y_l)` itself, summed over all :math:`2^K` label vectors (those
+        that have a probability in the limit, where some coefficients are infinite). Its standard
+        errors are those of the information, and `IsingResults.goodness_of_fit` compares it with
+        the table. It has no covariates. ``"pseudo"`` maximises the sum of the K log-likelihoods
+        of labels given the others, with Godambe's sandwich errors [2]_, in which the labels of a
+        row are a cluster; interactions that `neighbors` gives one of two labels are had by both.
+        Where labels follow the model, an interaction is estimated once, from both of its labels;
+        where they do not, it is that of the nearest such model. Score tests of features take
+        probabilities from it, and what errors in them do to a score, to first order, is taken out:
+        they come close to those of ``"mle"``.
+
         References
         ----------
         .. [1] Liang, K.-Y. and Zeger, S. L. (1986). Longitudinal data analysis using generalized
            linear models. *Biometrika* 73, 13–22.
+        .. [2] Varin, C., Reid, N. and Firth, D. (2011). An overview of composite likelihood
+           methods. *Statistica Sinica* 21, 5–42.
 
         Examples
         --------
@@ -492,13 +511,21 @@ class IsingModel(ReadOnly):
         >>> res.cov_type, res.score_test(["bmi"]).distribution
         ('cluster', 'F')
 
+        One interaction per pair, by exact maximum likelihood:
+
+        >>> res = im.IsingModel(data.labels).fit(method="joint")
+        >>> res
+        IsingResults(6 labels, joint, log-likelihood -3828.95)
+        >>> res.params.loc["asthma", "depression"] == res.params.loc["depression", "asthma"]
+        np.True_
+
         Each label given the two that are most associated with it:
 
         >>> res = im.IsingModel(data.labels, data.features).fit(neighbors=2)
         >>> (res.params != 0).sum().tolist()  # the threshold, the two, and itself (NaN)
         [4, 4, 4, 4, 4, 4]
         """
-        check_option("method", method, METHODS)
+        check_option("method", method, (*METHODS, *SHARED))
         model, kind_of_errors = choose_covariance(self, cov_type, groups)
         check_option("use_correction", use_correction, (True, False))
         if model is not self:
@@ -541,14 +568,22 @@ class IsingModel(ReadOnly):
             bool(penalize_covariates),
         )
         n_jobs = check_jobs(n_jobs)
-        regressors = Regressors.of_statistics(stats, self.intercept)
-        fits = fit_nodes(
-            stats.patterns, stats.counts, settings, chosen, n_jobs, regressors=regressors
-        )
+        regressors, shared = Regressors.of_statistics(stats, self.intercept), None
+        if method in SHARED:
+            # A pair that one of two labels chose is a pair of both.
+            everyone = ~np.eye(len(self.label_names), dtype=np.bool_)
+            pairs = everyone if chosen is None else chosen | chosen.T
+            check_symmetric(settings, pairs, stats.context)
+            shared, fits = fit_symmetric(stats.patterns, stats.counts, settings, pairs, regressors)
+        else:
+            fits = fit_nodes(
+                stats.patterns, stats.counts, settings, chosen, n_jobs, regressors=regressors
+            )
         self._warn_about_fit(fits, settings, regressors)
         if kind_of_errors == "cluster":
-            self._warn_about_clusters(fits)
-        return IsingResults(self, settings, fits, regressors)
+            most = max(len(each.basis) for each in (fits if shared is None else [shared]))
+            self._warn_about_clusters(most)
+        return IsingResults(self, settings, fits, regressors, shared)
 
     def fit_regularized(
         self,
@@ -702,7 +737,7 @@ class IsingModel(ReadOnly):
         columns = np.array(self.statistics.context.column_names, dtype=object)
         if settings.method == "ridge" or not len(regressors.relations.dropped):
             pass
-        elif settings.neighbors == "all":
+        elif settings.neighbors == "all" and settings.method not in SHARED:
             related = find_aliases(patterns, self.intercept, context)
             aliased[:] = [bool(others) for others in related[: len(fits)]]
         else:
@@ -736,10 +771,10 @@ class IsingModel(ReadOnly):
             )
             exc.warn(message, exc.ConvergenceWarning)
 
-    def _warn_about_clusters(self, fits: tuple[NodeFit, ...]) -> None:
+    def _warn_about_clusters(self, most: int) -> None:
         groups = self.statistics.groups
         assert groups is not None
-        n_clusters, most = int(groups.max()) + 1, max(len(fit.basis) for fit in fits)
+        n_clusters = int(groups.max()) + 1
         if n_clusters < most:
             exc.warn(
                 exc.FEW_CLUSTERS.format(n_clusters=n_clusters, n_coefficients=most),

@@ -23,6 +23,7 @@ from isingmlc.base.printing import (
     two_columns,
 )
 from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT
+from isingmlc.fitting.shared import SHARED
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.robust import degrees_of_clusters, say_robust
 from isingmlc.metrics import METRICS
@@ -329,7 +330,7 @@ def _head(results: IsingResults, width: int) -> Table:
     ]
     right = [
         ("No. Observations:", f"{results.nobs:g}"),
-        ("Log pseudo-likelihood:", f"{results.llf:.4f}"),
+        (f"{results._likelihood.capitalize()}:", f"{results.llf:.4f}"),
         ("AIC:", f"{results.aic:.4f}"),
         ("BIC:", f"{results.bic:.4f}"),
         ("Converged:", "yes" if results.converged else "NO"),
@@ -407,7 +408,7 @@ def attention(results: IsingResults) -> list[str]:
     notes = _about_certain_labels(results)
     varies = (diagnostics["reason"] != Reason.CONSTANT_LABEL).to_numpy()
     notes += _about_pairs(results, varies)
-    if results.method == "mle":
+    if not results._fit.is_penalised:
         notes += _about_lost_rows(diagnostics, results.nobs, _others(results))
     notes += _about_covariates(results)
     for label, others in diagnostics["aliased_with"].items():
@@ -423,6 +424,7 @@ def attention(results: IsingResults) -> list[str]:
             f"{len(diagnostics) - 1} other labels on average in its model, chosen {words}; "
             "standard errors take the choice as given."
         )
+    notes += _about_shared(results)
     notes += _about_errors(results)
     if results.method == "ridge" and results.cov_type == "nonrobust":
         notes.append("Standard errors come from the penalised information and are approximate.")
@@ -431,6 +433,16 @@ def attention(results: IsingResults) -> list[str]:
     data = results.model.data
     if data is not None and data.n_dropped:
         notes.append(f"{data.n_dropped} rows with missing values were dropped.")
+    return notes
+
+
+def _about_shared(results: IsingResults) -> list[str]:
+    """Say what a fit with one interaction per pair is, and how well it fits."""
+    if results.method not in SHARED:
+        return []
+    notes = ["Each pair has one interaction, which stands in the tables of both labels."]
+    if results.method == "joint" and results.cov_type == "nonrobust":
+        notes.append(f"Against the table of all label vectors: {results.goodness_of_fit()}")
     return notes
 
 
@@ -514,7 +526,7 @@ def _about_pairs(results: IsingResults, varies: BoolArray) -> list[str]:
     modelled = np.triu(has | has.T) & np.outer(varies, varies)
     never = modelled & (together == 0)
     pairs = [f"{names[a]} and {names[b]}" for a, b in zip(*np.nonzero(never), strict=True)]
-    effect = ": the interaction runs to −inf" if results.method == "mle" else ""
+    effect = "" if results._fit.is_penalised else ": the interaction runs to −inf"
     notes = []
     if 0 < len(pairs) <= _MAX_LISTED:
         notes += [f"{pair} never occur together{effect}." for pair in pairs]

@@ -16,7 +16,7 @@ import pytest
 
 import isingmlc as im
 from isingmlc.commands import cli, names, select, values
-from isingmlc.fitting import nodewise
+from isingmlc.fitting import nodewise, shared
 from isingmlc.inference import pvalues
 from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import BY, PRODUCTS, PVALUES
@@ -222,6 +222,7 @@ def test_completion_as_a_program_offers_commands_options_and_choices(tmp_path):
 def test_names_offered_are_those_that_exist():
     assert set(names.RANKINGS) == set(RANKING_METHODS)
     assert names.NULLS == nodewise.METHODS
+    assert names.SHARED == shared.SHARED
     assert names.RANKING_NULLS == methods.NULLS
     assert set(names.PVALUES) == set(PVALUES)
     assert {None, *names.PRODUCTS} == set(PRODUCTS)

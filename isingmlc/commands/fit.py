@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import TYPE_CHECKING, Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import NULLS
+from isingmlc.commands.names import NULLS, SHARED
 from isingmlc.commands.options import add_alpha, add_penalty, check_cov_type, refuse_foreign
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
@@ -26,6 +26,7 @@ examples:
   isingmlc fit data.csv --labels 'y_*'
   isingmlc fit data.csv --labels a,b,c --method ridge --penalty 2 --alpha 0.1
   isingmlc fit data.csv --labels 'y_*' --neighbors ebic
+  isingmlc fit data.csv --labels 'y_*' --method joint
   isingmlc fit data.csv --labels 'y_*' --covariates age,sex
   isingmlc fit data.csv --labels 'y_*' --groups practice
   isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
@@ -35,14 +36,15 @@ examples:
   isingmlc fit data.csv --labels 'y_*' --features age,bmi --save network.npz
 """
 TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
+_FITS = (*NULLS, *SHARED)
 # Options that only some methods have.
 _OWNERS = {
     "penalty": ("ridge",),
-    "neighbors": NULLS,
-    "cov_type": NULLS,
-    "alpha": NULLS,
-    "save": NULLS,
-    "no_intercept": NULLS,
+    "neighbors": _FITS,
+    "cov_type": _FITS,
+    "alpha": _FITS,
+    "save": _FITS,
+    "no_intercept": _FITS,
     "lam": ("l1",),
     "criterion": ("l1",),
     "gamma": ("l1",),
@@ -55,19 +57,21 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "fit",
         help="fit the network of the labels",
-        description="Fit the Ising network of the labels, one logistic regression per label. "
-        "Other columns take no part in it, unless --covariates names them; those that --features "
-        "names are read so that --save keeps what tests of them need.",
+        description="Fit the Ising network of the labels, by default one logistic regression per "
+        "label. Other columns take no part in it, unless --covariates names them; those that "
+        "--features names are read so that --save keeps what tests of them need.",
         epilog=EXAMPLES,
     )
     add_input_arguments(parser, labels_alone=True)
     group = parser.add_argument_group("fit")
     group.add_argument(
         "--method",
-        choices=(*NULLS, "l1"),
+        choices=(*_FITS, "l1"),
         default="mle",
         help="how label models are fitted: by maximum likelihood, with a ridge penalty, with "
-        "Firth's penalty, or with l1 penalties, which make a sparse network (default: mle)",
+        "Firth's penalty; with one interaction per pair, by the likelihood of all labels (joint, "
+        "up to 20) or their pseudo-likelihood; or with l1 penalties, which make a sparse network "
+        "(default: mle)",
     )
     add_penalty(group, "--method")
     add_alpha(

@@ -22,6 +22,7 @@ PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 COMBINE = ("acat", "sum", "omnibus", "cauchy")
 NULLS = ("mle", "ridge", "firth")
+SHARED = ("joint", "pseudo")
 COV_TYPES = ("nonrobust", "HC0", "HC2", "cluster")
 RANKING_NULLS = ("auto", *NULLS)
 ADJUSTMENTS = (

@@ -351,7 +351,7 @@ def newton(
         information = scaled.T @ scaled
         if penalty is not None:
             information += np.diag(penalty)
-        step = _newton_step(information, gradient)
+        step = newton_step(information, gradient)
         if step is None:
             return Points.of_one(value, np.zeros(n_columns), np.nan, information)
         return Points.of_one(value, step, float(gradient @ step), information)
@@ -781,7 +781,7 @@ def _is_moderate(values: FloatArray) -> bool:
     return bool(np.abs(values).max(initial=0.0) <= _LARGEST)
 
 
-def _newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray | None:
+def newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray | None:
     """Solve for a step; None where the information is singular to working precision."""
     _, step, failed = lapack.dposv(information, gradient)
     return None if failed or not _is_moderate(step) else step

@@ -4,12 +4,14 @@ A fit on L labelsets with their counts as weights has the estimates, standard er
 likelihood of the fit on n rows. Where labels are separated the fit is the limit of maximum
 likelihood: settled labelsets (see :mod:`isingmlc.fitting.separation`) drop out with probability 0
 or 1, coefficients along the settling directions are infinite, and the rest is an ordinary fit of
-lower rank. Ridge and Firth penalties keep everything finite instead.
+lower rank. Ridge and Firth penalties keep everything finite instead. Where label models share
+their coefficients these are fitted elsewhere (:mod:`isingmlc.fitting.joint`,
+:mod:`isingmlc.fitting.pseudo`), and each model is what they make of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -19,6 +21,7 @@ from joblib import Parallel, delayed
 from scipy.special import expit, xlogy
 from tqdm import tqdm
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.schema import Array, Flag, Number, Record, Text
@@ -40,6 +43,7 @@ from isingmlc.fitting.separation import (
     shortest_direction,
     unit_rows,
 )
+from isingmlc.fitting.shared import SHARED, SharedFit, SharedTerms
 from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 from isingmlc.statistics.sums import find_labelsets
@@ -69,8 +73,9 @@ class FitSettings:
 
     Attributes
     ----------
-    method : {"mle", "ridge", "firth"}
-        Maximum likelihood (its limit under separation), or a penalty that keeps it finite.
+    method : {"mle", "ridge", "firth", "joint", "pseudo"}
+        Maximum likelihood (its limit under separation), or a penalty that keeps it finite; or
+        one coefficient per pair, by the likelihood of all labels or their pseudo-likelihood.
     penalty : float
         Ridge penalty: ``penalty / 2`` times the squared coefficients, the intercept free.
     intercept : bool
@@ -109,7 +114,7 @@ def _check_settings(settings: Mapping[str, Any]) -> tuple[str, str] | None:
 # What is saved of it: one line per field.
 SETTINGS_FIELDS = Record(
     {
-        "method": Text(METHODS),
+        "method": Text((*METHODS, *SHARED)),
         "penalty": Number(float, above=0),
         "intercept": Flag(),
         "max_iter": Number(int, least=1),
@@ -264,6 +269,8 @@ class NetworkFit:
         Formula terms and their columns.
     known_regressors : Regressors, optional
         The columns of the label models, where they are at hand.
+    shared : SharedFit, optional
+        The coefficients that label models share, if they do.
     """
 
     stats: LabelsetStatistics
@@ -272,6 +279,7 @@ class NetworkFit:
     rows: ModelData | None
     terms: Mapping[str, tuple[str, ...]]
     known_regressors: Regressors | None = None
+    shared: SharedFit | None = None
 
     def rows_for(self, purpose: str) -> ModelData:
         """Give the rows, or say that they are needed.
@@ -307,8 +315,41 @@ class NetworkFit:
 
     @property
     def is_penalised(self) -> bool:
-        """Whether the fits are not those of maximum likelihood."""
-        return self.settings.method != "mle"
+        """Whether a penalty keeps coefficients small."""
+        return self.settings.method in ("ridge", "firth")
+
+    @property
+    def is_nodewise(self) -> bool:
+        """Whether each label model is at the maximum of its own likelihood."""
+        return self.settings.method == "mle"
+
+    def refuse_shared(self, purpose: str, remedy: str) -> None:
+        """Say what cannot be had of label models that share coefficients.
+
+        Parameters
+        ----------
+        purpose : str
+            What is asked for.
+        remedy : str
+            What to do instead.
+
+        Raises
+        ------
+        ModelError
+            When they do.
+        """
+        if self.settings.method in SHARED:
+            raise exc.ModelError(
+                f"{purpose} is for label models that are fitted one by one, but "
+                f"method={self.settings.method!r} has one interaction per pair. {remedy}"
+            )
+
+    @cached_property
+    def shared_terms(self) -> SharedTerms:
+        """Which coefficients label models share."""
+        neighbors = np.array([node.neighbors for node in self.nodes])
+        n_context = self.regressors.n_columns - 1 - len(self.nodes)
+        return SharedTerms.of(neighbors, n_context, self.settings.intercept)
 
     @property
     def is_robust(self) -> bool:
@@ -363,6 +404,15 @@ class NetworkFit:
         maximum that is rounding, but a feature that the regressors all but explain would carry it
         along; of penalised fits it is what the penalty adds, and zero is left everywhere where the
         regressors leave nothing to test.
+
+        Of fits that share coefficients it is what keeps tests valid. With :math:`c = z'A^{-1}B`
+        what regressors explain of a column x, the score is then :math:`\sum_i (x_i - c_i) e_i`.
+        Its derivative in the coefficients of the label is :math:`\sum_i (x_i - c_i) w_i z_i = 0`,
+        so that to first order it does not matter by which consistent estimate they are replaced:
+        Neyman's :math:`C(\alpha)` test in the conditional likelihood of the label, with the
+        variance :math:`\sum_i w_i (x_i - c_i)^2 = D - B'A^{-1}B` that it has in any case. The
+        score of the likelihood of all labels would be :math:`\sum_i (x_i - \bar x) y_i`: whether
+        label and feature go together at all, through other labels too, and no test of an edge.
         """
         stats = self.stats
         residuals = np.array(
@@ -783,61 +833,122 @@ def _collect(
     table: _Table, nodes: list[_Node], settings: FitSettings, neighbors: BoolArray
 ) -> tuple[NodeFit, ...]:
     """Put the fits of all labels together."""
-    size = table.design.shape[1]
-    values = np.zeros((len(nodes), size))
+    size, ends = table.design.shape[1], []
     for node in nodes:
         assert node.coef is not None
-        values[node.label, node.basis] = node.coef
-    in_play = np.array([node.in_play for node in nodes])
-    eta = values @ table.design.T
+        ends.append(
+            NodeEnd(
+                label=node.label,
+                basis=node.basis,
+                coef=node.coef,
+                directions=np.array(node.directions).reshape(-1, size),
+                aliased=node.aliased,
+                unidentified=_spread(node.chosen.null_space, node.columns, size),
+                in_play=node.in_play,
+                steps=node.steps,
+                converged=node.converged,
+            )
+        )
+    return assemble_fits(
+        table.regressors, table.signs, table.counts, settings.intercept, neighbors, ends
+    )
+
+
+class NodeEnd(NamedTuple):
+    """Where the fit of one label ended; `NodeFit` explains the fields."""
+
+    label: int
+    basis: IntArray
+    coef: FloatArray
+    directions: FloatArray
+    aliased: FloatArray
+    unidentified: FloatArray
+    in_play: BoolArray
+    steps: int
+    converged: bool
+
+
+def assemble_fits(
+    regressors: Regressors,
+    signs: FloatArray,
+    counts: FloatArray,
+    intercept: bool,
+    neighbors: BoolArray,
+    ends: Sequence[NodeEnd],
+) -> tuple[NodeFit, ...]:
+    """Give fits their probabilities, likelihoods, and coefficients in the user's units.
+
+    Parameters
+    ----------
+    regressors : Regressors
+        The columns of all label models.
+    signs : ndarray, shape (K, L)
+        1 where a cell has a label, −1 where it has not.
+    counts : ndarray, shape (L,)
+        Counts of the cells.
+    intercept : bool
+        Whether the models have a constant.
+    neighbors : ndarray of bool, shape (K, K)
+        Whether the model of label k has label l.
+    ends : sequence of NodeEnd
+        Where the fits ended, one per label.
+
+    Returns
+    -------
+    tuple of NodeFit
+        The fits.
+    """
+    size = regressors.n_columns
+    values = np.zeros((len(ends), size))
+    for end in ends:
+        values[end.label, end.basis] = end.coef
+    in_play = np.array([end.in_play for end in ends])
+    eta = values @ regressors.matrix.T
     # One exponential and one logarithm give probabilities and likelihoods with all their digits.
     odds = np.exp(-np.abs(eta))
     larger = 1 / (1 + odds)
     smaller = odds * larger
-    probability = np.where(in_play, np.where(eta > 0, larger, smaller), table.signs > 0)
-    complement = np.where(in_play, np.where(eta > 0, smaller, larger), table.signs < 0)
-    llf = (in_play * (np.minimum(table.signs * eta, 0.0) - np.log1p(odds))) @ table.counts
-    total, positives = table.counts.sum(), (table.signs > 0) @ table.counts
-    llf_null = np.full(len(nodes), -total * np.log(2))
-    if settings.intercept:
+    probability = np.where(in_play, np.where(eta > 0, larger, smaller), signs > 0)
+    complement = np.where(in_play, np.where(eta > 0, smaller, larger), signs < 0)
+    llf = (in_play * (np.minimum(signs * eta, 0.0) - np.log1p(odds))) @ counts
+    total, positives = counts.sum(), (signs > 0) @ counts
+    llf_null = np.full(len(ends), -total * np.log(2))
+    if intercept:
         negatives = total - positives
         llf_null = xlogy(positives, positives / total) + xlogy(negatives, negatives / total)
     fits = []
-    in_units, changed_by = table.regressors.in_units, table.regressors.changed_by
-    coefs = np.full((len(nodes), size), np.nan)
-    coefs[:, 1 : 1 + len(nodes)][~neighbors] = 0.0
-    coefs[np.arange(len(nodes)), 1 + np.arange(len(nodes))] = np.nan
+    in_units, changed_by = regressors.in_units, regressors.changed_by
+    coefs = np.full((len(ends), size), np.nan)
+    coefs[:, 1 : 1 + len(ends)][~neighbors] = 0.0
+    coefs[np.arange(len(ends)), 1 + np.arange(len(ends))] = np.nan
     restored = in_units(values.T).T
-    for node, coef in zip(nodes, coefs, strict=True):
-        basis = known = node.basis
-        directions = np.array(node.directions).reshape(-1, size)
-        unidentified = np.zeros((size, 0))
-        if len(node.chosen.dropped):
-            unidentified = _spread(node.chosen.null_space, node.columns, size)
+    for end, coef in zip(ends, coefs, strict=True):
+        known = end.basis
+        if end.unidentified.size:
             # Among the rows in play a coefficient is known unless it goes with one dropped.
-            going = changed_by(unidentified, _ROUNDING)[basis]
-            known = basis[~going.any(axis=1)]
-        coef[known] = restored[node.label, known]
-        for direction in directions[::-1]:
+            going = changed_by(end.unidentified, _ROUNDING)[known]
+            known = known[~going.any(axis=1)]
+        coef[known] = restored[end.label, known]
+        for direction in end.directions[::-1]:
             running = changed_by(direction, _ROUNDING) & ~np.isfinite(coef)
             coef[running] = np.copysign(np.inf, in_units(direction)[running])
         fits.append(
             NodeFit(
-                label=node.label,
-                neighbors=neighbors[node.label],
+                label=end.label,
+                neighbors=neighbors[end.label],
                 coef=coef,
-                basis=basis,
-                basis_coef=values[node.label, basis],
-                directions=directions,
-                aliased=node.aliased,
-                unidentified=unidentified,
-                in_play=node.in_play,
-                probability=probability[node.label],
-                complement=complement[node.label],
-                llf=float(llf[node.label]),
-                llf_null=float(llf_null[node.label]),
-                iterations=node.steps,
-                converged=node.converged,
+                basis=end.basis,
+                basis_coef=values[end.label, end.basis],
+                directions=end.directions,
+                aliased=end.aliased,
+                unidentified=end.unidentified,
+                in_play=end.in_play,
+                probability=probability[end.label],
+                complement=complement[end.label],
+                llf=float(llf[end.label]),
+                llf_null=float(llf_null[end.label]),
+                iterations=end.steps,
+                converged=end.converged,
             )
         )
     return tuple(fits)

@@ -35,7 +35,7 @@ _TEN_DIGITS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_toleranc
 _PROGRAMMES: tuple[dict[str, float], ...] = (_TEN_DIGITS, {}, {"presolve": False})
 # Simplex steps per row and column after which a solver is given up; it takes about one.
 _MOST_STEPS = 100
-_UNDECIDED = (
+UNDECIDED = (
     "whether labels are separated could not be decided: no solver gave an answer that holds. "
     "Columns of very different size may be the cause: rescale the features, or fit with "
     "method='ridge'."
@@ -380,7 +380,7 @@ def find_separation(signed: FloatArray) -> Separation:
                     return Separation(np.zeros(n_columns), ~others)
                 least = (margins * largest)[~others].min()
                 return Separation(direction / units / least, ~others)
-    raise exc.ModelError(_UNDECIDED)
+    raise exc.ModelError(UNDECIDED)
 
 
 def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArray | None:
@@ -441,7 +441,7 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
             direction = null_space @ (weights @ margins / residual[-1])
             direction[np.abs(direction) < 1e-9 * np.abs(direction).max()] = 0.0
             return np.asarray(direction)
-    raise exc.ModelError(_UNDECIDED)
+    raise exc.ModelError(UNDECIDED)
 
 
 def _by_nnls(system: FloatArray, target: FloatArray) -> FloatArray:

@@ -142,7 +142,7 @@ def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
         ones = (weights * patterns).sum(axis=0)
         enough = np.minimum(ones, enough - ones)
     nothing = ~in_play.any(axis=0)
-    if fit.is_penalised:
+    if not fit.is_nodewise:
         # A penalised model may still leave nothing to test, where it has a coefficient for each
         # combination of the other labels.
         nothing |= np.abs(fit.residuals).max(axis=1) < NOTHING_LEFT

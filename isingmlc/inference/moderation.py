@@ -62,7 +62,7 @@ def moderation_test(
     n_jobs = check_jobs(n_jobs)
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
-    if refit is True and fit.is_penalised:
+    if refit is True and not fit.is_nodewise:
         raise exc.ModelError(
             "refit=True is for models fitted with method='mle', but this one was fitted with "
             f"method={fit.settings.method!r}. Leave refit out, or fit anew."
@@ -80,7 +80,7 @@ def moderation_test(
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     single = single_tests(fit, nulls, reason)
     large = np.zeros(reason.shape, dtype=np.bool_)
-    has_rows = fit.rows is not None and not fit.is_penalised and not fit.is_robust
+    has_rows = fit.rows is not None and fit.is_nodewise and not fit.is_robust
     if refit is True or (refit == "auto" and has_rows):
         # A feature that is explained by others changes nothing, and nor does a refit.
         tested = single.reason == Reason.OK
@@ -88,7 +88,8 @@ def moderation_test(
         large = tested & ((single.statistic > LARGE) | all_of_them)
     elif (
         refit == "auto"
-        and not (fit.is_penalised or fit.is_robust)
+        and fit.is_nodewise
+        and not fit.is_robust
         and (single.statistic > LARGE).any()
     ):
         exc.warn(

@@ -284,6 +284,7 @@ def refit_edges(
         When larger models did not converge in ``settings.max_iter`` steps.
     """
     stats, settings = fit.stats, fit.settings
+    fit.refuse_shared(purpose, "Use score_test(), or fit().")
     data = fit.rows_for(purpose)
     if settings.method == "firth":
         raise exc.ModelError(
@@ -473,6 +474,12 @@ def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
 
 def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
     """Compare nested fits, label by label; see `IsingResults.compare_lr_test`."""
+    for each in (full, restricted):
+        each.refuse_shared(
+            "compare_lr_test()",
+            "Compare llf, df_model, aic or bic of joint fits, or test interactions with "
+            "contrast().",
+        )
     if full.is_penalised or restricted.is_penalised:
         raise exc.ModelError("likelihood-ratio tests compare fits with method='mle'.")
     refuse_robust(full)

@@ -42,6 +42,7 @@ _NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels
 _COVARIATES = "tests are given the covariate{s} {names}"
 # Sources of p-values that hold whatever the variances of scores come from.
 ROBUST_PVALUES = ("chi2", "auto")
+_SHARED = "the null model has one interaction per pair of labels ({method})"
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
@@ -171,6 +172,8 @@ def note_on(fit: NetworkFit) -> str:
         notes.append(_COVARIATES.format(s=plural, names=", ".join(covariates)))
     if fit.is_penalised:
         notes.append(_APPROXIMATE.format(method=fit.settings.method))
+    if fit.shared is not None:
+        notes.append(_SHARED.format(method=fit.settings.method))
     if fit.is_robust:
         notes.append(say_robust(fit))
     if fit.settings.neighbors != "all":

@@ -6,6 +6,7 @@ share it, so stacked over labels the covariance of all coefficients is
 :math:`\sum_g N_g \psi_g \psi_g'`, the sandwich of one regression with all labels of a row as its
 cluster. What follows from it, of whatever several models estimate together, needs no resampling.
 Clusters of dependent rows and sampling weights are minded: `NetworkFit.dependence` adds up.
+Where label models share coefficients :mod:`isingmlc.fitting.symmetric` has their covariance.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from isingmlc.base.arrays import FloatArray, StrArray, chunks
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.symmetric import SharedCovariance
 from isingmlc.fitting.testable import judge_pairs
 from isingmlc.networks.weights import pair_shares, pair_weights
 
@@ -40,6 +42,11 @@ class NetworkEstimate:
     def n_labels(self) -> int:
         """Number of labels."""
         return len(self.fit.nodes)
+
+    @cached_property
+    def shared(self) -> SharedCovariance | None:
+        """The covariance of coefficients that label models share, if they do."""
+        return None if self.fit.shared is None else SharedCovariance(self.fit)
 
     @cached_property
     def thresholds(self) -> FloatArray:
@@ -72,6 +79,8 @@ class NetworkEstimate:
     def pair_errors(self) -> FloatArray:
         """Standard errors of `weights`; NaN where a weight is not finite or not estimated."""
         n_labels, counts = self.n_labels, self.fit.stats.counts
+        if self.shared is not None:
+            return np.where(np.eye(n_labels) == 0, self.shared.errors[:, 1 : 1 + n_labels], np.nan)
         variances = np.zeros((n_labels, n_labels))
         unit = np.eye(self.fit.regressors.n_columns)[1 : 1 + n_labels]
         for block in chunks(n_labels, 24 * len(counts) * n_labels, limit=_MOST_BYTES):
@@ -104,6 +113,9 @@ class NetworkEstimate:
         ndarray, shape (L, q)
             The influences.
         """
+        if self.shared is not None:
+            shares = self._shared_shares(self.shared, on_weights, on_thresholds)
+            return np.asarray(self.shared.influence @ shares.T)
         n_labels = self.n_labels
         total = np.zeros((len(self.fit.stats.counts), len(on_weights)))
         for label in range(n_labels):
@@ -114,10 +126,24 @@ class NetworkEstimate:
             total += self._influence(label, lines)
         return total
 
+    def _shared_shares(
+        self, shared: SharedCovariance, on_weights: FloatArray, on_thresholds: FloatArray | None
+    ) -> FloatArray:
+        """Give what functions have of shared coefficients; see `influence`."""
+        n_labels = self.n_labels
+        lines = np.zeros((len(on_weights), n_labels, self.fit.regressors.n_columns))
+        lines[..., 1 : 1 + n_labels] = on_weights * self.shares
+        if on_thresholds is not None:
+            lines[..., 0] = on_thresholds
+        return shared.shares(lines)
+
     def covariance(
         self, on_weights: FloatArray, on_thresholds: FloatArray | None = None
     ) -> FloatArray:
         """Give the covariance of functions of weights and thresholds; see `influence`."""
+        if self.shared is not None:
+            shares = self._shared_shares(self.shared, on_weights, on_thresholds)
+            return np.asarray(shares @ self.shared.matrix @ shares.T)
         found = self.influence(on_weights, on_thresholds)
         return self.fit.dependence.covariance(found)
 
@@ -126,10 +152,17 @@ class NetworkEstimate:
         counts = self.fit.stats.counts
         each = 8 * len(counts) + 8 * self.n_labels * self.fit.regressors.n_columns
         parts = [
-            np.sqrt(self.fit.dependence.variances(self.influence(on_weights[some])))
+            np.sqrt(self._variances(on_weights[some]))
             for some in chunks(len(on_weights), each, limit=_MOST_BYTES)
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _variances(self, on_weights: FloatArray) -> FloatArray:
+        """Give the variances of functions of weights; see `influence`."""
+        if self.shared is None:
+            return self.fit.dependence.variances(self.influence(on_weights))
+        shares = self._shared_shares(self.shared, on_weights, None)
+        return np.asarray(np.einsum("ij,ij->i", shares @ self.shared.matrix, shares))
 
     def _influence(self, label: int, lines: FloatArray) -> FloatArray:
         """Give the influences on linear functions of the coefficients of one label."""

@@ -341,7 +341,8 @@ def _alternatives(
             else []
         )
         return [*trusting, *methods]
-    return [*pvalues, {"cov_type": "HC2", "pvalue": "chi2"}, *methods]
+    robust = "HC2" if fit.shared is None else "HC0"
+    return [*pvalues, {"cov_type": robust, "pvalue": "chi2"}, *methods]
 
 
 def _own_fit(results: IsingResults, wish: Mapping[str, Any]) -> dict[str, Any]:

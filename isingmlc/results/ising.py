@@ -16,7 +16,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, as_path, check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
-from isingmlc.base.schema import Listed, Names, Record, Text
+from isingmlc.base.schema import Listed, Names, Optional, Record, Text
 from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
 from isingmlc.fitting.diagnostics import diagnose, warn_of_little_information
 from isingmlc.fitting.moderated import ModeratedFit, find_moderators
@@ -28,6 +28,7 @@ from isingmlc.fitting.nodewise import (
     NodeFit,
 )
 from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.shared import SHARED, SHARED_FIELDS, SharedFit, SharedTerms
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
@@ -51,6 +52,7 @@ from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.contrasts import NetworkContrast, contrast_test, list_pairs
 from isingmlc.networks.covariance import NetworkEstimate
 from isingmlc.networks.feature_draws import RowRefits
+from isingmlc.networks.goodness import GoodnessOfFit, compare_with_table
 from isingmlc.networks.predictability import list_predictability
 from isingmlc.networks.refits import PlainRefits
 from isingmlc.results.calibration import CalibrationResults, check_calibration
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from isingmlc.results.ranking import FeatureRanking
 
 RULES = ("mean", "min", "max", "and", "or")
+_RESAMPLE = "network_table() has errors without resampling; fit().{call} resamples."
 
 
 class IsingResults(ReadOnly):
@@ -89,6 +92,8 @@ class IsingResults(ReadOnly):
         One fit per label.
     regressors : Regressors, optional
         What they were made with; laid out anew when needed if omitted.
+    shared : SharedFit, optional
+        The coefficients that the fits share, if they do.
 
     Attributes
     ----------
@@ -121,6 +126,7 @@ class IsingResults(ReadOnly):
     settings: FitSettings
     fits: tuple[NodeFit, ...]
     _regressors: Regressors | None
+    _shared: SharedFit | None
 
     def __init__(
         self,
@@ -128,13 +134,16 @@ class IsingResults(ReadOnly):
         settings: FitSettings,
         fits: tuple[NodeFit, ...],
         regressors: Regressors | None = None,
+        shared: SharedFit | None = None,
     ) -> None:
-        self._fill(model=model, settings=settings, fits=fits, _regressors=regressors)
+        self._fill(
+            model=model, settings=settings, fits=fits, _regressors=regressors, _shared=shared
+        )
 
     def __repr__(self) -> str:
         return (
             f"IsingResults({len(self.label_names)} labels, {self.method}, "
-            f"log pseudo-likelihood {self.llf:.2f})"
+            f"{self._likelihood} {self.llf:.2f})"
         )
 
     def _repr_html_(self) -> str:
@@ -164,7 +173,7 @@ class IsingResults(ReadOnly):
 
     @property
     def method(self) -> str:
-        """How the label models were fitted: ``"mle"``, ``"ridge"`` or ``"firth"``."""
+        """How the label models were fitted; see `IsingModel.fit`."""
         return self.settings.method
 
     @property
@@ -180,6 +189,7 @@ class IsingResults(ReadOnly):
     @cached_property
     def nodes(self) -> NodeModels:
         """The fits as statsmodels results, by label."""
+        self._fit.refuse_shared("nodes", "Use params, bse and conf_int(), or fit().nodes.")
         return NodeModels(self)
 
     # Estimates
@@ -199,9 +209,12 @@ class IsingResults(ReadOnly):
         """Standard errors of `params`; NaN where an estimate is not finite.
 
         Of the kind that `cov_type` says. Under a ridge penalty those that are not robust come from
-        the inverse of the penalised information.
+        the inverse of the penalised information; of a joint pseudo-likelihood they are Godambe's,
+        in which the labels of a row are a cluster.
         """
         fit = self._fit
+        if self._estimate.shared is not None:
+            return self._by_node(list(self._estimate.shared.errors))
         return self._by_node(list(robust_errors(fit) if fit.is_robust else fit.errors))
 
     @table
@@ -358,7 +371,8 @@ class IsingResults(ReadOnly):
         error comes from the sandwich covariance of all models together, in which the labels of a
         row are a cluster. It holds too where the labels do not follow an Ising model. Errors of
         networks whose neighbours were chosen by the data, or that are penalised, do not know of
-        that.
+        that. Fits with ``method="joint"`` or ``"pseudo"`` have one coefficient per pair, and its
+        error, as in `bse`.
 
         References
         ----------
@@ -570,6 +584,7 @@ class IsingResults(ReadOnly):
         1  hypertension  arthritis       1.0
         """
         stats = self.model.statistics
+        self._fit.refuse_shared("bootstrap()", _RESAMPLE.format(call="bootstrap(…)"))
         check_draws(stats, "bootstrap()")
         if features is not False:
             if parametric:
@@ -631,6 +646,7 @@ class IsingResults(ReadOnly):
         >>> res.drop_cases(200, random_state=0).cs_coefficient()["cs"].round(2).to_dict()
         {'pairs': 0.59, 'strength': 0.59, 'expected_influence': 0.44}
         """
+        self._fit.refuse_shared("drop_cases()", _RESAMPLE.format(call="drop_cases(…)"))
         check_draws(self.model.statistics, "drop_cases()")
         refits: PlainRefits | RowRefits = PlainRefits.of(self._fit)
         counts = self.model.statistics.counts
@@ -648,29 +664,73 @@ class IsingResults(ReadOnly):
 
     # Fit
 
+    @property
+    def _likelihood(self) -> str:
+        return "log-likelihood" if self.method == "joint" else "log pseudo-likelihood"
+
     @cached_property
     def llf(self) -> float:
-        """Log pseudo-likelihood: the sum of the K log-likelihoods."""
+        """Log pseudo-likelihood: the sum of the K log-likelihoods.
+
+        With ``method="joint"`` the log-likelihood of all labels together.
+        """
+        if self._shared is not None:
+            return self._shared.llf
         return float(sum(fit.llf for fit in self.fits))
 
     @cached_property
     def df_model(self) -> int:
-        """Finite coefficients estimated, in all K regressions."""
+        """Finite coefficients estimated, in all K regressions.
+
+        With ``method="joint"`` or ``"pseudo"`` a pair has one of them.
+        """
+        if self._shared is not None:
+            return len(self._shared.basis)
         return sum(len(fit.basis) for fit in self.fits)
 
     @cached_property
+    def _price(self) -> float:
+        """How many coefficients information criteria count."""
+        shared = self._estimate.shared
+        return float(self.df_model) if shared is None else shared.effective_terms
+
+    @cached_property
     def aic(self) -> float:
-        """Akaike's criterion on the log pseudo-likelihood.
+        """Akaike's criterion on `llf`.
 
         It takes rows for independent: with clusters or sampling weights it describes a fit, but
-        does not choose between fits.
+        does not choose between fits. For ``method="pseudo"`` coefficients count for the trace of
+        their Godambe covariance times the information, as composite likelihoods need.
         """
-        return 2 * self.df_model - 2 * self.llf
+        return 2 * self._price - 2 * self.llf
 
     @cached_property
     def bic(self) -> float:
-        """Bayesian information criterion on the log pseudo-likelihood; see `aic`."""
-        return float(np.log(self.nobs)) * self.df_model - 2 * self.llf
+        """Bayesian information criterion on `llf`; see `aic`."""
+        return float(np.log(self.nobs)) * self._price - 2 * self.llf
+
+    def goodness_of_fit(self) -> GoodnessOfFit:
+        """Compare a joint fit with the table of all label vectors.
+
+        Returns
+        -------
+        GoodnessOfFit
+            Deviance and Pearson's statistic against the saturated table, degrees of freedom,
+            p-values, and how sparse the table is.
+
+        Raises
+        ------
+        ModelError
+            Unless the fit is one with ``method="joint"``, of independent rows.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit(method="joint")
+        >>> res.goodness_of_fit().df
+        42
+        """
+        return compare_with_table(self._fit, self._estimate.shared)
 
     @cached_property
     def converged(self) -> bool:
@@ -773,7 +833,8 @@ class IsingResults(ReadOnly):
         ------
         ModelError
             Beyond 20 labels, or where the fit does not define a distribution (infinite
-            thresholds; covariates, at each of whose values there is another one).
+            thresholds; covariates, at each of whose values there is another one). Fits with
+            ``method="joint"`` always do.
 
         Examples
         --------
@@ -783,9 +844,12 @@ class IsingResults(ReadOnly):
         >>> joint[0, 0, 0, 0, 0, 0].round(3)
         np.float64(0.4)
         """
-        from isingmlc.simulate.distribution import joint_probabilities
+        from isingmlc.simulate.distribution import index_patterns, joint_probabilities
 
-        return joint_probabilities(self)
+        shared = self._estimate.shared
+        if shared is None or self.method != "joint":
+            return joint_probabilities(self)
+        return pd.Series(shared.law, index_patterns(self.label_names), name="probability")
 
     def to_networkx(self, rule: str = "mean") -> networkx.Graph:
         """Give the network as a graph.
@@ -869,6 +933,7 @@ class IsingResults(ReadOnly):
         >>> net.interactions.loc["depression", "asthma"].round(2)
         np.float64(1.74)
         """
+        self._fit.refuse_shared("at()", "Use fit().at(…).")
         if not isinstance(values, Mapping):
             raise exc.DataError(
                 f"values must map names to values, e.g. {{'age': 70}}, but is {values!r}."
@@ -910,6 +975,7 @@ class IsingResults(ReadOnly):
             model.data,
             dict(model.terms),
             self._regressors,
+            self._shared,
         )
 
     def _say_how_much_is_known(
@@ -1795,6 +1861,8 @@ class IsingResults(ReadOnly):
             "terms": [{"name": name, "columns": columns} for name, columns in terms],
             "fits": [as_fields(fit) for fit in self.fits],
         }
+        if self._shared is not None:
+            fields["shared"] = as_fields(self._shared)
         write_fields(path, _SCHEMA, fields)
 
     @classmethod
@@ -1831,7 +1899,9 @@ class IsingResults(ReadOnly):
         settings = FitSettings(**fields["settings"])
         terms = {term["name"]: term["columns"] for term in fields["terms"]}
         fits = tuple(NodeFit(**fit) for fit in fields["fits"])
-        return cls(IsingModel._restore(stats, settings.intercept, terms), settings, fits)
+        shared = SharedFit(**fields["shared"]) if "shared" in fields else None
+        model = IsingModel._restore(stats, settings.intercept, terms)
+        return cls(model, settings, fits, shared=shared)
 
     def remove_data(self) -> IsingResults:
         """Give the same results without the rows of the data.
@@ -1848,7 +1918,9 @@ class IsingResults(ReadOnly):
         >>> res.remove_data().model.data is None
         True
         """
-        return IsingResults(self.model.without_data(), self.settings, self.fits)
+        return IsingResults(
+            self.model.without_data(), self.settings, self.fits, shared=self._shared
+        )
 
     # Inside
 
@@ -1876,6 +1948,13 @@ def _check_results(fields: Mapping[str, Any]) -> tuple[str, str] | None:
     n_regressors = 1 + len(stats["label_names"]) + len(context.column_names)
     if any(len(fit["coef"]) != n_regressors for fit in fields["fits"]):
         return "fits", f"must have {n_regressors} coefficients each"
+    if ("shared" in fields) != (fields["settings"]["method"] in SHARED):
+        return "shared", "must be there for methods that share coefficients, and for no other"
+    if "shared" in fields:
+        neighbors = np.array([fit["neighbors"] for fit in fields["fits"]])
+        n_terms = SharedTerms.of(neighbors, len(context.column_names), intercept).n_terms
+        if (neighbors != neighbors.T).any() or len(fields["shared"]["aliased"]) != n_terms:
+            return "shared", "must have one coefficient per threshold, pair and covariate"
     cov_type, sampled = fields["settings"]["cov_type"], stats.get("sampling", {}).get("names", ())
     if cov_type == "cluster" and GROUPS not in sampled:
         return "settings/cov_type", "must not be 'cluster' without groups"
@@ -1906,6 +1985,7 @@ _SCHEMA = FileSchema(
             "settings": SETTINGS_FIELDS,
             "terms": Listed(Record({"name": Text(), "columns": Names()})),
             "fits": Listed(FIT_FIELDS, "labels"),
+            "shared": Optional(SHARED_FIELDS),
         },
         rules=(_check_results,),
     ),

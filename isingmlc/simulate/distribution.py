@@ -6,6 +6,7 @@ from the −1/1 coding of physics.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -618,5 +619,28 @@ def distribution_of(results: Any) -> IsingDistribution:
 def joint_probabilities(results: Any) -> pd.Series:
     """Give the probability of every label vector; `IsingResults.joint_distribution` explains it."""
     distribution = distribution_of(results)
-    patterns = pd.MultiIndex.from_frame(distribution.patterns)
+    patterns = index_patterns(distribution.label_names)
     return pd.Series(distribution.pmf(), patterns, name="probability")
+
+
+def index_patterns(label_names: Sequence[str]) -> pd.MultiIndex:
+    """List all label vectors, in the order of their probabilities in `IsingDistribution.pmf`.
+
+    Parameters
+    ----------
+    label_names : sequence of str
+        Names of the labels.
+
+    Returns
+    -------
+    MultiIndex, length 2**K
+        Zeros and ones, one level per label.
+
+    Examples
+    --------
+    >>> index_patterns(["a", "b"]).tolist()
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    n_labels = len(label_names)
+    vectors = spell_binary(np.arange(2**n_labels), n_labels)
+    return pd.MultiIndex.from_frame(pd.DataFrame(vectors, columns=list(label_names)))

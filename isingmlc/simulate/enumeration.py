@@ -60,7 +60,7 @@ def halve(parameters: IsingParameters) -> tuple[IntArray, IntArray]:
 
 def enumerate_weights(rows: RowParameters) -> FloatArray:
     """Unnormalised probabilities of all label vectors, 2^K × m, the largest of a column 1."""
-    weights = _log_weights(rows)
+    weights = list_log_weights(rows)
     weights -= weights.max(axis=0)
     return np.exp(weights, out=weights)
 
@@ -91,7 +91,7 @@ def spell_binary(numbers: IntArray, n_labels: int) -> IntArray:
     return (numbers[:, np.newaxis] >> np.arange(n_labels - 1, -1, -1)) & 1
 
 
-def _log_weights(rows: RowParameters) -> FloatArray:
+def list_log_weights(rows: RowParameters) -> FloatArray:
     """Logarithms of the weights of all label vectors, 2^K × m; that of 00…0 is 0.
 
     The table doubles with each label: the vectors with the label 1 are those with 0 plus the
@@ -152,13 +152,13 @@ def _draw_halves(
 
 def _sum_over_second(first: RowParameters, second: RowParameters, fields: FloatArray) -> FloatArray:
     """Weights of all vectors of the first half, summed over the second, 2^len(first) × m."""
-    log_weights = _log_weights(second)
+    log_weights = list_log_weights(second)
     log_weights -= log_weights.max(axis=0)
     weights = np.exp(log_weights)
-    sums = _log_weights(first)
+    sums = list_log_weights(first)
     none = np.zeros((len(fields), len(fields)))
     for part in chunks(fields.shape[1], 8 * len(weights), limit=HALF_BYTES):
-        across = _log_weights(RowParameters(fields[:, part], none, {}))
+        across = list_log_weights(RowParameters(fields[:, part], none, {}))
         largest = across.max(axis=0)
         across -= largest
         products = np.exp(across).T @ weights
