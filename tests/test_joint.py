@@ -317,7 +317,7 @@ def test_levels_of_score_tests(method):
 def test_what_is_not_there_says_what_to_use(example, method):
     res = im.IsingModel(example.labels, example.features[["bmi", "age"]]).fit(method=method)
     calls = [
-        lambda: res.nodes,
+        lambda: res.nodes["asthma"],
         lambda: res.at({"bmi": 30}),
         lambda: res.bootstrap(10),
         lambda: res.drop_cases(10),

@@ -189,7 +189,6 @@ class IsingResults(ReadOnly):
     @cached_property
     def nodes(self) -> NodeModels:
         """The fits as statsmodels results, by label."""
-        self._fit.refuse_shared("nodes", "Use params, bse and conf_int(), or fit().nodes.")
         return NodeModels(self)
 
     # Estimates

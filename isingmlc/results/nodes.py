@@ -64,6 +64,7 @@ class NodeModels(Mapping[str, Any]):
 
     def _make(self, label: str) -> Any:
         results = self._results
+        results._fit.refuse_shared("nodes", "Use params, bse and conf_int(), or fit().nodes.")
         fit = results.fits[results.label_names.index(label)]
         if not fit.in_play.any():
             raise exc.ModelError(
