@@ -428,21 +428,23 @@ def test_hostile_names_make_no_element(separated_page, tmp_path):
     assert columns(facts, "labels")["name"] == hostile.LABELS
 
 
-def test_two_thousand_features_and_fifty_labels_stay_below_15_megabytes(tmp_path):
+def test_two_thousand_features_and_fifty_labels_stay_below_5_megabytes(tmp_path):
     generator = np.random.default_rng(0)
     features = generator.normal(size=(300, 2000))
     labels = (generator.normal(size=(300, 50)) + features[:, :50] > 0.8).astype(int)
     fit = im.IsingModel(labels, features).fit(method="ridge")
     path = fit.report(tmp_path / "report.html", pairs=0)
-    assert path.stat().st_size < 15e6
+    assert path.stat().st_size < 5e6
 
 
-def test_very_many_products_are_tested_only_when_asked_for(fit, monkeypatch):
-    monkeypatch.setattr("isingmlc.report.data._MAX_PRODUCTS", 30 * 36 - 1)
+def test_of_very_many_products_those_of_the_best_features_are_tested(fit, monkeypatch, tmp_path):
+    every = gather(fit, ReportOptions(pairs=10)).features.pairs
+    assert len(every.first) == 30
+    monkeypatch.setattr("isingmlc.report.data._MAX_PRODUCTS", 12 * 36)
     part = gather(fit, ReportOptions()).features
-    assert part.pairs is None
-    assert "pairs=10" in part.without_pairs
-    assert gather(fit, ReportOptions(pairs=10)).features.pairs is not None
+    np.testing.assert_allclose(part.pairs.statistic, every.statistic[:12])
+    page = read(fit.report(tmp_path / "report.html"))
+    assert page.facts["withPairs"] == 12
 
 
 def test_a_file_that_can_not_be_written_is_our_error(fit, tmp_path):

@@ -63,8 +63,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--pairs",
         type=int,
         metavar="N",
-        help="how many pairs of labels to keep for each feature, 0 for none (default: 10, unless "
-        "there are very many products to test)",
+        help="how many pairs of labels to keep for each feature, 0 for none (default: 10, of the "
+        "best features alone if there are very many products to test)",
     )
     page.add_argument("--title", metavar="TEXT", help="the headline")
     add_page(page, "report.html")

@@ -16,7 +16,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
 
-# Pairs of labels kept for each feature if their number is left to us, and the number of products
-# (features × labels²) up to which they are computed unasked.
+# Pairs of labels kept for each feature if their number is left to us; the number of products
+# (features × labels²) that are then tested, those of the best features; and features at least.
 _PAIRS = 10
-_MAX_PRODUCTS = 20_000_000
+_MAX_PRODUCTS = 60_000
+_FEWEST = 10
 _PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "bokeh")
 
 
@@ -85,7 +86,7 @@ class StrongPairs:
     Attributes
     ----------
     first, second : ndarray of int, shape (features, pairs)
-        Positions of the labels.
+        Positions of the labels, for the best features or all.
     statistic : ndarray, shape (features, pairs)
         How much the feature moves a pair, given itself; 0 where nothing could be tested.
     """
@@ -326,9 +327,7 @@ def _gather_features(
         "tested": int(tested.sum()),
     }
     best = best_first(table["importance"].to_numpy())[: options.top]
-    pairs, without_pairs = _strong_pairs(results, options, edges, ranking)
-    if pairs is not None:
-        pairs = StrongPairs(pairs.first[best], pairs.second[best], pairs.statistic[best])
+    pairs, without_pairs = _strong_pairs(results, options, edges, ranking, best)
     return FeaturePart(
         tests=edges,
         table=table.iloc[best].reset_index(drop=True),
@@ -398,8 +397,9 @@ def _strong_pairs(
     options: ReportOptions,
     edges: EdgeTests,
     ranking: FeatureRanking | None,
+    best: IntArray,
 ) -> tuple[StrongPairs | None, str]:
-    """Find the pairs of labels that features move most, or say why they are not looked for."""
+    """Find the pairs of labels that the best features move most, or say why there are none."""
     n_labels = len(results.label_names)
     wanted = _PAIRS if options.pairs is None else options.pairs
     if not wanted:
@@ -408,21 +408,18 @@ def _strong_pairs(
         return None, "There is only one label."
     if not set(edges.feature_names) <= set(results.feature_names):
         return None, "They are shown for single features, not for terms of a formula."
-    values = _known_pairs(edges, ranking)
-    if values is None:
-        products = len(edges.feature_names) * n_labels**2
-        if options.pairs is None and products > _MAX_PRODUCTS:
-            return None, (
-                f"There are {products:,} products of features and labels to test, which takes a "
-                f"while and much memory: ask for them with pairs={_PAIRS}."
-            )
-        all_features = edges.feature_names == results.feature_names
-        asked = None if all_features else edges.feature_names
+    known = _known_pairs(edges, ranking)
+    if known is not None:
+        values = known[best]
+    else:
+        if options.pairs is None:
+            best = best[: max(_MAX_PRODUCTS // n_labels**2, _FEWEST)]
+        asked = [edges.feature_names[at] for at in best]
         refit = "auto" if results.model.data is not None else False
         values = results.score_test(asked, products="given", refit=refit).pair_statistics()
-    best = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
+    kept = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = np.triu_indices(n_labels, 1)
-    return StrongPairs(first[best], second[best], np.take_along_axis(values, best, axis=1)), ""
+    return StrongPairs(first[kept], second[kept], np.take_along_axis(values, kept, axis=1)), ""
 
 
 def _known_pairs(edges: EdgeTests, ranking: FeatureRanking | None) -> FloatArray | None:

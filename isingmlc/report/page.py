@@ -113,6 +113,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
             "largest": max(float(np.nan_to_num(part.edges["statistic"]).max()), 1e-300),
             "deepest": _deepest(part),
             "undirected": part.tests.undirected,
+            "withPairs": 0 if part.pairs is None else len(part.pairs.first),
         }
     return facts
 

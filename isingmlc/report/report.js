@@ -67,7 +67,7 @@
         ? `${verb} the label${significant ? "" : ", not significant"}${words ? ` (${words})` : ""}`
         : `not tested: ${words} (${code})`,
       statistic: statistic(edge("statistic")[at]),
-      pvalue: tested && log10p < -3 ? power(log10p) : probability(edge("pvalue")[at]),
+      pvalue: tested && log10p < -3 ? power(log10p) : probability(10 ** log10p),
       pvalue_adj: probability(edge("pvalue_adj")[at]),
       color: !tested
         ? colors.untested
@@ -201,7 +201,7 @@
 
   function drawPairs() {
     if (!pair) return;
-    const wide = pair("first").length / nFeatures;
+    const wide = pair("first").length / facts.withPairs;
     const rows = each({ length: wide }, (_, at) => chosen * wide + at).filter(
       (at) => pair("statistic")[at] > 0,
     );
@@ -221,6 +221,9 @@
       second: rows.map((at) => label("name")[pair("second")[at]]),
     };
     element("no-pairs").hidden = rows.length > 0;
+    element("no-pairs").textContent = chosen < facts.withPairs
+      ? "No pair of labels could be tested."
+      : `Pairs were tested for the ${count(facts.withPairs)} most important features.`;
   }
 
   // The chosen feature in words
@@ -450,13 +453,16 @@
         ...each(edge("statistic"), (value, at) => [
           feature("feature")[Math.floor(at / nLabels)],
           label("name")[at % nLabels],
-          ...columns.map((column) => (Number.isNaN(value) ? NaN : edge(column)[at])),
+          ...columns.map((column) => {
+            if (Number.isNaN(value)) return NaN;
+            return column === "pvalue" ? 10 ** edge("log10p")[at] : edge(column)[at];
+          }),
           reasons[edge("reason")[at]][0],
         ]),
       ];
     },
     pairs: () => {
-      const wide = pair("first").length / nFeatures;
+      const wide = pair("first").length / facts.withPairs;
       return [
         ["feature", "label", "with", "statistic"],
         ...each(pair("statistic"), (value, at) => [

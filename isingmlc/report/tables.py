@@ -98,9 +98,7 @@ def edge_source(part: FeaturePart) -> ColumnDataSource:
     """Put all edges into flat arrays, feature by feature; a reason is its place in `Reason`."""
     codes = {reason: code for code, reason in enumerate(Reason)}
     cells = part.edges
-    numbers = {
-        name: cells[name].ravel() for name in ("statistic", "pvalue", "log10p", "pvalue_adj")
-    }
+    numbers = {name: cells[name].ravel() for name in ("statistic", "log10p", "pvalue_adj")}
     return ColumnDataSource(
         {
             **numbers,

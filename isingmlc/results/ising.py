@@ -1788,8 +1788,8 @@ class IsingResults(ReadOnly):
         top : int
             How many features the report holds, the most important ones.
         pairs : int, optional
-            How many pairs of labels are kept for each feature; 0 for none. If omitted, ten,
-            unless there are very many products of features and labels to test.
+            How many pairs of labels are kept for each feature; 0 for none. If omitted, ten, of the
+            best features alone if there are very many products of features and labels to test.
         title : str, optional
             The headline.
 
