@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from scipy import stats as distributions
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.fitting import l1_path
 from isingmlc.fitting.testable import Reason
 from isingmlc.networks.groups import compare_weights
 
@@ -46,9 +46,8 @@ def test_differences_are_those_of_r():
     assert apart.strength == pytest.approx(expected["S"], abs=1e-12)
 
 
-def test_sparse_networks_of_groups_are_those_of_r(rows, labels, monkeypatch):
-    """The reference was made with whole paths (fdev = 0), which glmnet ends early otherwise."""
-    monkeypatch.setattr(l1_path, "path_has_ended", lambda explained: False)
+def test_sparse_networks_of_groups_are_those_of_r(rows, labels):
+    """The reference was made with whole paths, ``glmnet.control(fdev=0)``."""
     expected = pd.read_csv(REFERENCE / "context_groups.csv").loc[0]
     found = im.compare_networks(
         im.IsingModel(labels), rows["sex"], method="ebic", n_permutations=3, random_state=0
@@ -100,12 +99,15 @@ def test_wald_tests_are_those_of_two_independent_estimates(rows, labels, found):
     assert wald["statistic"] == pytest.approx(apart @ np.linalg.solve(spread, apart))
 
 
-def test_permutations_deal_out_rows(rows, labels, found):
+def test_permutations_deal_out_rows(rows, labels):
     """The same from rows: membership is shuffled and each group fitted; another stream of draws.
 
     Of 99 permutations each a p-value has a standard error of at most 0.05.
     """
     rng, sex = np.random.default_rng(5), rows["sex"].to_numpy()
+    found = im.compare_networks(
+        im.IsingModel(labels), sex, null="nothing", n_permutations=99, random_state=0
+    )
     largest, strength = [], []
     for _ in range(99):
         shuffled = rng.permutation(sex)
@@ -162,14 +164,184 @@ def test_weights_stand_for_rows_and_the_seed_decides(rows, labels):
     assert weighted.pvalue == other.pvalue
 
 
-def test_covariates_leave_wald_tests_alone(rows, labels):
+def test_covariates_are_in_all_networks(rows, labels):
     model = im.IsingModel(labels, covariates=rows[["age"]])
-    found = im.compare_networks(model, rows["sex"], n_permutations=10)
-    assert found.n_permutations == 0
-    assert np.isnan(found.pvalue)
-    assert found.edges["pvalue"].isna().all()
-    assert found.edges["wald_pvalue"].between(0, 1).all()
-    assert found.tests.loc["wald", "pvalue"] < 1
+    found = im.compare_networks(model, rows["sex"], n_permutations=10, random_state=0)
+    for group in (0, 1):
+        inside = (rows["sex"] == group).to_numpy()
+        alone = im.IsingModel(labels[inside], covariates=rows.loc[inside, ["age"]]).fit()
+        weights = alone.interactions.to_numpy()[PAIRS]
+        np.testing.assert_allclose(found.edges[f"weight_{group}"], weights, atol=1e-8)
+    for column in ("pvalue", "wald_pvalue"):
+        assert found.edges[column].between(0, 1).all()
+    assert (found.edges["wald_pvalue_adj"] >= found.edges["wald_pvalue"]).all()
+    # A covariate that tells the groups apart is none within them.
+    named = im.compare_networks(
+        im.IsingModel(labels, covariates=rows[["age", "sex"]]),
+        "sex",
+        n_permutations=10,
+        random_state=0,
+    )
+    pd.testing.assert_frame_equal(named.edges, found.edges)
+
+
+def test_groups_by_name_of_a_feature_or_of_cells_without_rows(rows, labels, found):
+    options = {"n_permutations": 99, "random_state": 0}
+    feature = im.compare_networks(im.IsingModel(labels, rows[["age", "sex"]]), "sex", **options)
+    pd.testing.assert_frame_equal(feature.edges, found.edges)
+    model = im.IsingModel(labels, covariates=rows[["sex"]]).without_data()
+    cells = im.compare_networks(model, "sex", **options)
+    pd.testing.assert_frame_equal(cells.edges, found.edges, rtol=1e-7)
+
+
+def test_results_at_hand_are_compared(rows, labels, found):
+    parts = [im.IsingModel(labels[(rows["sex"] == group).to_numpy()]).fit() for group in (0, 1)]
+    options = {"n_permutations": 99, "random_state": 0}
+    named = im.compare_networks(dict(zip("01", parts, strict=True)), **options)
+    pd.testing.assert_frame_equal(named.edges, found.edges, rtol=1e-7)
+    assert list(im.compare_networks(parts, **options).networks) == ["1", "2"]
+    saved = [each.remove_data() for each in parts]
+    again = im.compare_networks(saved, **options)
+    assert again.pvalue == found.pvalue
+    sparse = [each.model.fit_regularized() for each in parts]
+    assert 0 < im.compare_networks(sparse, n_permutations=2, random_state=0).pvalue <= 1
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_results_that_cannot_be_compared_are_refused(rows, labels):
+    first, second = (im.IsingModel(labels[(rows["sex"] == group).to_numpy()]) for group in (0, 1))
+    fit = first.fit()
+    with pytest.raises(DataError, match="two networks or more"):
+        im.compare_networks([fit])
+    with pytest.raises(DataError, match="two networks or more"):
+        im.compare_networks(fit)
+    with pytest.raises(DataError, match="of type int"):
+        im.compare_networks([fit, 3])
+    with pytest.raises(DataError, match="same labels in the same order"):
+        im.compare_networks([fit, im.IsingModel(labels[["y2", "y1", "y3", "y4"]]).fit()])
+    with pytest.raises(DataError, match="fitted alike"):
+        im.compare_networks([fit, second.fit("ridge")])
+    with pytest.raises(DataError, match="fitted already"):
+        im.compare_networks([fit, second.fit()], method="ebic")
+    with pytest.raises(DataError, match="by and pairs"):
+        im.compare_networks([fit, second.fit()], by=[0, 1])
+    with pytest.raises(ModelError, match="without lam"):
+        im.compare_networks([first.fit_regularized(0.1), second.fit_regularized(0.1)])
+    with pytest.raises(ModelError, match="neighbors"):
+        im.compare_networks([first.fit(neighbors="ebic"), second.fit(neighbors="ebic")])
+    adjusted = im.IsingModel(labels, covariates=rows[["age"]]).fit()
+    with pytest.raises(DataError, match="same covariates"):
+        im.compare_networks([fit, adjusted])
+    lost = im.IsingModel(labels.assign(y4=0)).fit("ridge")
+    with pytest.raises(DataError, match="do not vary in the group 'b'"):
+        im.compare_networks({"a": first.fit("ridge"), "b": lost})
+    with pytest.raises(DataError, match="by must say"):
+        im.compare_networks(first)
+    with pytest.raises(DataError, match="null"):
+        im.compare_networks([fit, second.fit()], null="all")
+    with pytest.raises(DataError, match="gamma and rule"):
+        im.compare_networks(im.IsingModel(labels), rows["sex"], gamma=0.5)
+
+
+# Rows that belong together
+
+
+def make_pairs(n, rng):
+    """Ask people twice: the second answers are mostly the first ones."""
+    weights = np.full((3, 3), 0.5) * ~np.eye(3, dtype=bool)
+    first = im.simulate.IsingDistribution(np.full(3, -0.3), weights)
+    before = first.sample(n, random_state=rng).to_numpy()
+    other = first.sample(n, random_state=rng).to_numpy()
+    after = np.where(rng.random((n, 1)) < 0.8, before, other)
+    frame = pd.DataFrame(np.vstack([before, after]), columns=list("abc"))
+    order = rng.permutation(2 * n)
+    wave, person = np.repeat([0, 1], n), np.tile(np.arange(n), 2)
+    return frame.iloc[order].reset_index(drop=True), wave[order], person[order]
+
+
+def test_pairs_are_minded():
+    frame, wave, person = make_pairs(400, np.random.default_rng(0))
+    options = {"n_permutations": 99, "random_state": 0}
+    paired = im.compare_networks(im.IsingModel(frame), wave, pairs=person, **options)
+    apart = im.compare_networks(im.IsingModel(frame), wave, **options)
+    assert paired.null == "pairs"
+    pd.testing.assert_series_equal(paired.edges["difference"], apart.edges["difference"])
+    # Answers that repeat differ less by chance: the same difference weighs more.
+    assert (paired.edges["wald"] > 2 * apart.edges["wald"]).all()
+    assert (paired.edges["pvalue"] <= apart.edges["pvalue"]).all()
+    # The sandwich of one regression in which the rows of a person are a cluster
+    long = frame.assign(wave=wave)
+    moments = {}
+    for outcome, other in (("a", "b"), ("b", "a")):
+        third = "c"
+        columns = [other, third]
+        design = sm.add_constant(long[columns].assign(wave=wave))
+        for name in columns:
+            design[f"{name}:wave"] = long[name] * wave
+        fit = sm.GLM(long[outcome], design, family=sm.families.Binomial()).fit()
+        scores = design.to_numpy() * fit.resid_response.to_numpy()[:, None]
+        influence = scores @ np.linalg.inv(
+            design.to_numpy().T @ (design.to_numpy() * (fit.mu * (1 - fit.mu))[:, None])
+        )
+        at = list(design.columns).index(f"{other}:wave")
+        moments[outcome] = fit.params[f"{other}:wave"], influence[:, at]
+    difference = (moments["a"][0] + moments["b"][0]) / 2
+    per_person = np.bincount(person, (moments["a"][1] + moments["b"][1]) / 2)
+    edge = paired.edges.set_index(["first", "second"]).loc[("a", "b")]
+    assert edge["wald"] == pytest.approx(difference**2 / (per_person @ per_person), rel=1e-6)
+
+
+def test_bad_pairs_are_refused(rows, labels):
+    model, sex = im.IsingModel(labels), rows["sex"]
+    with pytest.raises(DataError, match="once in every group"):
+        im.compare_networks(model, sex, pairs=np.arange(600))
+    with pytest.raises(DataError, match="pairs must have one value"):
+        im.compare_networks(model, sex, pairs=[1, 2])
+    with pytest.raises(DataError, match="name of a covariate"):
+        im.compare_networks(model, sex, pairs="person")
+    weighted = im.IsingModel(labels, freq_weights=np.full(600, 2))
+    with pytest.raises(DataError, match="freq_weights"):
+        im.compare_networks(weighted, sex, pairs=np.arange(600))
+
+
+def test_three_waves_of_the_same_people():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame((rng.random((300, 3)) < 0.5).astype(int), columns=list("abc"))
+    found = im.compare_networks(
+        im.IsingModel(frame),
+        np.repeat(["x", "y", "z"], 100),
+        pairs=np.tile(np.arange(100), 3),
+        n_permutations=19,
+        random_state=0,
+    )
+    assert found.tests.loc["wald", "df"] == 6
+    assert found.edges["pvalue"].between(0.05, 1).all()
+
+
+# Level and power
+
+
+def rejections(thresholds, n, null, seed, strength=0.8):
+    """Compare two groups of equal interactions many times; give shares of p-values up to 5%."""
+    rng = np.random.default_rng(seed)
+    weights = np.zeros((3, 3))
+    weights[0, 1] = weights[1, 0] = weights[1, 2] = weights[2, 1] = strength
+    found = []
+    for _ in range(80):
+        parts = [
+            im.simulate.IsingDistribution(np.full(3, each), weights).sample(size, random_state=rng)
+            for each, size in zip(thresholds, n, strict=True)
+        ]
+        networks = [im.IsingModel(part).fit() for part in parts]
+        test = im.compare_networks(networks, null=null, n_permutations=19, random_state=rng)
+        found.append([test.pvalue, test.tests.loc["S", "pvalue"], test.tests.loc["wald", "pvalue"]])
+    return (np.array(found) <= 0.05 + 1e-12).mean(axis=0)
+
+
+def test_level_holds_where_groups_are_of_unequal_size_and_prevalence():
+    """80 tests at 5% each: more than 10 rejections (0.125) have a probability of 0.2%."""
+    assert (rejections((-0.5, -0.5), (120, 360), "thresholds", 0) <= 0.125).all()
+    assert (rejections((-1.6, 0.1), (250, 500), "thresholds", 1) <= 0.125).all()
 
 
 @pytest.mark.filterwarnings(OURS)
@@ -205,11 +377,11 @@ def test_a_planted_difference_is_found():
     ("by", "said"),
     [
         (lambda rows: rows["sex"].iloc[:10], "lacks rows"),
-        (lambda rows: [0, 1], "one group for each"),
+        (lambda rows: [0, 1], "one value for each"),
         (lambda rows: np.zeros(len(rows)), "two groups or more"),
         (lambda rows: rows["sex"].where(rows.index > 3), "missing"),
         (lambda rows: np.arange(len(rows)), "qcut"),
-        (lambda rows: "sex", "one group for each"),
+        (lambda rows: "sex", "name of a covariate"),
     ],
 )
 def test_bad_groups_are_refused(rows, labels, by, said):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.inference.pvalues import chi2_sf
@@ -14,6 +17,8 @@ from isingmlc.networks.refits import Refits, refit_draws
 
 # Differences this little below the observed ones are their rounding.
 _MARGIN = 1 - 1e-9
+# What a coefficient that says which group a row is from is held by: hardly anything.
+_LITTLE = 1e4
 # Covariances of more pairs than this are not inverted.
 _MOST_PAIRS = 2000
 
@@ -90,26 +95,127 @@ class PermutationPvalues(NamedTuple):
     lost: int
 
 
+class Dealing(Protocol):
+    """A way to deal out rows to groups as if their networks did not differ."""
+
+    def draw(self, generator: np.random.Generator, size: int) -> FloatArray:
+        """Give the counts of the cells in all groups, shape (size, groups, L)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffle:
+    """Rows are dealt out anew, groups as large as they are: groups differ in nothing.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (groups, L)
+        Counts of the cells in each group, whole numbers.
+    """
+
+    counts: FloatArray
+
+    def draw(self, generator: np.random.Generator, size: int) -> FloatArray:
+        """Give one hypergeometric split of all counts per draw."""
+        sizes = self.counts.sum(axis=1).astype(np.int64)
+        pooled = self.counts.sum(axis=0).astype(np.int64)
+        drawn = np.empty((size, *self.counts.shape))
+        for groups in drawn:
+            rest = pooled.copy()
+            for group, members in zip(groups[:-1], sizes[:-1], strict=True):
+                group[:] = generator.multivariate_hypergeometric(rest, members)
+                rest -= group.astype(np.int64)
+            groups[-1] = rest
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Redraw:
+    r"""The group of each row is drawn given its labels: groups may differ in thresholds.
+
+    Where groups have the same interactions, their distributions differ by a factor
+    :math:`\exp(\tau' y)`, so that the group of a row follows a logistic regression on its labels,
+    without products of labels.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (groups, L)
+        Counts of the cells in each group, whole numbers.
+    columns : ndarray, shape (L, q)
+        Labels and covariates of the cells.
+    """
+
+    counts: FloatArray
+    columns: FloatArray
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """The probability of each group in each cell, shape (L, groups)."""
+        n_groups, n_cells = self.counts.shape
+        scale = self.columns.std(axis=0)
+        columns = self.columns / np.where(scale > 0, scale, 1.0)
+        # Next to no penalty: it only keeps finite what a label that all rows of a group have, or
+        # a covariate, makes certain.
+        model = LogisticRegression(C=_LITTLE, tol=1e-8, max_iter=2000)
+        model.fit(
+            np.tile(columns, (n_groups, 1)),
+            np.repeat(np.arange(n_groups), n_cells),
+            sample_weight=self.counts.ravel(),
+        )
+        return np.asarray(model.predict_proba(columns))
+
+    def draw(self, generator: np.random.Generator, size: int) -> FloatArray:
+        """Give one multinomial split of each cell per draw."""
+        pooled = self.counts.sum(axis=0).astype(np.int64)
+        drawn = generator.multinomial(pooled, self.probabilities, size=(size, len(pooled)))
+        return np.asarray(drawn.transpose(0, 2, 1), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffleWithin:
+    """Rows that belong together are dealt out among the groups: groups differ in nothing.
+
+    Attributes
+    ----------
+    cells : ndarray of int, shape (sets, groups)
+        The cell of each row, one line per set of rows that belong together.
+    n_cells : int
+        Number of cells.
+    """
+
+    cells: IntArray
+    n_cells: int
+
+    def draw(self, generator: np.random.Generator, size: int) -> FloatArray:
+        """Give the counts after the rows of each set were shuffled."""
+        n_groups = self.cells.shape[1]
+        drawn = np.empty((size, n_groups, self.n_cells))
+        for groups in drawn:
+            shuffled = generator.permuted(self.cells, axis=1)
+            for group, column in zip(groups, shuffled.T, strict=True):
+                group[:] = np.bincount(column, minlength=self.n_cells)
+        return drawn
+
+
 def permute_groups(
     refits: Refits,
-    counts: FloatArray,
+    dealing: Dealing,
     observed: Differences,
     n_permutations: int,
     generator: np.random.Generator,
     n_jobs: int,
 ) -> PermutationPvalues:
-    """Compare differences with those of groups that are drawn from all rows.
+    """Compare differences with those of groups to which rows are dealt out.
 
     Parameters
     ----------
     refits : Refits
         What fits networks to counts of the cells of all groups.
-    counts : ndarray, shape (groups, L)
-        Counts of the cells in each group, whole numbers.
+    dealing : Dealing
+        How rows are dealt out.
     observed : Differences
         The differences between the groups; NaN for pairs that are not compared.
     n_permutations : int
-        How many permutations.
+        How often.
     generator : Generator
         Source of randomness.
     n_jobs : int
@@ -120,22 +226,14 @@ def permute_groups(
     PermutationPvalues
         The p-values, (1 + hits) / (1 + permutations).
     """
-    sizes, n_groups = counts.sum(axis=1).astype(np.int64), len(counts)
-    pooled = counts.sum(axis=0).astype(np.int64)
 
     def draw(size: int) -> FloatArray:
-        lines = []
-        for _ in range(size):
-            rest = pooled.copy()
-            for members in sizes[:-1]:
-                lines.append(generator.multivariate_hypergeometric(rest, members))
-                rest -= lines[-1]
-            lines.append(rest)
-        return np.array(lines, dtype=np.float64)
+        counts = dealing.draw(generator, size)
+        return counts.reshape(-1, counts.shape[-1])
 
     networks = refit_draws(refits.fit_counts, draw, n_permutations, n_jobs, "permutations")
     first, second = np.triu_indices(networks.weights.shape[-1], 1)
-    weights = networks.weights[:, first, second].reshape(n_permutations, n_groups, -1)
+    weights = networks.weights[:, first, second].reshape(n_permutations, -1, len(first))
     comparable = ~np.isnan(observed.edges)
     drawn = compare_weights(weights, comparable)
     hits = (drawn.edges >= observed.edges * _MARGIN).sum(axis=0)
@@ -169,9 +267,11 @@ class WaldDifferences(NamedTuple):
 
 
 def wald_differences(
-    estimates: Sequence[NetworkEstimate], comparable: BoolArray
+    estimates: Sequence[NetworkEstimate],
+    comparable: BoolArray,
+    sets: Sequence[IntArray] | None = None,
 ) -> WaldDifferences:
-    """Test weights for equality between groups, which are independent samples.
+    """Test weights for equality between groups.
 
     Parameters
     ----------
@@ -179,6 +279,9 @@ def wald_differences(
         The network of each group.
     comparable : ndarray of bool, shape (P,)
         Pairs to look at.
+    sets : sequence of ndarray of int, optional
+        The cell that each set of rows has in each group, among the cells of that group's network,
+        where rows of different groups belong together. Otherwise groups are independent samples.
 
     Returns
     -------
@@ -187,49 +290,67 @@ def wald_differences(
     """
     first, second = np.triu_indices(estimates[0].n_labels, 1)
     weights = np.array([each.weights[first, second] for each in estimates])
-    errors = np.array([each.pair_errors[first, second] for each in estimates])
     df = len(estimates) - 1
-    precision = 1 / errors**2
-    mean = (precision * weights).sum(axis=0) / precision.sum(axis=0)
-    statistic = np.where(comparable, (precision * (weights - mean) ** 2).sum(axis=0), np.nan)
-    at = np.flatnonzero(comparable & ~np.isnan(statistic))
-    joint, joint_df = np.nan, df * len(at)
-    if 0 < len(at) <= _MOST_PAIRS:
-        joint = _joint_statistic(
-            weights[:, at], [_pair_covariance(each, first[at], second[at]) for each in estimates]
-        )
+    if sets is None and comparable.sum() > _MOST_PAIRS:
+        errors = np.array([each.pair_errors[first, second] for each in estimates])
+        precision = 1 / errors**2
+        mean = (precision * weights).sum(axis=0) / precision.sum(axis=0)
+        statistic = np.where(comparable, (precision * (weights - mean) ** 2).sum(axis=0), np.nan)
+        nothing = float("nan")
+        pvalue = np.asarray(chi2_sf(statistic, df))
+        return WaldDifferences(statistic, pvalue, nothing, df * int(comparable.sum()), nothing)
+    at = np.flatnonzero(comparable)
+    influences = [_pair_influences(each, first[at], second[at]) for each in estimates]
+    size, n_groups = len(at), len(estimates)
+    # The covariance of all weights, group by group.
+    covariance = np.zeros((n_groups * size, n_groups * size))
+    if sets is None:
+        for group, (estimate, own) in enumerate(zip(estimates, influences, strict=True)):
+            block = slice(group * size, (group + 1) * size)
+            covariance[block, block] = estimate.fit.dependence.covariance(own)
+    else:
+        together = np.hstack([own[cells] for own, cells in zip(influences, sets, strict=True)])
+        covariance = together.T @ together
+    found, statistic = weights[:, at], np.full(len(first), np.nan)
+    places = np.arange(n_groups) * size
+    statistic[at] = [
+        _equality(found[:, [pair]], covariance[np.ix_(places + pair, places + pair)])
+        for pair in range(size)
+    ]
+    joint = _equality(found, covariance) if size else float("nan")
     return WaldDifferences(
         statistic,
         np.asarray(chi2_sf(statistic, df)),
         joint,
-        joint_df,
-        float(chi2_sf(joint, max(joint_df, 1))),
+        df * size,
+        float(chi2_sf(joint, max(df * size, 1))),
     )
 
 
-def _pair_covariance(estimate: NetworkEstimate, first: IntArray, second: IntArray) -> FloatArray:
-    """Give the covariance of the weights of some pairs."""
-    n_labels, parts = estimate.n_labels, []
+def _pair_influences(estimate: NetworkEstimate, first: IntArray, second: IntArray) -> FloatArray:
+    """Give what one row of each cell adds to the weights of some pairs."""
+    n_labels, parts = estimate.n_labels, [np.zeros((len(estimate.fit.stats.counts), 0))]
     for some in chunks(len(first), 8 * n_labels**2):
         lines = np.zeros((some.stop - some.start, n_labels, n_labels))
         at = np.arange(len(lines))
         lines[at, first[some], second[some]] = lines[at, second[some], first[some]] = 1.0
         parts.append(estimate.influence(lines))
-    return estimate.fit.dependence.covariance(np.hstack(parts))
+    return np.hstack(parts)
 
 
-def _joint_statistic(weights: FloatArray, covariances: Sequence[FloatArray]) -> float:
+def _equality(weights: FloatArray, covariance: FloatArray) -> float:
     """Give Wald's statistic of equal weights in all groups; NaN where covariances are singular."""
+    n_groups, size = weights.shape
+    apart = (weights[1:] - weights[0]).ravel()
+    contrast = np.hstack([-np.ones((n_groups - 1, 1)), np.eye(n_groups - 1)])
+    lines = np.kron(contrast, np.eye(size))
+    total = lines @ covariance @ lines.T
+    scale = np.sqrt(total.diagonal())
+    if not (scale > 0).all():
+        return float("nan")
     try:
-        apart = weights[1:] - weights[0]
-        size = weights.shape[1]
-        total = np.tile(covariances[0], (len(apart), len(apart)))
-        for group, covariance in enumerate(covariances[1:]):
-            own = slice(group * size, (group + 1) * size)
-            total[own, own] += covariance
-        scale = np.sqrt(total.diagonal())
-        upper = np.linalg.cholesky(total / np.outer(scale, scale))
-        solved = np.linalg.solve(upper, apart.ravel() / scale)
+        lower = np.linalg.cholesky(total / np.outer(scale, scale))
     except np.linalg.LinAlgError:
         return float("nan")
+    solved = np.linalg.solve(lower, apart / scale)
     return float(solved @ solved)

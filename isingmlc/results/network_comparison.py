@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from isingmlc import exceptions as exc
 from isingmlc.base.arguments import (
     RandomState,
     check_count,
@@ -16,10 +15,9 @@ from isingmlc.base.arguments import (
     check_option,
     make_generator,
 )
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.fitting.testable import Reason
-from isingmlc.networks.bootstrap import check_draws, check_whole
+from isingmlc.inference.pvalues import adjust
 from isingmlc.networks.groups import (
     Differences,
     PermutationPvalues,
@@ -28,15 +26,12 @@ from isingmlc.networks.groups import (
     permute_groups,
     wald_differences,
 )
-from isingmlc.networks.refits import PlainRefits, Refits
-from isingmlc.statistics.labelsets import cells_of
+from isingmlc.results.group_networks import NULLS, gather_groups
+from isingmlc.results.ising import IsingResults
+from isingmlc.results.regularized import RegularizedIsingResults
 
 if TYPE_CHECKING:
     from isingmlc.model import IsingModel
-    from isingmlc.results.ising import IsingResults
-    from isingmlc.results.regularized import RegularizedIsingResults
-
-METHODS = ("mle", "ridge", "firth", "ebic")
 
 
 class NetworkComparison(ReadOnly):
@@ -51,10 +46,13 @@ class NetworkComparison(ReadOnly):
     sizes : tuple of int
         Observations in each group.
     n_permutations : int
-        How many permutations there were; 0 if none were made.
+        How many permutations there were.
+    null : {"thresholds", "nothing", "pairs"}
+        What groups may differ in under the null hypothesis; ``"pairs"`` if rows were dealt out
+        within pairs.
     observed : Differences
         How far the networks are apart.
-    permuted : PermutationPvalues or None
+    permuted : PermutationPvalues
         P-values from permutations.
     wald : WaldDifferences or None
         Wald's tests.
@@ -64,7 +62,9 @@ class NetworkComparison(ReadOnly):
     networks : dict of str to IsingResults or RegularizedIsingResults
         The network of each group.
     n_permutations : int
-        How many permutations there were; 0 if none were made.
+        How many permutations there were.
+    null : str
+        What groups may differ in under the null hypothesis of the permutations.
 
     Examples
     --------
@@ -74,14 +74,15 @@ class NetworkComparison(ReadOnly):
     ...     im.IsingModel(data.labels), data.features["smoker"], n_permutations=99, random_state=0
     ... )
     >>> found
-    NetworkComparison(2 groups, M 0.517, p-value of M 1)
+    NetworkComparison(2 groups, M 0.517, p-value of M 0.98)
     """
 
     networks: dict[str, IsingResults | RegularizedIsingResults]
     n_permutations: int
+    null: str
     _sizes: tuple[int, ...]
     _observed: Differences
-    _permuted: PermutationPvalues | None
+    _permuted: PermutationPvalues
     _wald: WaldDifferences | None
 
     def __init__(
@@ -89,13 +90,15 @@ class NetworkComparison(ReadOnly):
         networks: dict[str, IsingResults | RegularizedIsingResults],
         sizes: tuple[int, ...],
         n_permutations: int,
+        null: str,
         observed: Differences,
-        permuted: PermutationPvalues | None,
+        permuted: PermutationPvalues,
         wald: WaldDifferences | None,
     ) -> None:
         self._fill(
             networks=dict(networks),
             n_permutations=n_permutations,
+            null=null,
             _sizes=sizes,
             _observed=observed,
             _permuted=permuted,
@@ -103,8 +106,15 @@ class NetworkComparison(ReadOnly):
         )
 
     def __repr__(self) -> str:
-        pvalue = "" if self._permuted is None else f", p-value of M {self.pvalue:.3g}"
-        return f"NetworkComparison({len(self.networks)} groups, M {self.M:.3f}{pvalue})"
+        return (
+            f"NetworkComparison({len(self.networks)} groups, M {self.M:.3f}, "
+            f"p-value of M {self.pvalue:.3g})"
+        )
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels."""
+        return next(iter(self.networks.values())).label_names
 
     @property
     def M(self) -> float:  # noqa: N802
@@ -118,8 +128,8 @@ class NetworkComparison(ReadOnly):
 
     @property
     def pvalue(self) -> float:
-        """The p-value of M, from permutations; NaN if there were none."""
-        return float("nan") if self._permuted is None else self._permuted.largest
+        """The p-value of M, from permutations."""
+        return self._permuted.largest
 
     @table
     def groups(self) -> pd.DataFrame:
@@ -138,15 +148,11 @@ class NetworkComparison(ReadOnly):
         ``statistic``, ``df`` (of Wald's test), ``pvalue``, and ``distribution``, what the
         statistic is compared with. Wald's test is that of fits without a penalty.
         """
-        permuted = f"{self.n_permutations} permutations" if self.n_permutations else ""
+        permuted = f"{self.n_permutations} permutations"
+        strength = self._permuted.strength
         rows: dict[str, tuple[float, float, float, str]] = {
             "M": (self.M, np.nan, self.pvalue, permuted),
-            "S": (
-                self.S,
-                np.nan,
-                np.nan if self._permuted is None else self._permuted.strength,
-                permuted,
-            ),
+            "S": (self.S, np.nan, strength, permuted),
         }
         if self._wald is not None:
             wald = self._wald
@@ -162,12 +168,12 @@ class NetworkComparison(ReadOnly):
         ``first``, ``second`` : the labels. ``weight_…`` : the weight in each group.
         ``difference`` : the largest difference of two groups.
         ``pvalue``, ``pvalue_adj`` : from permutations, by itself and among all pairs (max-T).
-        ``wald``, ``wald_pvalue`` : Wald's test, of fits without a penalty.
+        ``wald``, ``wald_pvalue``, ``wald_pvalue_adj`` : Wald's test, of fits without a penalty,
+        by itself and adjusted by Holm's method.
         ``reason`` : ``infinite-pair`` or ``unknown-pair`` where a weight is not finite in some
         group: such pairs are not compared, and no part of M and S.
         """
-        any_network = next(iter(self.networks.values()))
-        names = np.array(any_network.label_names, dtype=object)
+        names = np.array(self.label_names, dtype=object)
         first, second = np.triu_indices(len(names), 1)
         frame = pd.DataFrame({"first": names[first], "second": names[second]})
         weights = {
@@ -179,10 +185,10 @@ class NetworkComparison(ReadOnly):
         frame["difference"] = self._observed.edges
         missing = np.full(len(first), np.nan)
         permuted, wald = self._permuted, self._wald
-        frame["pvalue"] = missing if permuted is None else permuted.edges
-        frame["pvalue_adj"] = missing if permuted is None else permuted.edges_adjusted
+        frame["pvalue"], frame["pvalue_adj"] = permuted.edges, permuted.edges_adjusted
         frame["wald"] = missing if wald is None else wald.statistic
         frame["wald_pvalue"] = missing if wald is None else wald.pvalue
+        frame["wald_pvalue_adj"] = missing if wald is None else adjust(wald.pvalue, "holm")
         values = np.array(list(weights.values()))
         frame["reason"] = np.where(
             np.isnan(values).any(axis=0),
@@ -193,29 +199,40 @@ class NetworkComparison(ReadOnly):
 
 
 def compare_networks(
-    model: IsingModel,
-    by: Any,
+    model: IsingModel | Mapping[str, Any] | Sequence[Any],
+    by: Any = None,
     *,
-    method: str = "mle",
-    gamma: float = 0.25,
-    rule: str = "and",
+    pairs: Any = None,
+    method: str | None = None,
+    gamma: float | None = None,
+    rule: str | None = None,
+    null: str = "thresholds",
     n_permutations: int = 1000,
     random_state: RandomState = None,
     n_jobs: int = 1,
 ) -> NetworkComparison:
-    """Test whether the networks of groups of rows differ.
+    r"""Test whether the networks of groups of rows differ.
 
     Parameters
     ----------
-    model : IsingModel
-        The labels of all groups, with its rows, and covariates if there are any.
-    by : array_like or Series, shape (n,)
-        The group of each row, two or more.
-    method : {"mle", "ridge", "firth", "ebic"}
-        How networks are fitted: as by `IsingModel.fit`, or sparse ones as by
-        `IsingModel.fit_regularized`.
+    model : IsingModel, or mapping or sequence of results
+        The labels of all groups, with covariates if there are any; or the networks of two groups
+        or more that are independent samples, fitted alike, by name or in a list.
+    by : array_like, Series or str
+        The group of each row of a model, two or more, or the name of a feature or covariate. A
+        covariate that is `by` is no covariate within groups. A model without rows takes the name
+        of a covariate.
+    pairs : array_like, Series or str, optional
+        What rows of different groups have in common if they belong together, such as a person who
+        was asked twice: each value once in every group.
+    method : {"mle", "ridge", "firth", "ebic"}, optional
+        How networks of a model are fitted: as by `IsingModel.fit` (``"mle"`` if omitted), or
+        sparse ones as by `IsingModel.fit_regularized` with whole paths.
     gamma, rule
-        Of sparse networks; see `IsingModel.fit_regularized`.
+        Of sparse networks, 0.25 and ``"and"`` if omitted; see `IsingModel.fit_regularized`.
+    null : {"thresholds", "nothing"}
+        What groups may differ in under the null hypothesis of permutations: in their thresholds,
+        and so in how frequent labels are; or in nothing, as in R's NetworkComparisonTest.
     n_permutations : int
         How often rows are dealt out to the groups anew.
     random_state : int, Generator or None
@@ -231,146 +248,70 @@ def compare_networks(
     Raises
     ------
     DataError
-        When `by` does not fit the rows, there is one group, or a label does not vary in a group.
+        When `by` or `pairs` do not fit the rows, there is one group, a label does not vary in a
+        group, or networks have other labels or were not fitted alike.
     ModelError
-        When the model holds no rows, or rows that depend on each other or have weights that are
-        not whole numbers.
+        When rows are needed that the model does not hold, depend on each other, or have weights
+        that are not whole numbers.
 
     Notes
     -----
-    The tests of M and S are those of R's NetworkComparisonTest [1]_. Dealing out rows is one
-    hypergeometric draw of counts. A p-value is (1 + hits) / (1 + permutations), never zero; those
-    of pairs are adjusted by the distribution of the largest difference. With more than two groups
-    a difference is the largest between any two.
+    M and S are those of R's NetworkComparisonTest [1]_. It deals out rows to groups as large as
+    they are, ``null="nothing"``. Where one group has a label more often than the other, such a test
+    rejects, whatever the interactions are. Groups with the same interactions have distributions
+    that differ by a factor :math:`\exp(\tau' y)`, so that the group of a row, given its labels y,
+    follows a logistic regression on them. ``null="thresholds"`` fits it, with covariates beside the
+    labels, and draws the group of each row from it [2]_. Rows in `pairs` are dealt out within each
+    pair, and groups differ in nothing then.
 
-    Rows may be dealt out where groups differ in nothing under the null hypothesis. With covariates
-    that is not so, since groups may differ in them: then there are Wald's tests alone.
+    Dealing out rows is a draw of counts. A p-value is (1 + hits) / (1 + permutations), never zero;
+    those of pairs of labels are adjusted by the distribution of the largest difference (max-T).
+    With more than two groups a difference is the largest between any two. Wald's tests come from
+    the covariance of all label models together and hold whatever the thresholds are, in large
+    samples; with `pairs` they mind that rows belong together.
 
     References
     ----------
     .. [1] van Borkulo, C. D. et al. (2023). Comparing network structures on three aspects: a
        permutation test. *Psychological Methods* 28, 1273–1285.
+    .. [2] Berrett, T. B., Wang, Y., Barber, R. F. and Samworth, R. J. (2020). The conditional
+       permutation test for independence while controlling for confounders. *J. R. Stat. Soc. B*
+       82, 175–197.
 
     Examples
     --------
     >>> import isingmlc as im
     >>> data = im.datasets.load_example()
     >>> found = im.compare_networks(
-    ...     im.IsingModel(data.labels), data.features["smoker"], n_permutations=99, random_state=0
+    ...     im.IsingModel(data.labels, data.features), "smoker", n_permutations=99, random_state=0
     ... )
     >>> found.tests[["statistic", "pvalue"]].round(2).to_dict("index")["M"]
-    {'statistic': 0.52, 'pvalue': 1.0}
+    {'statistic': 0.52, 'pvalue': 0.98}
     """
-    from isingmlc.model import IsingModel
-
-    check_option("method", method, METHODS)
+    check_option("null", null, NULLS)
     n_permutations = check_count("n_permutations", n_permutations, 1)
     generator, n_jobs = make_generator(random_state), check_jobs(n_jobs)
-    if not isinstance(model, IsingModel):
-        raise exc.DataError(
-            f"model must be an IsingModel of all groups, but is of type {type(model).__name__}."
-        )
-    stats = model.statistics
-    if model.data is None:
-        raise exc.ModelError(exc.ROWS_NEEDED.format(purpose="compare_networks()"))
-    check_draws(stats, "compare_networks()")
-    if stats.groups is not None:
-        raise exc.ModelError(
-            "compare_networks() deals out rows that are independent, but the model has groups of "
-            "dependent ones. Make it without groups, from one row of each."
-        )
-    check_whole(stats.counts, "compare_networks()")
-    data = model.data
-    group_of, names = _read_groups(by, data.n_rows, data.index)
-    rows = replace(data, features=None, feature_names=(), terms={})
-    codes = cells_of(stats, data)
-    networks: dict[str, IsingResults | RegularizedIsingResults] = {}
-    counts = []
-    for at, name in enumerate(names):
-        inside = group_of == at
-        weights = None if data.weights is None else data.weights[inside]
-        counts.append(np.bincount(codes[inside], weights, len(stats.counts)).astype(np.float64))
-        _check_labels(stats.patterns, counts[-1], stats.label_names, name)
-        part = IsingModel._from_rows(rows.take_rows(inside), model.intercept)
-        networks[name] = (
-            part.fit_regularized(gamma=gamma, rule=rule) if method == "ebic" else part.fit(method)
-        )
-    first, second = np.triu_indices(len(stats.label_names), 1)
-    weights_of = np.array(
-        [each.interactions.to_numpy()[first, second] for each in networks.values()]
-    )
-    comparable = np.isfinite(weights_of).all(axis=0)
-    observed = compare_weights(weights_of, comparable)
-    table_of = np.array(counts, dtype=np.float64)
-    permuted = None
-    if not model.covariate_names:
-        whole = (
-            model.fit_regularized(gamma=gamma, rule=rule) if method == "ebic" else model.fit(method)
-        )
-        permuted = permute_groups(
-            _refits(whole), table_of, observed, n_permutations, generator, n_jobs
-        )
-    fits = [each._estimate for each in networks.values() if hasattr(each, "_estimate")]
-    wald = wald_differences(fits, comparable) if method == "mle" else None
-    return NetworkComparison(
-        networks,
-        tuple(table_of.sum(axis=1).astype(int).tolist()),
-        n_permutations if permuted is not None else 0,
+    groups = gather_groups(model, by, pairs, method=method, gamma=gamma, rule=rule)
+    networks = groups.networks
+    first, second = np.triu_indices(len(next(iter(networks.values())).label_names), 1)
+    weights = np.array([each.interactions.to_numpy()[first, second] for each in networks.values()])
+    comparable = np.asarray(np.isfinite(weights).all(axis=0))
+    observed = compare_weights(weights, comparable)
+    pooled = groups.pooled
+    permuted = permute_groups(
+        groups.refits(pooled),
+        groups.deal(pooled, null),
         observed,
-        permuted,
-        wald,
+        n_permutations,
+        generator,
+        n_jobs,
     )
-
-
-def _refits(whole: Any) -> Refits:
-    """Give what fits networks like one to other counts."""
-    if hasattr(whole, "_fit"):
-        return PlainRefits.of(whole._fit)
-    refits: Refits = whole._refits("compare_networks()")
-    return refits
-
-
-def _read_groups(by: Any, n_rows: int, index: pd.Index | None) -> tuple[IntArray, list[str]]:
-    """Give the number of each row's group, and the names of the groups."""
-    if isinstance(by, pd.Series) and index is not None and not by.index.equals(index):
-        if not by.index.is_unique or not index.isin(by.index).all():
-            raise exc.DataError(
-                "by is a Series whose index lacks rows of the labels, or has some twice. Align it "
-                "first: by.loc[labels.index]."
-            )
-        by = by.loc[index]
-    values = pd.Series(np.asarray(by, dtype=object).ravel() if np.ndim(by) == 1 else [])
-    if len(values) != n_rows:
-        raise exc.DataError(
-            f"by must have one group for each of the {n_rows} rows, but has shape {np.shape(by)}."
-        )
-    if values.isna().any():
-        raise exc.DataError(
-            f"by has missing values in {int(values.isna().sum())} row(s). Leave out those rows, or "
-            "give them a group of their own."
-        )
-    codes, found = pd.factorize(values, sort=True)
-    if len(found) < 2:
-        raise exc.DataError(
-            f"by must have two groups or more, but all rows are in {found[0]!r}. There is nothing "
-            "to compare."
-        )
-    if len(found) > n_rows / 2:
-        raise exc.DataError(
-            f"by has {len(found)} groups for {n_rows} rows. Cut numbers into few groups first, "
-            "e.g. with pandas.qcut(by, 3)."
-        )
-    return np.asarray(codes), [str(name) for name in found]
-
-
-def _check_labels(
-    patterns: BoolArray, counts: FloatArray, names: tuple[str, ...], group: str
-) -> None:
-    """Say which labels do not vary in a group."""
-    inside = patterns[counts > 0]
-    constant: StrArray = np.array(names, dtype=object)[inside.all(axis=0) | ~inside.any(axis=0)]
-    if len(constant):
-        raise exc.DataError(
-            f"label(s) {exc.shorten(constant)} do not vary in the group {group!r} of by: it has no "
-            "network with them. Leave them out, or merge groups."
-        )
+    fits = [
+        each._estimate
+        for each in networks.values()
+        if isinstance(each, IsingResults) and each.method == "mle"
+    ]
+    wald = wald_differences(fits, comparable, groups.set_cells()) if fits else None
+    sizes = tuple(int(each.nobs) for each in networks.values())
+    dealt = "pairs" if groups.sets is not None else null
+    return NetworkComparison(networks, sizes, n_permutations, dealt, observed, permuted, wald)
