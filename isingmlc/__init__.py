@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isingmlc import compare, datasets, exceptions, experiments, metrics, plots, simulate
     from isingmlc.base.printing import IsingSummary
+    from isingmlc.base.tables import ResultTable
     from isingmlc.fitting.testable import Reason
     from isingmlc.inference.theory import TheoremBound
     from isingmlc.model import IsingModel
@@ -54,6 +55,7 @@ __all__ = [
     "RankingRoc",
     "Reason",
     "RegularizedIsingResults",
+    "ResultTable",
     "SelectionResult",
     "TheoremBound",
     "compare",
@@ -92,6 +94,7 @@ _MODULES = {
     "RankingRoc": "results.ranking",
     "Reason": "fitting.testable",
     "RegularizedIsingResults": "results.regularized",
+    "ResultTable": "base.tables",
     "SelectionResult": "selection.result",
     "TheoremBound": "inference.theory",
     "compare_networks": "results.network_comparison",

@@ -16,6 +16,7 @@ from isingmlc.base import readonly
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import COLUMN, IsingSummary, Table, list_rows, shorten_name, two_columns
+from isingmlc.base.tables import ResultTable
 from isingmlc.inference.pvalues import METHODS, chi2_sf
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.input.tables import is_numeric
@@ -192,7 +193,7 @@ class CompareResult:
         products     5.038462  0.302154   0.183     6
         """
         best = self._ranks.max(axis=1, keepdims=True)
-        frame = pd.DataFrame(
+        frame = ResultTable(
             {
                 "rank": self._ranks.mean(axis=0),
                 "mean": self.scores.mean(axis=0),
@@ -534,7 +535,7 @@ def _pairs(result: CompareResult, pvalues: FloatArray) -> pd.DataFrame:
     upper = np.triu_indices_from(table, 1)
     table[upper] = table.T[upper] = pvalues
     names = pd.Index(result.methods, name="method")
-    return pd.DataFrame(table, names, names)
+    return ResultTable.of_pvalues(pd.DataFrame(table, names, names))
 
 
 def _summarise(result: CompareResult) -> IsingSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sized
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,18 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import BoolArray
+from isingmlc.base.latex import escape
 from isingmlc.base.printing import (
     COLUMN,
     IsingSummary,
     Table,
     list_covariates,
     list_rows,
+    say_given,
     shorten_name,
     two_columns,
 )
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT
 from isingmlc.fitting.shared import SHARED
 from isingmlc.fitting.testable import Reason
@@ -115,6 +118,40 @@ def summarize_edges(
         )
     covariates = list_covariates(edges.adjusted_for, head.width)
     return IsingSummary([head, *covariates, table], notes)
+
+
+def tabulate_edges(
+    edges: EdgeTests, top: int | None, options: dict[str, Any]
+) -> tuple[ResultTable, str]:
+    """Choose what a paper shows of many tests; `EdgeTests.to_latex` explains the arguments.
+
+    Parameters
+    ----------
+    edges : EdgeTests
+        The tests.
+    top : int or None
+        How many edges to list, the strongest first; all if None.
+    options : dict
+        Arguments of `EdgeTests.to_frame`.
+
+    Returns
+    -------
+    table : ResultTable
+        The edges, those that could not be tested last, with what tells them apart.
+    title : str
+        What the tests are, as LaTeX.
+    """
+    frame = edges.to_frame(**options).sort_values("log10p", kind="stable")
+    listed = frame if top is None else frame.head(check_count("top", top, 1))
+    idle = ["pvalue_method", *(["df"] if (listed["df"].dropna() == 1).all() else [])]
+    listed = listed.drop(columns=[*idle, *(["sign"] if "coef" in listed else [])])
+    if "sign" in listed:
+        # Beside names, as a word.
+        words = listed.pop("sign").map({1.0: "+", -1.0: "−", 0.0: ""})
+        listed.insert(listed.columns.get_loc("statistic"), "sign", words)
+    title = f"{TEST_NAMES[edges.test]} tests of feature--label edges"
+    given = f" {escape(say_given(edges.adjusted_for))}" if edges.adjusted_for else ""
+    return ResultTable(listed.reset_index(drop=True)), f"{title}{given}."
 
 
 def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:

@@ -589,7 +589,9 @@ def test_latex_of_a_choice_holds_the_measures_of_other_rows(call, data, survey, 
     _, out, _ = call(*arguments, "--test", tmp_path / "other_rows.csv")
     measures = im.select_features(data, alpha=0.01).evaluate(data)
     assert out.count("\\item On ") == 1
-    assert rf"other\_rows.csv (1500 rows): subset {measures['subset']:.4f}" in out
+    # A path may be broken.
+    said = out.replace(r"\allowbreak{}", "")
+    assert rf"other\_rows.csv (1500 rows): subset {measures['subset']:.4f}" in said
 
 
 def test_a_file_of_any_name_takes_the_form_that_is_asked_for(call, survey, tmp_path):

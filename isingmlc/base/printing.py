@@ -10,25 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from statsmodels.iolib.summary import Summary, summary_return
+from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 from statsmodels.iolib.tableformatting import fmt_params
+
+from isingmlc.base import latex
 
 _WIDTH = 78
 # Characters for a number.
 COLUMN = 10
 # Characters for the name of a covariate in a caption.
 _GIVEN_NAME = 22
-# What LaTeX would take for commands in the notes.
-_LATEX = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "−": "$-$",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -78,6 +70,20 @@ class Table:
             txt_fmt=form,
         )
 
+    def as_latex(self) -> str:
+        """Write the table in the way of all our tables."""
+        heads = self.header or [""] * len(self.aligns)
+        columns = [
+            latex.read_text(head, cells, align == "r" and not self.is_prose)
+            for head, cells, align in zip(
+                heads, zip(*self.rows, strict=True), self.aligns, strict=True
+            )
+        ]
+        # Prose and the head of a summary stand whole; of other tables the first columns are names.
+        n_names = len(self.aligns) - len(self.aligns.lstrip("l")) if self.header else 0
+        title = self.title
+        return latex.write_columns(columns, n_names, title=title, is_float=False)
+
 
 class IsingSummary(Summary):  # type: ignore[misc]
     """A statsmodels summary of an Ising fit.
@@ -119,7 +125,7 @@ class IsingSummary(Summary):  # type: ignore[misc]
         return str(self)
 
     def as_latex(self) -> str:
-        """Render as LaTeX, every name escaped.
+        r"""Render as LaTeX, every name escaped; it needs ``\usepackage{booktabs,longtable}``.
 
         Returns
         -------
@@ -134,11 +140,11 @@ class IsingSummary(Summary):  # type: ignore[misc]
         >>> res.summary().as_latex()[1:14]
         'begin{center}'
         """
-        full = [table.render(_latex_name) for table in self._contents]
-        tables: str = summary_return(full, return_fmt="latex")
-        notes = [note.translate(_LATEX) for note in self.notes]
-        listed = "".join(f"\\item {note}\n" for note in notes)
-        return tables + (f"\n\\begin{{enumerate}}\n{listed}\\end{{enumerate}}" if notes else "")
+        tables = "\n\n".join(table.as_latex() for table in self._contents)
+        listed = "".join(f"\\item {latex.breakable(note)}\n" for note in self.notes)
+        if not listed:
+            return tables
+        return f"{tables}\n\n\\begin{{enumerate}}\\raggedright\n{listed}\\end{{enumerate}}"
 
     def as_csv(self) -> str:
         """Render as comma-separated values, names quoted if they need it.
@@ -339,8 +345,3 @@ def shorten_name(name: str, width: int = 28) -> str:
     'questionna…_severity'
     """
     return name if len(name) <= width else f"{name[: width // 2]}…{name[1 - width // 2 :]}"
-
-
-def _latex_name(name: str) -> str:
-    # statsmodels escapes the rest.
-    return name.replace("\\", "/")

@@ -11,6 +11,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
+from isingmlc.base.tables import ResultTable
 from isingmlc.input.tables import Dataset
 
 _DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}
@@ -112,7 +113,7 @@ def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Descr
     per_label = {name: _label_table(each.labels) for name, each in named}
     rows = [_row(each, per_label[name]) for name, each in named]
     return Description(
-        table=pd.DataFrame(rows, index=pd.Index(names, name="dataset")),
+        table=ResultTable(rows, index=pd.Index(names, name="dataset")),
         labels=pd.concat(per_label, names=["dataset", "label"]),
     )
 
@@ -173,7 +174,7 @@ def _checked(given: Dataset, wanted: str = "a Dataset") -> Dataset:
 
 def _label_table(labels: pd.DataFrame) -> pd.DataFrame:
     positives = labels.sum().astype(np.int64)
-    return pd.DataFrame(
+    return ResultTable(
         {
             "positives": positives,
             "share": positives / len(labels),

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray, chunks, dense
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.nodewise import NetworkFit, find_aliases
 from isingmlc.fitting.testable import Reason, judge_fits
 
@@ -140,7 +141,7 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
     known = information(fit)
     # A constant label has no likelihood to explain.
     null = np.array([node.llf_null if node.llf_null else np.nan for node in nodes])
-    return pd.DataFrame(
+    return ResultTable(
         {
             "positives": positives,
             "prevalence": positives / stats.nobs,

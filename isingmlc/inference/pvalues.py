@@ -19,6 +19,7 @@ from statsmodels.stats.multitest import multipletests, multitest_alias
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray, chunks
+from isingmlc.base.tables import ResultTable
 from isingmlc.inference.tails import BernoulliSum, chi2_log_sf, chi2_sum_log_sf
 
 LOG_10 = float(np.log(10))
@@ -314,7 +315,7 @@ def wald_limits(
     level = check_number("alpha", alpha, above=0, below=1)
     width = (norm.isf(level / 2) if df is None else student.isf(level / 2, df)) * bse
     finite = np.where(np.isfinite(coef), coef, np.nan)
-    return pd.DataFrame({"lower": finite - width, "upper": finite + width}, index)
+    return ResultTable({"lower": finite - width, "upper": finite + width}, index)
 
 
 def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> FloatArray:

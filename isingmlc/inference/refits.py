@@ -31,6 +31,7 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit, ridge_penalty
 from isingmlc.fitting.regressors import Regressors
@@ -469,7 +470,7 @@ def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
     columns["df"] = tests["score"].df[0]
     columns |= {f"{name}_pvalue": edges.pvalue[0] for name, edges in tests.items()}
     columns["reason"] = tests["wald"].reason[0]
-    return pd.DataFrame(columns, pd.Index(fit.stats.label_names, name="label"))
+    return ResultTable(columns, pd.Index(fit.stats.label_names, name="label"))
 
 
 def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
@@ -526,7 +527,7 @@ def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
             "them with other neighbors."
         )
     df = np.array([_n_coefficients(large) - _n_coefficients(small) for large, small in pairs])
-    return pd.DataFrame(
+    return ResultTable(
         {"statistic": statistic, "df": df, "pvalue": chi2_sf(statistic, np.where(df, df, np.nan))},
         index=pd.Index(fewer.label_names),
     )

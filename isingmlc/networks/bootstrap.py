@@ -19,6 +19,7 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import FloatArray, IntArray, chunks
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
@@ -127,7 +128,7 @@ class NetworkBootstrap(ReadOnly):
         A label that does not vary in a draw, for instance, has no interactions there; all others
         have.
         """
-        found = pd.DataFrame(index=pd.Index(self.label_names))
+        found = ResultTable(index=pd.Index(self.label_names))
         for reason in Reason:
             times = (self._draws.reasons == reason).sum(axis=0)
             if reason != Reason.OK and times.any():
@@ -162,8 +163,8 @@ class NetworkBootstrap(ReadOnly):
         """
         values, names = self._values(of)[1], self._named(of)
         if names.shape[1] == 1:
-            return pd.DataFrame(values, columns=pd.Index(names.iloc[:, 0], name=None))
-        return pd.DataFrame(values, columns=pd.MultiIndex.from_frame(names))
+            return ResultTable(values, columns=pd.Index(names.iloc[:, 0], name=None))
+        return ResultTable(values, columns=pd.MultiIndex.from_frame(names))
 
     def intervals(self, of: str = "pairs", *, alpha: float = 0.05) -> pd.DataFrame:
         """Give bootstrap intervals.
@@ -380,7 +381,7 @@ class NetworkBootstrap(ReadOnly):
                 )
         with np.errstate(invalid="ignore"):
             observed = sample[first] - sample[second]
-        return pd.DataFrame(
+        return ResultTable(
             {
                 "one": names[first],
                 "other": names[second],
@@ -430,14 +431,14 @@ class NetworkBootstrap(ReadOnly):
         names = np.array(self.label_names, dtype=object)
         if of == "pairs":
             first, second = np.triu_indices(len(names), 1)
-            return pd.DataFrame({"first": names[first], "second": names[second]})
+            return ResultTable({"first": names[first], "second": names[second]})
         if of not in OF_FEATURES:
-            return pd.DataFrame({"label": names})
+            return ResultTable({"label": names})
         features = np.array(self.feature_names, dtype=object)
         if of != "statistics":
-            return pd.DataFrame({"feature": features})
+            return ResultTable({"feature": features})
         both = np.repeat(features, len(names)), np.tile(names, len(features))
-        return pd.DataFrame({"feature": both[0], "label": both[1]})
+        return ResultTable({"feature": both[0], "label": both[1]})
 
     def _values(self, of: str) -> tuple[FloatArray, FloatArray]:
         """Give the values of all rows, and those of all draws, one line per draw."""

@@ -19,6 +19,7 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.networks.bootstrap import check_whole, take_values
 from isingmlc.networks.feature_draws import RowRefits
@@ -108,7 +109,7 @@ class CaseDropping(ReadOnly):
 
         One row per share of rows left out, one column per label.
         """
-        lost = pd.DataFrame(self._reasons != Reason.OK, columns=pd.Index(self.label_names))
+        lost = ResultTable(self._reasons != Reason.OK, columns=pd.Index(self.label_names))
         return lost.groupby(1 - self._kept / self.nobs).sum().rename_axis("dropped")
 
     def correlations(self) -> pd.DataFrame:
@@ -128,7 +129,7 @@ class CaseDropping(ReadOnly):
         >>> res.drop_cases(100, random_state=0).correlations().columns.tolist()
         ['dropped', 'rows', 'pairs', 'strength', 'expected_influence']
         """
-        frame = pd.DataFrame({"dropped": 1 - self._kept / self.nobs, "rows": self._kept})
+        frame = ResultTable({"dropped": 1 - self._kept / self.nobs, "rows": self._kept})
         return frame.assign(**self._correlations)
 
     def to_frame(self, *, cor: float = 0.7, alpha: float = 0.05) -> pd.DataFrame:
@@ -176,7 +177,7 @@ class CaseDropping(ReadOnly):
                         "share_se": float(np.sqrt(share * (1 - share) / len(values))),
                     }
                 )
-        return pd.DataFrame(parts)
+        return ResultTable(parts)
 
     def cs_coefficient(self, *, cor: float = 0.7, certainty: float = 0.95) -> pd.DataFrame:
         """Give the largest share of rows that can be left out, the network staying alike.
@@ -230,7 +231,7 @@ class CaseDropping(ReadOnly):
                     "at_edge": cs in (0.0, float(dropped.max())),
                 }
             )
-        return pd.DataFrame(rows).set_index("measure")
+        return ResultTable(rows).set_index("measure")
 
     def plot(self, *, cor: float = 0.7, ax: Axes | None = None) -> Axes:
         """Draw the correlations at all levels, with the CS-coefficients marked.

@@ -13,6 +13,7 @@ from scipy import stats as distributions
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.networks.covariance import NetworkEstimate
 
@@ -108,7 +109,7 @@ def list_centrality(
         reason[np.isnan(value)], reason[np.isinf(value)] = unknown, Reason.INFINITE_PAIR
         known = inside & np.isfinite(value)
         parts.append(
-            pd.DataFrame(
+            ResultTable(
                 {
                     "measure": name,
                     "label": np.array(label_names, dtype=object),

@@ -13,6 +13,7 @@ from scipy import stats as distributions
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS, adjust, chi2_sf
 from isingmlc.inference.robust import hotelling_sf
@@ -101,7 +102,7 @@ def list_pairs(
     pvalue = chi2_sf(z**2, 1) if degrees is None else hotelling_sf(z**2, 1, degrees)
     positives = stats.counts @ stats.patterns
     both = ((stats.counts * stats.patterns.T) @ stats.patterns)[first, second]
-    return pd.DataFrame(
+    return ResultTable(
         {
             "first": names[first],
             "second": names[second],

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.special import xlog1py, xlogy
 
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 
 
@@ -46,7 +47,7 @@ def list_predictability(
     with np.errstate(invalid="ignore", divide="ignore"):
         gain, explained = (hits - most) / (total - most), 1 - deviance / null
     auc = [rank_area(labels[:, k], probability[:, k], counts) for k in range(labels.shape[1])]
-    frame = pd.DataFrame(
+    frame = ResultTable(
         {
             "prevalence": share,
             "marginal": most / total,

@@ -32,6 +32,7 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, dense
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.l1_design import Design, lay_out
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems
@@ -147,7 +148,7 @@ class L1Fits:
             "gap": self.gap,
             "reason": self.label_reason,
         }
-        return pd.DataFrame(columns, pd.Index(self.label_names, name="label"))
+        return ResultTable(columns, pd.Index(self.label_names, name="label"))
 
 
 class _NodeFit(NamedTuple):

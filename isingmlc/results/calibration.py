@@ -20,6 +20,7 @@ from isingmlc.base.arguments import (
     check_option,
 )
 from isingmlc.base.readonly import table
+from isingmlc.base.tables import ResultTable
 from isingmlc.inference.calibration import Counts, Setting, count_small, exchangeable
 from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import PVALUES, check_tested, score_test
@@ -118,7 +119,7 @@ class CalibrationResults:
         at = [axis.ravel() for axis in np.indices(shape)]
         names = np.array([ALL_EDGES, *self.label_names, FEATURES], dtype=object)
         assert shape[1] == n_labels + 2
-        frame = pd.DataFrame(
+        frame = ResultTable(
             {
                 "setting": np.array(self.settings, dtype=object)[at[0]],
                 "label": names[at[1]],
@@ -161,7 +162,7 @@ class CalibrationResults:
         >>> table.loc[("(all edges)", 0.05), "verdict"]
         'holds'
         """
-        return pd.DataFrame(self._frame)
+        return ResultTable(self._frame)
 
     @property
     def holds(self) -> pd.Series:

@@ -15,6 +15,7 @@ from isingmlc.base.arguments import check_names, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
@@ -199,7 +200,7 @@ class EdgeTests(ReadOnly):
     @table
     def pvalues(self) -> pd.DataFrame:
         """p-values, features × labels."""
-        return self._frame(self.arrays.pvalue)
+        return ResultTable.of_pvalues(self._frame(self.arrays.pvalue))
 
     @table
     def log10_pvalues(self) -> pd.DataFrame:
@@ -207,7 +208,7 @@ class EdgeTests(ReadOnly):
         return self._frame(self.arrays.log10_pvalue)
 
     def _frame(self, cells: Any) -> pd.DataFrame:
-        return pd.DataFrame(cells, self._features, self._labels, dtype=cells.dtype)
+        return ResultTable(cells, self._features, self._labels, dtype=cells.dtype)
 
     @property
     def _features(self) -> pd.Index:
@@ -278,7 +279,7 @@ class EdgeTests(ReadOnly):
         if isinstance(features, str):
             (at,) = self._find([features])
             cells = {name: values[at] for name, values in self.arrays.columns().items()}
-            return pd.DataFrame(cells, self._labels)
+            return ResultTable(cells, self._labels)
         if isinstance(features, slice) or not isinstance(features, Iterable):
             raise KeyError("take features by name: edges['x1'] or edges[['x1', 'x2']].")
         names = list(features)
@@ -444,7 +445,7 @@ class EdgeTests(ReadOnly):
         [6.0, 6.0]
         """
         found = self.arrays.feature_tests(combine)
-        return pd.DataFrame(
+        return ResultTable(
             {
                 "statistic": found.statistic,
                 "df": found.df,
@@ -516,7 +517,7 @@ class EdgeTests(ReadOnly):
                 adjusted = np.moveaxis(adjusted, -1, 1)
         at = [axis.ravel() for axis in np.indices(shape)]
         names = np.array(self.label_names, dtype=object)
-        frame = pd.DataFrame(
+        frame = ResultTable(
             {
                 "feature": np.array(self.feature_names, dtype=object)[at[0]],
                 "label": names[at[1]],
@@ -608,6 +609,47 @@ class EdgeTests(ReadOnly):
         """
         text = self.to_frame(**options).to_csv(path, index=False)
         return None if text is None else str(text)
+
+    def to_latex(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        top: int | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+        **options: Any,
+    ) -> str | None:
+        r"""Write the edges as a LaTeX table, the strongest first.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Where to; the text is returned if omitted.
+        top : int, optional
+            How many edges to list; all if omitted.
+        caption, label : str, optional
+            Caption, as LaTeX, and what ``\ref`` finds the table by. If omitted, the caption says
+            which tests these are.
+        **options
+            Arguments of `to_frame`.
+
+        Returns
+        -------
+        str or None
+            The text, where no path is given. `ResultTable.to_latex` says what it is like.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> print(edges.to_latex(top=1).splitlines()[7])
+        age & hypertension & + & 133.404 & $<$0.001 & $<$0.001 \\
+        """
+        from isingmlc.summaries import tabulate_edges
+
+        table, title = tabulate_edges(self, top, options)
+        return table.to_latex(path, caption=caption or title, label=label)
 
     def to_graphml(
         self,

@@ -18,6 +18,7 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.schema import Listed, Names, Optional, Record, Text
 from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.diagnostics import diagnose, warn_of_little_information
 from isingmlc.fitting.moderated import ModeratedFit, find_moderators
 from isingmlc.fitting.nodewise import (
@@ -227,7 +228,7 @@ class IsingResults(ReadOnly):
         """Two-sided p-values of `zvalues` (Wald), with clusters by Student's t; see `fit`."""
         size, df = self.zvalues.abs(), degrees_of_clusters(self._fit)
         tail = distributions.norm.sf(size) if df is None else distributions.t.sf(size, df)
-        return pd.DataFrame(2 * tail, self._terms, self._labels)
+        return ResultTable.of_pvalues(pd.DataFrame(2 * tail, self._terms, self._labels))
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Wald confidence intervals of `params`.
@@ -326,7 +327,7 @@ class IsingResults(ReadOnly):
         # Opposite infinities and ties of opposite sign have no common value.
         combined = np.where(combined == combined.T, combined, np.nan)
         combined[~(has | has.T)] = 0.0
-        return pd.DataFrame(combined, self._labels, self._labels)
+        return ResultTable(combined, self._labels, self._labels)
 
     # The network as an estimate
 
@@ -818,7 +819,7 @@ class IsingResults(ReadOnly):
                 + (" unless covariates are at fault" if has_context else " everywhere"),
             )
             exc.warn(message, exc.SeparationWarning)
-        return pd.DataFrame(probability, index=index, columns=self._labels)
+        return ResultTable(probability, index=index, columns=self._labels)
 
     def joint_distribution(self) -> pd.Series:
         """Give the probability of every label vector under the fitted network.
@@ -1493,7 +1494,7 @@ class IsingResults(ReadOnly):
         index = pd.MultiIndex.from_product([self._labels, self._terms], names=limits.index.names)
         # Column after column: label by label.
         long = {name: cells.to_numpy().ravel(order="F") for name, cells in columns.items()}
-        frame = pd.DataFrame(long, index).loc[limits.index]
+        frame = ResultTable(long, index).loc[limits.index]
         ends = f"[{float(alpha) / 2:g}", f"{1 - float(alpha) / 2:g}]"
         return frame.assign(**dict(zip(ends, (limits["lower"], limits["upper"]), strict=True)))
 
@@ -1935,7 +1936,7 @@ class IsingResults(ReadOnly):
 
     def _by_node(self, columns: list[FloatArray]) -> pd.DataFrame:
         values = np.column_stack(columns)[0 if self.settings.intercept else 1 :]
-        return pd.DataFrame(values, self._terms, self._labels)
+        return ResultTable(values, self._terms, self._labels)
 
 
 def _check_results(fields: Mapping[str, Any]) -> tuple[str, str] | None:

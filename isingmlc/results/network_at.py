@@ -12,6 +12,7 @@ from scipy import stats as distributions
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.moderated import NetworkValues
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class NetworkAt(ReadOnly):
         with np.errstate(invalid="ignore"):
             combined = (first + second) / 2
         np.fill_diagonal(combined, 0.0)
-        return pd.DataFrame(combined, self.label_names, self.label_names)
+        return ResultTable(combined, self.label_names, self.label_names)
 
     @table
     def interactions_bse(self) -> pd.DataFrame:
@@ -113,19 +114,19 @@ class NetworkAt(ReadOnly):
         """
         is_mean = np.isfinite(self._network.slope) & np.isfinite(self._network.slope.T)
         errors = np.where(is_mean, self._network.interaction_bse, np.nan)
-        return pd.DataFrame(errors, self.label_names, self.label_names)
+        return ResultTable(errors, self.label_names, self.label_names)
 
     @table
     def params(self) -> pd.DataFrame:
         """Estimates of the label models, as `IsingResults.params` has them."""
         values = np.vstack([self._network.threshold, self._network.slope.T])
-        return pd.DataFrame(values, ["const", *self.label_names], self.label_names)
+        return ResultTable(values, ["const", *self.label_names], self.label_names)
 
     @table
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`."""
         values = np.vstack([self._network.threshold_bse, self._network.slope_bse.T])
-        return pd.DataFrame(values, ["const", *self.label_names], self.label_names)
+        return ResultTable(values, ["const", *self.label_names], self.label_names)
 
     def to_frame(self, *, alpha: float = 0.05) -> pd.DataFrame:
         """Give the interactions as a table, one row per pair of labels.
@@ -159,7 +160,7 @@ class NetworkAt(ReadOnly):
         degrees = self._network.degrees
         law = distributions.norm if degrees is None else distributions.t(degrees)
         reach = law.isf(alpha / 2) * se
-        return pd.DataFrame(
+        return ResultTable(
             {
                 "first": names[first],
                 "second": names[second],

@@ -16,6 +16,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import adjust
 from isingmlc.networks.groups import (
@@ -139,7 +140,7 @@ class NetworkComparison(ReadOnly):
             for each in self.networks.values()
         ]
         frame = {"observations": self._sizes, "strength": strength}
-        return pd.DataFrame(frame, index=pd.Index(list(self.networks), name="group"))
+        return ResultTable(frame, index=pd.Index(list(self.networks), name="group"))
 
     @table
     def tests(self) -> pd.DataFrame:
@@ -159,7 +160,7 @@ class NetworkComparison(ReadOnly):
             name = f"chi2({wald.joint_df})"
             rows["wald"] = (wald.joint, wald.joint_df, wald.joint_pvalue, name)
         columns = ["statistic", "df", "pvalue", "distribution"]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("test")
+        return ResultTable.from_dict(rows, orient="index", columns=columns).rename_axis("test")
 
     @table
     def edges(self) -> pd.DataFrame:
@@ -175,7 +176,7 @@ class NetworkComparison(ReadOnly):
         """
         names = np.array(self.label_names, dtype=object)
         first, second = np.triu_indices(len(names), 1)
-        frame = pd.DataFrame({"first": names[first], "second": names[second]})
+        frame = ResultTable({"first": names[first], "second": names[second]})
         weights = {
             group: each.interactions.to_numpy()[first, second]
             for group, each in self.networks.items()

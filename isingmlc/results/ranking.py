@@ -16,6 +16,7 @@ from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.ordering import best_first, rank_levels
@@ -164,7 +165,7 @@ class FeatureRanking:
     def contributions(self) -> pd.DataFrame:
         """What each label adds to the importance of each feature; NaN where it was not used."""
         columns = pd.Index(self.label_names, name="label")
-        return pd.DataFrame(self.scores.contributions, self._index, columns)
+        return ResultTable(self.scores.contributions, self._index, columns)
 
     @table
     def pairs(self) -> pd.DataFrame | None:
@@ -179,7 +180,7 @@ class FeatureRanking:
         columns = pd.MultiIndex.from_tuples(
             combinations(self.label_names, 2), names=["label", "with"]
         )
-        return pd.DataFrame(self.scores.pair_statistics, self._index, columns)
+        return ResultTable(self.scores.pair_statistics, self._index, columns)
 
     @table
     def path(self) -> pd.DataFrame | None:
@@ -279,7 +280,7 @@ class FeatureRanking:
                 np.full(len(self.feature_names), ", ".join(self.adjusted_for), dtype=object),
                 "adjusted_for",
             )
-        listed = pd.DataFrame(columns).loc[list(self.order)]
+        listed = ResultTable(columns).loc[list(self.order)]
         listed.insert(0, "rank", range(1, len(listed) + 1))
         return listed
 
@@ -639,7 +640,7 @@ class RankingRoc:
         2  1.0  1.0
         """
         index = pd.RangeIndex(1, len(self.fpr) + 1, name="k")
-        return pd.DataFrame({"fpr": self.fpr, "tpr": self.tpr}, index)
+        return ResultTable({"fpr": self.fpr, "tpr": self.tpr}, index)
 
     def __repr__(self) -> str:
         return f"RankingRoc({self.method}, {len(self.fpr)} features, AUC {self.auc:.3f})"

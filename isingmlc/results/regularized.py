@@ -15,6 +15,7 @@ from isingmlc.base.arguments import RandomState
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.l1_design import lay_out
 from isingmlc.fitting.l1_path import L1Path
 from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
@@ -184,7 +185,7 @@ class RegularizedIsingResults(ReadOnly):
         weights = (theirs + theirs.T) / 2
         if self.rule == "and":
             weights = np.where((theirs != 0) & (theirs.T != 0), weights, 0.0)
-        return pd.DataFrame(weights, self._labels, self._labels)
+        return ResultTable(weights, self._labels, self._labels)
 
     @table
     def directed(self) -> pd.DataFrame:
@@ -195,7 +196,7 @@ class RegularizedIsingResults(ReadOnly):
         """
         columns = self.model.statistics.context.column_names
         rows = pd.Index([*self.label_names, *columns])
-        return pd.DataFrame(self._coef[: len(rows)], rows, self._labels)
+        return ResultTable(self._coef[: len(rows)], rows, self._labels)
 
     @table
     def effects(self) -> pd.DataFrame:
@@ -205,7 +206,7 @@ class RegularizedIsingResults(ReadOnly):
         """
         n_others = len(self.label_names) + len(self.model.statistics.context.column_names)
         effects = self._coef[n_others:]
-        return pd.DataFrame(effects, pd.Index(self.feature_names, dtype=object), self._labels)
+        return ResultTable(effects, pd.Index(self.feature_names, dtype=object), self._labels)
 
     @table
     def thresholds(self) -> pd.Series:
@@ -457,7 +458,7 @@ class RegularizedIsingResults(ReadOnly):
         ``chosen`` : whether this is the fit that the network has.
         """
         parts = [
-            pd.DataFrame(
+            ResultTable(
                 {
                     "label": name,
                     "lam": path.lam,
@@ -472,7 +473,7 @@ class RegularizedIsingResults(ReadOnly):
             for name, path, at in zip(self.label_names, self.paths, self._positions, strict=True)
             if path is not None
         ]
-        none = pd.DataFrame(columns=list(_COLUMNS))
+        none = ResultTable(columns=list(_COLUMNS))
         return pd.concat(parts, ignore_index=True) if parts else none
 
     @table
@@ -522,7 +523,7 @@ class RegularizedIsingResults(ReadOnly):
             counted[first : first + len(stats.context.column_names)] = False
         lengths = np.array([0 if path is None else len(path.lam) for path in self.paths])
         last = np.array(self._positions) == lengths - 1
-        return pd.DataFrame(
+        return ResultTable(
             {
                 "positives": positives,
                 "prevalence": positives / self.nobs,
@@ -564,7 +565,7 @@ class RegularizedIsingResults(ReadOnly):
         weights, directed = self.interactions.to_numpy(), self._coef
         first, second = np.nonzero(np.triu(weights))
         names = np.array(self.label_names, dtype=object)
-        frame = pd.DataFrame(
+        frame = ResultTable(
             {
                 "first": names[first],
                 "second": names[second],

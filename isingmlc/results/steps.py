@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc.base.arrays import FloatArray, IntArray
+from isingmlc.base.tables import ResultTable
 
 # Labels that make up at least this share of a gain are named.
 _SHARE = 0.1
@@ -73,4 +74,4 @@ def list_steps(
         "labels": gained,
         "redundant": [", ".join(feature_names[at] for at in step) for step in steps.displaced],
     }
-    return pd.DataFrame(columns, pd.RangeIndex(1, len(steps.gain) + 1, name="step"))
+    return ResultTable(columns, pd.RangeIndex(1, len(steps.gain) + 1, name="step"))

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import (
@@ -19,6 +18,7 @@ from isingmlc.base.arguments import (
     check_size,
 )
 from isingmlc.base.arrays import IntArray
+from isingmlc.base.tables import ResultTable
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
 from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import ModelData, prepare, scale_rows
@@ -290,7 +290,7 @@ def select_features(
             ((name, found),) = (
                 given or _rank(data, asked, intercept, cov_type, by, tests=True)
             ).items()
-            path = pd.DataFrame(
+            path = ResultTable(
                 columns=["method", "size", "score", "score_se", "difference", *METRICS]
             )
             selected = found.select(alpha, adjust)

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
+from isingmlc.base.tables import ResultTable
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.metrics import METRICS, score_rows
@@ -94,7 +95,7 @@ def try_sizes(
         spread = np.average((rows[:, at] - means[at]) ** 2, weights=weights)
         error = float(np.sqrt(spread / weights.sum()))
         lines.append((method, size, means[at], error, *means))
-    return pd.DataFrame(lines, columns=["method", "size", "score", "score_se", *METRICS])
+    return ResultTable(lines, columns=["method", "size", "score", "score_se", *METRICS])
 
 
 def find_columns(
