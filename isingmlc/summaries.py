@@ -55,9 +55,11 @@ _FEW_ROWS = 0.5
 _FOLLOWING = 5
 
 
-def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
+def summarize(
+    results: IsingResults, alpha: float = 0.05, exponentiate: bool = False
+) -> IsingSummary:
     """Summarise a fit; `IsingResults.summary` explains the arguments."""
-    frame = results.to_frame(alpha)
+    frame = results.to_frame(alpha, exponentiate=exponentiate)
     if degrees_of_clusters(results._fit) is not None:
         frame = frame.rename(columns={"z": "t", "P>|z|": "P>|t|"})
     columns = results.model.statistics.context.column_names
@@ -77,17 +79,24 @@ def summarize(results: IsingResults, alpha: float = 0.05) -> IsingSummary:
 
 
 def summarize_edges(
-    edges: EdgeTests, top: int, adjust: str | None, within: str | None = None
+    edges: EdgeTests, top: int, adjust: str | None, within: str | None, effects: dict[str, Any]
 ) -> IsingSummary:
     """Summarise the strongest edges of many tests; `EdgeTests.summary` explains the arguments."""
-    frame = edges.to_frame(adjust, within)
+    top = check_count("top", top, 1)
+    is_effect = any(value not in (None, False) for value in effects.values())
+    frame = edges.to_frame(adjust, within, **effects, refit=top if is_effect else 0)
     tested = frame[frame["statistic"].notna()]
-    listed = tested.nsmallest(check_count("top", top, 1), "log10p", keep="first")
+    listed = tested.nsmallest(top, "log10p", keep="first")
     names = ["feature", "label", *(["with"] if "with" in frame else [])]
     # A coefficient has its sign; a statistic needs to be told.
-    effect = {"coef": "{:.4g}", "bse": "{:.3g}"} if "coef" in frame else {"sign": "{:+.0f}"}
+    forms = dict.fromkeys(("coef", "odds_ratio"), "{:.4g}")
+    forms |= {"bse": "{:.3g}", "lower": "{:.4g}", "upper": "{:.4g}"}
+    effect = {name: form for name, form in forms.items() if name in frame} or {"sign": "{:+.0f}"}
     digits = {**effect, "statistic": "{:.3f}", "df": "{:.0f}", "pvalue": "{:.3g}"}
     digits["pvalue_adj"] = "{:.3g}"
+    if is_effect:
+        # There is room for one p-value beside an interval.
+        del digits["df"], digits["pvalue"]
     title = f"The {len(listed)} strongest of {len(tested)} edges"
     table = list_rows(listed, names, digits, title)
     left = [
@@ -104,6 +113,8 @@ def summarize_edges(
         f"{TEST_NAMES[edges.test]} Tests of Feature-Label Edges", left, right, table.width
     )
     notes = [f"Null: {edges.null}."]
+    if is_effect:
+        notes += _about_effects(listed, effects, bool(edges.adjusted_for))
     for reason, count in frame.loc[frame["statistic"].isna(), "reason"].value_counts().items():
         edges_were = "1 edge was" if count == 1 else f"{count} edges were"
         notes.append(f"{edges_were} not tested: {reason}.")
@@ -118,6 +129,24 @@ def summarize_edges(
         )
     covariates = list_covariates(edges.adjusted_for, head.width)
     return IsingSummary([head, *covariates, table], notes)
+
+
+def _about_effects(listed: pd.DataFrame, effects: dict[str, Any], is_adjusted: bool) -> list[str]:
+    """Say what effects are those of, and how they were found."""
+    what = "Odds ratios" if effects["exponentiate"] else "Coefficients"
+    unit = "standard deviation" if effects["per"] == "sd" else "unit"
+    level = effects["conf_int"] or 0.95
+    notes = [
+        f"{what} are those of one {unit} of a feature, with {100 * level:g}% intervals (Wald), "
+        f"given the other labels{' and covariates' * is_adjusted}."
+    ]
+    n_steps = int((listed["estimate"] == "one-step").sum())
+    if n_steps:
+        notes.append(
+            f"{n_steps} of {len(listed)} are one Newton step from the null model (estimate: "
+            "one-step), too near zero where effects are strong."
+        )
+    return notes
 
 
 def tabulate_edges(
@@ -141,10 +170,17 @@ def tabulate_edges(
     title : str
         What the tests are, as LaTeX.
     """
+    n_listed = None if top is None else check_count("top", top, 1)
+    wants_effects = any(options.get(name) for name in ("exponentiate", "conf_int", "per"))
+    if n_listed is not None and wants_effects:
+        options = {"refit": n_listed, **options}
     frame = edges.to_frame(**options).sort_values("log10p", kind="stable")
-    listed = frame if top is None else frame.head(check_count("top", top, 1))
+    listed = frame.head(n_listed) if n_listed else frame
     idle = ["pvalue_method", *(["df"] if (listed["df"].dropna() == 1).all() else [])]
-    listed = listed.drop(columns=[*idle, *(["sign"] if "coef" in listed else [])])
+    # Beside an interval a statistic says nothing new.
+    idle += ["statistic"] if wants_effects else []
+    has_effect = "coef" in listed or "odds_ratio" in listed
+    listed = listed.drop(columns=[*idle, *(["sign"] if has_effect else [])])
     if "sign" in listed:
         # Beside names, as a word.
         words = listed.pop("sign").map({1.0: "+", -1.0: "−", 0.0: ""})
@@ -386,9 +422,8 @@ def _number(value: float, digits: int) -> str:
 
 
 def _cells(names: Iterable[str], frame: pd.DataFrame) -> list[list[str]]:
-    digits = (4, 3, 3, 3, 3, 3)
     return [
-        [name, *(_number(value, places) for value, places in zip(row, digits, strict=True))]
+        [name, *(_number(value, 3 if at else 4) for at, value in enumerate(row))]
         for name, row in zip(names, frame.to_numpy(), strict=True)
     ]
 
@@ -398,7 +433,8 @@ def _coefficients(
 ) -> Table:
     """Tabulate coefficients, the corner above their names."""
     header = [shorten_name(corner).ljust(width) if len(corner) <= width else corner, *frame.columns]
-    return Table(_cells(names, frame), header, title, "lrrrrrr", [width] + [COLUMN] * 6)
+    n = frame.shape[1]
+    return Table(_cells(names, frame), header, title, "l" + "r" * n, [width] + [COLUMN] * n)
 
 
 def _block(label: str, frame: pd.DataFrame, width: int) -> Table:

@@ -116,6 +116,7 @@ PICTURES = {
     "pairs": lambda case, ax=None: plots.plot_pairs(
         ranking(case, "products"), edges(case).feature_names[0], ax=ax
     ),
+    "forest": lambda case, ax=None: plots.plot_forest(edges(case), ax=ax),
     "qq": lambda case, ax=None: plots.plot_qq(edges(case), ax=ax),
     "diagnostics": lambda case, ax=None: plots.plot_diagnostics(fit(case), ax=ax),
     "roc": lambda case, ax=None: plots.plot_roc(roc(case), ax=ax),

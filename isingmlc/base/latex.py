@@ -20,6 +20,7 @@ _PVALUES = re.compile(r"pvalue|pvalue_adj|\w+_pvalue|pvalue_\w+(?<!_method)|P>\|
 _NOTES = {
     "adjusted_for": "Adjusted for {}.",
     "pvalue_method": "p-values: {}.",
+    "estimate": "Estimates: {}.",
     "reason": "Reason: {}.",
 }
 # Lines of a page that a table may fill; longer ones run over several pages.

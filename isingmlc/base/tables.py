@@ -84,7 +84,7 @@ class ResultTable(pd.DataFrame):  # type: ignore[misc]
 
         Names are escaped, p-values below 0.001 are written so, and a table of more than a page
         becomes a ``longtable``. Columns that a line cannot hold go to further parts, which repeat
-        the names; long names are broken. Where all rows say the same of ``reason``,
+        the names; long names are broken. Where all rows say the same of ``reason``, ``estimate``,
         ``pvalue_method`` or ``adjusted_for``, a note below says it once; ``log10p``, which repeats
         ``pvalue``, is left out.
 

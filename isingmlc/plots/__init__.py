@@ -7,6 +7,7 @@ readers, names are shown as they stand, and the same input gives the same pictur
 
 from isingmlc.plots.calibration import plot_calibration
 from isingmlc.plots.diagnostics import plot_diagnostics
+from isingmlc.plots.forest import plot_forest
 from isingmlc.plots.heatmap import plot_heatmap
 from isingmlc.plots.label_network import plot_label_network, plot_networks_at
 from isingmlc.plots.network import plot_network, plot_networks
@@ -19,6 +20,7 @@ from isingmlc.plots.stability import plot_intervals, plot_stability
 __all__ = [
     "plot_calibration",
     "plot_diagnostics",
+    "plot_forest",
     "plot_heatmap",
     "plot_intervals",
     "plot_label_network",

@@ -11,13 +11,20 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_names, check_option
+from isingmlc.base.arguments import check_count, check_names, check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
+from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
+from isingmlc.inference.edge_effects import (
+    effect_columns,
+    feature_spread,
+    find_effects,
+    refit_effects,
+)
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.pvalues import METHODS, adjust_within, wald_limits
 
@@ -94,6 +101,8 @@ class EdgeTests(ReadOnly):
         The tests.
     adjusted_for : tuple of str
         The covariates that the tests are given, as the user wrote them.
+    fit : NetworkFit, optional
+        The null models, from which score tests get effects.
 
     Attributes
     ----------
@@ -133,10 +142,17 @@ class EdgeTests(ReadOnly):
     distribution: str
     note: str
     adjusted_for: tuple[str, ...]
+    _fit: NetworkFit | None
 
-    def __init__(self, arrays: EdgeArrays, adjusted_for: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        arrays: EdgeArrays,
+        adjusted_for: tuple[str, ...] = (),
+        fit: NetworkFit | None = None,
+    ) -> None:
         self._fill(
             arrays=arrays,
+            _fit=fit,
             feature_names=arrays.feature_names,
             label_names=arrays.label_names,
             test=arrays.test,
@@ -285,7 +301,7 @@ class EdgeTests(ReadOnly):
         names = list(features)
         if len(set(names)) < len(names):
             raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
-        return EdgeTests(self.arrays.take(self._find(names)), self.adjusted_for)
+        return EdgeTests(self.arrays.take(self._find(names)), self.adjusted_for, self._fit)
 
     def take(self, features: str | Sequence[str]) -> EdgeTests:
         """Give the tests of some features.
@@ -313,7 +329,7 @@ class EdgeTests(ReadOnly):
         EdgeTests(score, 2 features × 6 labels, 12 of 12 edges testable)
         """
         chosen = check_names("features", features, self.feature_names)
-        return EdgeTests(self.arrays.take(chosen), self.adjusted_for)
+        return EdgeTests(self.arrays.take(chosen), self.adjusted_for, self._fit)
 
     @property
     def loc(self) -> _EdgeLookup:
@@ -463,7 +479,16 @@ class EdgeTests(ReadOnly):
 
     # Tables
 
-    def to_frame(self, adjust: str | None = "fdr_bh", within: str | None = None) -> pd.DataFrame:
+    def to_frame(
+        self,
+        adjust: str | None = "fdr_bh",
+        within: str | None = None,
+        *,
+        exponentiate: bool = False,
+        conf_int: float | None = None,
+        per: str | None = None,
+        refit: int = 0,
+    ) -> pd.DataFrame:
         """Give one row per edge.
 
         Parameters
@@ -473,6 +498,17 @@ class EdgeTests(ReadOnly):
             ``multipletests``; None leaves them as they are.
         within : {None, "label", "feature"}
             Over which edges: all that are tested, or those of one label or one feature.
+        exponentiate : bool
+            Give odds ratios with their intervals. They are given the other labels and the
+            covariates of the model.
+        conf_int : float, optional
+            Give effects with Wald intervals of this level; 0.95 if odds ratios are asked for.
+        per : {"unit", "sd"}, optional
+            Give effects, for one unit of a feature or for one standard deviation.
+        refit : int
+            Of how many edges, the strongest, score tests fit the effects. Those of all others are
+            one Newton step from the null model, the score s over its variance v with the error
+            1/√v: right for weak effects, too near zero for strong ones. Fits take rows.
 
         Returns
         -------
@@ -484,6 +520,13 @@ class EdgeTests(ReadOnly):
             likelihood-ratio tests of single features have coefficients and standard errors. With
             single products, ``with`` names the label that the feature is multiplied with and is
             empty for the feature itself. With covariates, ``adjusted_for`` names them in every row.
+            If effects are asked for, coef and bse, or odds_ratio, then lower, upper and
+            ``estimate``, which is ``fitted`` or ``one-step``, stand before the statistic.
+
+        Raises
+        ------
+        ModelError
+            When effects are asked for of products or of terms, which have none.
 
         Examples
         --------
@@ -494,11 +537,22 @@ class EdgeTests(ReadOnly):
           feature         label
         0     age  hypertension
         2     age     arthritis
+        >>> odds = edges.to_frame(exponentiate=True, per="sd", refit=1).nsmallest(2, "pvalue")
+        >>> odds[["label", "odds_ratio", "lower", "upper", "estimate"]].round(2)
+                  label  odds_ratio  lower  upper  estimate
+        0  hypertension        2.14   1.87   2.45    fitted
+        2     arthritis        1.83   1.59   2.11  one-step
         """
         if adjust is not None:
             check_option("adjust", adjust, METHODS)
         check_option("within", within, (None, "label", "feature"))
         columns = self.arrays.columns()
+        if exponentiate or conf_int is not None or per is not None or refit:
+            effects = self._effects(exponentiate, conf_int, per or "unit", refit)
+            columns = {
+                **effects,
+                **{name: cells for name, cells in columns.items() if name not in ("coef", "bse")},
+            }
         n_features, n_labels = self.arrays.statistic.shape
         shape: tuple[int, ...] = (n_features, n_labels)
         if self.arrays.product_statistic is not None:
@@ -531,6 +585,32 @@ class EdgeTests(ReadOnly):
         if "with" in frame:
             frame = frame[frame["label"] != frame["with"]].reset_index(drop=True)
         return frame
+
+    def _effects(
+        self, exponentiate: bool, conf_int: float | None, per: str, refit: int
+    ) -> dict[str, Any]:
+        """Give columns of effects, each an array of features × labels."""
+        check_option("per", per, ("unit", "sd"))
+        level = 0.95 if conf_int is None else check_number("conf_int", conf_int, above=0, below=1)
+        arrays, fit = self.arrays, self._fit
+        if (
+            self.products
+            or fit is None
+            or not set(self.feature_names) <= set(fit.stats.feature_names)
+        ):
+            raise exc.ModelError(
+                "effects are those of single features: test without products and by='feature'."
+            )
+        found = find_effects(fit, arrays)
+        if refit:
+            strongest = np.argsort(arrays.log10_pvalue, axis=None, kind="stable")[
+                : check_count("refit", refit, 0)
+            ]
+            edges = np.column_stack(np.unravel_index(strongest, arrays.statistic.shape))
+            found = refit_effects(fit, arrays, found, edges)
+        if per == "sd":
+            found = found.per(feature_spread(fit, self.feature_names))
+        return effect_columns(found, level, arrays.df_denom, exponentiate)
 
     def _with_products(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Put the tests of products beside those of the features."""
@@ -707,7 +787,14 @@ class EdgeTests(ReadOnly):
         nx.write_graphml(graph, path)
 
     def summary(
-        self, top: int = 20, adjust: str | None = "fdr_bh", within: str | None = None
+        self,
+        top: int = 20,
+        adjust: str | None = "fdr_bh",
+        within: str | None = None,
+        *,
+        exponentiate: bool = False,
+        conf_int: float | None = None,
+        per: str | None = None,
     ) -> IsingSummary:
         """Summarise the strongest edges.
 
@@ -717,6 +804,8 @@ class EdgeTests(ReadOnly):
             How many edges to list.
         adjust, within : str or None
             How p-values are adjusted; see `to_frame`.
+        exponentiate, conf_int, per
+            Show effects with intervals, those of the edges that are listed fitted; see `to_frame`.
 
         Returns
         -------
@@ -744,7 +833,8 @@ class EdgeTests(ReadOnly):
         """
         from isingmlc.summaries import summarize_edges
 
-        return summarize_edges(self, top, adjust, within)
+        effects = {"exponentiate": exponentiate, "conf_int": conf_int, "per": per}
+        return summarize_edges(self, top, adjust, within, effects)
 
     # Pictures
 
@@ -789,6 +879,69 @@ class EdgeTests(ReadOnly):
         from isingmlc.plots import plot_heatmap
 
         return plot_heatmap(self, order=order, top=top, alpha=alpha, adjust=adjust, ax=ax)
+
+    def plot_forest(
+        self,
+        *,
+        label: str | None = None,
+        feature: str | None = None,
+        beside: EdgeTests | None = None,
+        top: int = 20,
+        per: str = "unit",
+        conf_int: float = 0.95,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw odds ratios with their intervals, the smallest p-values first.
+
+        Parameters
+        ----------
+        label, feature : str, optional
+            Draw the features of one label, or the labels of one feature; edges of all labels and
+            features if omitted.
+        beside : EdgeTests, optional
+            Other tests of the same features, such as those without covariates, to draw beside.
+        top : int
+            How many edges are drawn.
+        per : {"unit", "sd"}
+            Odds ratios for one unit of a feature, or for one standard deviation.
+        conf_int : float
+            Level of the intervals (Wald).
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture. Effects are fitted; those that cannot be, as there are no rows, are one
+            step from the score and have a star.
+
+        Raises
+        ------
+        DataError
+            When there is no such label or feature, or no edge was tested.
+        ModelError
+            When products or terms were tested, which have no effects.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
+        >>> edges.plot_forest(feature="bmi").get_title()
+        'bmi: odds ratios for 6 labels'
+        """
+        from isingmlc.plots import plot_forest
+
+        return plot_forest(
+            self,
+            label=label,
+            feature=feature,
+            beside=beside,
+            top=top,
+            per=per,
+            conf_int=conf_int,
+            ax=ax,
+        )
 
     def plot_qq(self, *, ax: Axes | None = None) -> Axes:
         """Compare the p-values of all tested edges with those to be expected if nothing acted.

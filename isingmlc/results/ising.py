@@ -992,7 +992,7 @@ class IsingResults(ReadOnly):
 
     def _name_tests(self, arrays: EdgeArrays) -> EdgeTests:
         """Give tests their names, and say what they are adjusted for."""
-        return EdgeTests(arrays, self.adjusted_for)
+        return EdgeTests(arrays, self.adjusted_for, self._fit)
 
     @cached_property
     def _default_edges(self) -> EdgeTests:
@@ -1433,13 +1433,15 @@ class IsingResults(ReadOnly):
 
     # What a person reads and sees
 
-    def summary(self, alpha: float = 0.05) -> IsingSummary:
+    def summary(self, alpha: float = 0.05, *, exponentiate: bool = False) -> IsingSummary:
         """Summarise the fit as text, HTML, LaTeX or CSV.
 
         Parameters
         ----------
         alpha : float
             One minus the level of the confidence intervals.
+        exponentiate : bool
+            Give odds ratios instead of coefficients.
 
         Returns
         -------
@@ -1455,15 +1457,17 @@ class IsingResults(ReadOnly):
         """
         from isingmlc.summaries import summarize
 
-        return summarize(self, alpha)
+        return summarize(self, alpha, exponentiate)
 
-    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+    def to_frame(self, alpha: float = 0.05, *, exponentiate: bool = False) -> pd.DataFrame:
         """Give all coefficients with their standard errors, tests and intervals.
 
         Parameters
         ----------
         alpha : float
             One minus the level of the confidence intervals.
+        exponentiate : bool
+            Give odds ratios, and their intervals, instead of coefficients and standard errors.
 
         Returns
         -------
@@ -1496,7 +1500,11 @@ class IsingResults(ReadOnly):
         long = {name: cells.to_numpy().ravel(order="F") for name, cells in columns.items()}
         frame = ResultTable(long, index).loc[limits.index]
         ends = f"[{float(alpha) / 2:g}", f"{1 - float(alpha) / 2:g}]"
-        return frame.assign(**dict(zip(ends, (limits["lower"], limits["upper"]), strict=True)))
+        frame = frame.assign(**dict(zip(ends, (limits["lower"], limits["upper"]), strict=True)))
+        if not exponentiate:
+            return frame
+        frame[["coef", *ends]] = np.exp(frame[["coef", *ends]])
+        return frame.drop(columns="std err").rename(columns={"coef": "odds ratio"})
 
     def plot_network(
         self,

@@ -1,0 +1,230 @@
+"""Effects of features on labels, with errors: one step from the score, or fitted.
+
+A score s with variance v says what one Newton step from the null model would give: a coefficient
+s/v with the error 1/√v. That costs nothing beyond the test, and is right while effects are small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.testable import Reason
+from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.pvalues import wald_limits
+from isingmlc.inference.refits import refit_edges
+from isingmlc.inference.score import feature_scores, first_equals, null_models, own_spread
+
+ONE_STEP = "one-step"
+FITTED = "fitted"
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeEffects:
+    """Effects of edges, features × labels.
+
+    Attributes
+    ----------
+    coef, bse : ndarray of float
+        Log odds ratios for one unit of the feature and their standard errors; NaN where there is
+        none, ±inf where the feature separates the label.
+    estimate : ndarray of object
+        How each was found: ``one-step``, ``fitted``, or empty where there is none.
+    """
+
+    coef: FloatArray
+    bse: FloatArray
+    estimate: StrArray
+
+    def per(self, unit: FloatArray) -> EdgeEffects:
+        """Give the effects for as much of each feature as is said, instead of one.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (features,)
+            How much of each feature.
+
+        Returns
+        -------
+        EdgeEffects
+            The effects.
+        """
+        return EdgeEffects(self.coef * unit[:, None], self.bse * unit[:, None], self.estimate)
+
+
+def find_effects(fit: NetworkFit, arrays: EdgeArrays) -> EdgeEffects:
+    """Give the effects that tests of single features have, by one step if they fitted none.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The null models.
+    arrays : EdgeArrays
+        The tests.
+
+    Returns
+    -------
+    EdgeEffects
+        The effects.
+    """
+    if arrays.coef is None or arrays.bse is None:
+        coef, bse = _one_step(fit, arrays)
+        return EdgeEffects(coef, bse, _mark(coef, ONE_STEP))
+    return EdgeEffects(arrays.coef, arrays.bse, _mark(arrays.coef, FITTED))
+
+
+def _mark(coef: FloatArray, how: str) -> StrArray:
+    return np.where(np.isnan(coef), "", how).astype(object)
+
+
+def _one_step(fit: NetworkFit, arrays: EdgeArrays) -> tuple[FloatArray, FloatArray]:
+    """Take one Newton step from the null models towards each feature."""
+    if arrays.feature_names != fit.stats.feature_names:
+        fit = fit.take_features(find_features(fit, arrays.feature_names))
+    tested = ~np.isnan(arrays.statistic)
+    nulls = null_models(fit, np.flatnonzero(tested.any(axis=0)).tolist())
+    spread = own_spread(fit.stats, fit.settings.intercept)
+    scores = feature_scores(fit.stats, nulls, spread)
+    information = scores.variance
+    if any(null.empirical or null.robust for null in nulls):
+        # The step is as long as the model says; its error is what scores vary by.
+        trusting = [null.trusting() for null in nulls]
+        information = feature_scores(fit.stats, trusting, spread).variance
+    coef, bse = np.full((2, *tested.shape), np.nan)
+    labels = [null.label for null in nulls]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = scores.score / information
+        error = np.sqrt(np.maximum(scores.variance, 0.0)) / information
+    equals = first_equals(fit.stats, scores)
+    coef[:, labels], bse[:, labels] = step[:, equals].T, error[:, equals].T
+    return np.where(tested, coef, np.nan), np.where(tested, bse, np.nan)
+
+
+def find_features(fit: NetworkFit, names: Sequence[str]) -> IntArray:
+    """Give positions of features of a fit.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fit.
+    names : sequence of str
+        Names of features.
+
+    Returns
+    -------
+    ndarray of int
+        Their positions.
+    """
+    place = {name: at for at, name in enumerate(fit.stats.feature_names)}
+    return np.array([place[name] for name in names], dtype=np.intp)
+
+
+def can_refit(fit: NetworkFit) -> bool:
+    """Tell whether larger models can be fitted: that takes rows, and no Firth penalty.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The null models.
+
+    Returns
+    -------
+    bool
+        Whether they can.
+    """
+    return fit.rows is not None and fit.settings.method != "firth"
+
+
+def refit_effects(
+    fit: NetworkFit, arrays: EdgeArrays, effects: EdgeEffects, edges: IntArray
+) -> EdgeEffects:
+    """Replace some effects that are one step by those of models that have the feature.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The null models.
+    arrays : EdgeArrays
+        The tests.
+    effects : EdgeEffects
+        Their effects.
+    edges : ndarray of int, shape (edges, 2)
+        Positions of features and labels.
+
+    Returns
+    -------
+    EdgeEffects
+        The effects, those of these edges fitted.
+    """
+    wanted = edges[effects.estimate[edges[:, 0], edges[:, 1]] == ONE_STEP]
+    if not len(wanted) or not can_refit(fit):
+        return effects
+    rows = np.unique(wanted[:, 0])
+    names = [arrays.feature_names[at] for at in rows]
+    found, _ = refit_edges(fit, "effects", names, None, min_count=1)
+    at = np.searchsorted(rows, wanted[:, 0]), wanted[:, 1]
+    is_known = np.isin(found.reason[..., 0][at], [Reason.OK, Reason.SEPARATED_ALTERNATIVE])
+    coef, bse, estimate = effects.coef.copy(), effects.bse.copy(), effects.estimate.copy()
+    target = wanted[is_known, 0], wanted[is_known, 1]
+    coef[target], bse[target] = found.coef[at][is_known], found.bse[at][is_known]
+    estimate[target] = FITTED
+    return EdgeEffects(coef, bse, estimate)
+
+
+def feature_spread(fit: NetworkFit, names: Sequence[str]) -> FloatArray:
+    """Give standard deviations of features.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fit.
+    names : sequence of str
+        Names of features.
+
+    Returns
+    -------
+    ndarray, shape (features,)
+        Standard deviations over all rows, those of n − 1.
+    """
+    variance = own_spread(fit.stats, intercept=True)[find_features(fit, names)]
+    nobs = fit.stats.nobs
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0) * (nobs / max(nobs - 1.0, 1.0))))
+
+
+def effect_columns(
+    effects: EdgeEffects, level: float, degrees: FloatArray | None, exponentiate: bool
+) -> dict[str, FloatArray | StrArray]:
+    """Give what tables have of effects, with Wald intervals.
+
+    Parameters
+    ----------
+    effects : EdgeEffects
+        The effects.
+    level : float
+        Of the intervals.
+    degrees : ndarray, shape (labels,), or None
+        Degrees of freedom of Student's t, with clusters.
+    exponentiate : bool
+        Whether to give odds ratios.
+
+    Returns
+    -------
+    dict of str to ndarray
+        coef and bse, or odds_ratio; lower, upper and estimate.
+    """
+    shape = effects.coef.shape
+    df = None if degrees is None else np.broadcast_to(degrees, shape).ravel()
+    limits = wald_limits(effects.coef.ravel(), effects.bse.ravel(), 1 - level, None, df)
+    lower, upper = (limits[end].to_numpy().reshape(shape) for end in ("lower", "upper"))
+    if not exponentiate:
+        found: dict[str, FloatArray | StrArray] = {"coef": effects.coef, "bse": effects.bse}
+    else:
+        # An odds ratio beyond all numbers is infinite.
+        with np.errstate(over="ignore"):
+            found = {"odds_ratio": np.exp(effects.coef)}
+            lower, upper = np.exp(lower), np.exp(upper)
+    return {**found, "lower": lower, "upper": upper, "estimate": effects.estimate}

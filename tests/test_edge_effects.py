@@ -1,0 +1,199 @@
+"""Effects of edges: odds ratios, intervals, one step and fitted; forest plots."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from matplotlib.figure import Figure
+
+import isingmlc as im
+from isingmlc.exceptions import DataError, ModelError
+
+
+def draw(strength=0.15, n_rows=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    features = pd.DataFrame(
+        {
+            "x1": rng.normal(3.0, 2.0, n_rows),
+            "x2": rng.integers(0, 2, n_rows).astype(float),
+            "x3": rng.exponential(1.0, n_rows),
+        }
+    )
+    age = rng.normal(size=n_rows)
+    common = rng.normal(size=n_rows)
+    tilt = strength * (features["x1"] - 3) / 2 + strength * features["x2"] + 0.3 * age
+    labels = pd.DataFrame(
+        {
+            name: (rng.logistic(size=n_rows) < tilt + common * size).astype(int)
+            for name, size in (("a", 0.8), ("b", 0.5), ("c", -0.6))
+        }
+    )
+    return labels, features, pd.DataFrame({"age": age})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return draw()
+
+
+@pytest.fixture(scope="module")
+def edges(data):
+    labels, features, covariates = data
+    return im.IsingModel(labels, features, covariates=covariates).fit().score_test()
+
+
+def test_fitted_odds_ratios_are_those_of_statsmodels(data, edges):
+    labels, features, covariates = data
+    frame = edges.to_frame(exponentiate=True, conf_int=0.9, refit=9)
+    assert (frame["estimate"] == "fitted").all()
+    for row in frame.itertuples():
+        others = labels.drop(columns=row.label)
+        design = sm.add_constant(pd.concat([others, covariates, features[row.feature]], axis=1))
+        fit = sm.Logit(labels[row.label], design).fit(disp=0)
+        expected = np.exp([fit.params[row.feature], *fit.conf_int(0.1).loc[row.feature]])
+        np.testing.assert_allclose([row.odds_ratio, row.lower, row.upper], expected, rtol=1e-6)
+
+
+def test_one_step_is_the_score_over_its_variance(data, edges):
+    labels, features, covariates = data
+    frame = edges.to_frame(per="unit").set_index(["feature", "label"])
+    assert (frame["estimate"] == "one-step").all()
+    for feature, label in frame.index:
+        design = sm.add_constant(pd.concat([labels.drop(columns=label), covariates], axis=1))
+        fit = sm.GLM(labels[label], design, family=sm.families.Binomial()).fit(tol=1e-13)
+        root = np.sqrt(fit.mu * (1 - fit.mu))
+        column = root * features[feature].to_numpy()
+        q, _ = np.linalg.qr(root[:, None] * design.to_numpy())
+        left = column - q @ (q.T @ column)
+        score = features[feature] @ (labels[label] - fit.mu)
+        row = frame.loc[(feature, label)]
+        np.testing.assert_allclose(row["coef"], score / (left @ left), rtol=1e-6, atol=1e-10)
+        np.testing.assert_allclose(row["bse"], 1 / np.sqrt(left @ left), rtol=1e-8)
+        np.testing.assert_allclose((row["coef"] / row["bse"]) ** 2, row["statistic"], rtol=1e-8)
+
+
+def test_one_step_comes_near_the_fit_where_effects_are_weak():
+    labels, features, _ = draw(strength=0.05, n_rows=4000, seed=3)
+    edges = im.IsingModel(labels, features).fit().score_test()
+    step, fitted = (edges.to_frame(per="unit", refit=n) for n in (0, 9))
+    # The step misses terms of second order: a share of the error, which is about 0.016.
+    assert (np.abs(step["coef"] - fitted["coef"]) < 0.05 * fitted["bse"]).all()
+    np.testing.assert_allclose(step["bse"], fitted["bse"], rtol=0.03)
+
+
+def test_refits_are_those_of_the_strongest_edges(edges):
+    frame = edges.to_frame(exponentiate=True, refit=2).sort_values("pvalue")
+    assert frame["estimate"].tolist() == ["fitted"] * 2 + ["one-step"] * 7
+    assert frame.columns[:6].tolist() == [
+        "feature", "label", "odds_ratio", "lower", "upper", "estimate",
+    ]  # fmt: skip
+
+
+def test_effects_per_standard_deviation(data, edges):
+    _, features, _ = data
+    unit = edges.to_frame(per="unit", conf_int=0.95).set_index("feature")
+    spread = edges.to_frame(per="sd", conf_int=0.95).set_index("feature")
+    sd = features.std()[unit.index].to_numpy()
+    for name in ("coef", "bse", "lower", "upper"):
+        np.testing.assert_allclose(spread[name], unit[name] * sd, rtol=1e-9)
+    np.testing.assert_array_equal(spread["pvalue"], unit["pvalue"])
+
+
+def test_wald_tests_have_fitted_effects(data):
+    labels, features, _ = data
+    wald = im.IsingModel(labels, features).fit().wald_test()
+    frame = wald.to_frame(exponentiate=True)
+    limits = np.exp(wald.conf_int())
+    np.testing.assert_allclose(frame["lower"], limits["lower"])
+    np.testing.assert_allclose(frame["odds_ratio"], np.exp(wald.params.to_numpy().ravel()))
+    assert (frame["estimate"] == "fitted").all()
+    assert "odds_ratio" in wald.to_csv(exponentiate=True).splitlines()[0]
+
+
+def test_clusters_have_errors_and_intervals_of_their_own(data):
+    labels, features, _ = data
+    groups = np.arange(len(labels)) % 40
+    res = im.IsingModel(labels, features, groups=groups).fit(cov_type="cluster")
+    edges = res.score_test()
+    step = edges.to_frame(conf_int=0.95)
+    wald = res.wald_test()
+    limits = wald.conf_int()
+    np.testing.assert_allclose(step["bse"], wald.bse.to_numpy().ravel(), rtol=0.1)
+    fitted = edges.to_frame(conf_int=0.95, refit=9)
+    np.testing.assert_allclose(fitted["lower"], limits["lower"], rtol=1e-9)
+
+
+def test_without_rows_effects_stay_one_step(data):
+    labels, features, _ = data
+    stats = im.LabelsetStatistics.from_arrays(labels, features)
+    edges = im.IsingModel.from_statistics(stats).fit().score_test()
+    frame = edges.to_frame(exponentiate=True, refit=5)
+    assert (frame["estimate"] == "one-step").all()
+    assert any("one Newton step" in note for note in edges.summary(3, exponentiate=True).notes)
+    ax = edges.plot_forest(label="a", ax=Figure().subplots())
+    assert sum(text.get_text().endswith("*") for text in ax.texts) == 3
+
+
+def test_what_separates_a_label_is_infinite_and_has_no_interval():
+    labels, features, _ = draw(n_rows=300)
+    rare = ((labels["a"] == 1) & (features["x2"] == 1)).astype(float)
+    edges = im.IsingModel(labels, features.assign(rare=rare)).fit().score_test()
+    frame = edges.to_frame(exponentiate=True, refit=12).set_index(["feature", "label"])
+    row = frame.loc[("rare", "a")]
+    assert row["odds_ratio"] == np.inf
+    assert np.isnan([row["lower"], row["upper"]]).all()
+    ax = edges.plot_forest(label="a", ax=Figure().subplots())
+    assert any("separated" in text.get_text() for text in ax.texts)
+
+
+def test_products_and_terms_have_no_effects(data, edges):
+    labels, features, _ = data
+    res = im.IsingModel(labels, features).fit()
+    with pytest.raises(ModelError, match="single features"):
+        res.score_test(products="joint").to_frame(exponentiate=True)
+    with pytest.raises(DataError, match="per"):
+        edges.to_frame(per="iqr")
+    with pytest.raises(DataError, match="conf_int"):
+        edges.to_frame(conf_int=95)
+    assert "coef" not in edges.to_frame()
+
+
+def test_summaries_show_odds_ratios(edges):
+    text = edges.summary(4, exponentiate=True, per="sd").as_text()
+    assert "odds_ratio" in text
+    assert "one standard deviation" in text
+    latex = edges.to_latex(top=4, exponentiate=True)
+    assert "Estimates: fitted." in latex
+    assert r"odds\_ratio & lower & upper & pvalue" in latex
+
+
+def test_summaries_of_fits_show_odds_ratios(data):
+    res = im.IsingModel(data[0]).fit()
+    frame, odds = res.to_frame(), res.to_frame(exponentiate=True)
+    np.testing.assert_allclose(odds["odds ratio"], np.exp(frame["coef"]))
+    np.testing.assert_allclose(odds["0.975]"], np.exp(frame["0.975]"]))
+    assert "std err" not in odds
+    assert "odds ratio" in res.summary(exponentiate=True).as_text()
+
+
+def test_forests(data, edges):
+    labels, features, _ = data
+    plain = im.IsingModel(labels, features).fit().score_test()
+    ax = edges.plot_forest(beside=plain, ax=Figure().subplots())
+    assert ax.get_title() == "Odds ratios of 9 edges"
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["given age", "not adjusted"]
+    assert ax.get_xscale() == "log"
+    low, high = ax.get_xlim()
+    assert low < 1 < high
+    ax = plain.plot_forest(feature="x1", per="sd", ax=Figure().subplots())
+    assert ax.get_xlabel() == "odds ratio for one standard deviation"
+    assert next(tick.get_text() for tick in ax.get_yticklabels()) in labels.columns
+    plt.close("all")
+    with pytest.raises(DataError, match="exclude each other"):
+        plain.plot_forest(label="a", feature="x1")
+    with pytest.raises(DataError, match="label"):
+        plain.plot_forest(label="nosuch")
+    with pytest.raises(DataError, match="beside"):
+        plain.plot_forest(beside=plain.take(["x1"]))
