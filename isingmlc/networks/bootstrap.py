@@ -296,7 +296,7 @@ class NetworkBootstrap(ReadOnly):
         levels = (alpha / 2, 0.5, 1 - alpha / 2)
         lower, median, upper = np.array([quantiles(column, levels) for column in drawn.T]).T
         share = (drawn <= first).mean(axis=0)
-        frame = pd.DataFrame(
+        frame = ResultTable(
             {
                 "feature": np.array(self.feature_names, dtype=object),
                 "importance": self._values("importance")[0],
