@@ -1217,7 +1217,7 @@ def test_select_lets_a_validation_set_choose_among_rankings(call, data, survey):
         random_state=0,
     )
     found = pd.read_csv(io.StringIO(out))
-    pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+    pd.testing.assert_frame_equal(sel.path.reset_index(drop=True), found, check_dtype=False)
 
 
 @pytest.mark.parametrize(
@@ -1243,7 +1243,7 @@ def test_select_takes_splits_rules_and_classifiers(call, data, survey, flags, op
     )
     sel = im.select_features(data.labels, data.features, max_features=3, random_state=0, **options)
     found = pd.read_csv(io.StringIO(out))
-    pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+    pd.testing.assert_frame_equal(sel.path.reset_index(drop=True), found, check_dtype=False)
 
 
 def test_select_keeps_groups_together_and_predicts_without_them(call, data, tmp_path):
@@ -1259,7 +1259,7 @@ def test_select_keeps_groups_together_and_predicts_without_them(call, data, tmp_
         assert code == 0, err
         sel = im.select_features(data.labels, few, groups=practice, **options, **more)
         found = pd.read_csv(io.StringIO(out))
-        pd.testing.assert_frame_equal(found, sel.path.reset_index(drop=True), check_dtype=False)
+        pd.testing.assert_frame_equal(sel.path.reset_index(drop=True), found, check_dtype=False)
     code, out, err = call(*grouped, "--table", "predictions", "--test", path)
     assert code == 0, err
     predicted = pd.read_csv(io.StringIO(out), index_col="row")

@@ -819,7 +819,7 @@ class IsingResults(ReadOnly):
                 + (" unless covariates are at fault" if has_context else " everywhere"),
             )
             exc.warn(message, exc.SeparationWarning)
-        return ResultTable(probability, index=index, columns=self._labels)
+        return pd.DataFrame(probability, index=index, columns=self._labels)
 
     def joint_distribution(self) -> pd.Series:
         """Give the probability of every label vector under the fitted network.
