@@ -7,7 +7,14 @@ from matplotlib.figure import Figure
 
 import isingmlc as im
 from isingmlc.exceptions import DataError
-from isingmlc.plots import plot_intervals, plot_stability
+from isingmlc.plots import (
+    plot_centrality,
+    plot_differences,
+    plot_groups,
+    plot_intervals,
+    plot_stability,
+    plot_uncertain_network,
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +97,106 @@ def test_an_empty_network_is_drawn_without_marks():
     ax = drop.plot(ax=new_axes())
     assert not [line for line in ax.lines if line.get_marker() == "D"]
     assert "CS 0.00" in ax.get_legend().get_texts()[0].get_text()
+
+
+def lines_of(ax):
+    (lines,) = [each for each in ax.collections if hasattr(each, "get_segments")]
+    return lines
+
+
+def said_in(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_intervals_are_filtered(res):
+    table = res.network_table()
+    ax = plot_intervals(table, labels=["asthma"], ax=new_axes())
+    assert len(ax.get_yticklabels()) == 5
+    clear = (table["lower"] > 0) | (table["upper"] < 0)
+    ax = plot_intervals(table, clear=True, ax=new_axes())
+    assert len(ax.get_yticklabels()) == clear.sum()
+    with pytest.raises(DataError, match="'gout' are not"):
+        plot_intervals(table, labels=["gout"])
+    with pytest.raises(DataError, match="nothing is left"):
+        plot_intervals(table[~clear], clear=True)
+
+
+def test_a_network_shows_what_draws_say(res):
+    boot = res.bootstrap(40, random_state=0)
+    table = boot.edges()
+    ax = plot_uncertain_network(boot, ax=new_axes())
+    lines = lines_of(ax)
+    assert len(lines.get_segments()) == len(table) == 15
+    order = table["sample"].abs().argsort(kind="stable")
+    drawn = table.iloc[order]
+    np.testing.assert_allclose(lines.get_colors()[:, 3], 0.12 + 0.73 * drawn["share"])
+    widths = 0.5 + 3.5 * drawn["sample"].abs() / drawn["sample"].abs().max()
+    np.testing.assert_allclose(lines.get_linewidths(), widths)
+    broken = np.array([bool(style[1]) for style in lines.get_linestyles()])
+    np.testing.assert_array_equal(broken, drawn["covers_zero"])
+    assert "interval (95%) covers zero" in said_in(ax)
+    found = boot.inclusion()
+    sign = np.where(table["sample"] > 0, found["positive"], found["negative"])
+    np.testing.assert_allclose(table["share"], sign)
+
+
+def test_a_matrix_of_differences(res):
+    boot = res.bootstrap(99, random_state=0)
+    ax = plot_differences(boot, "strength", ax=new_axes())
+    cells = ax.images[0].get_array()
+    table = boot.difference("strength")
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert (
+        names == boot.intervals("strength").sort_values("sample", ascending=False)["label"].tolist()
+    )
+    for row in table.itertuples():
+        at = names.index(row.one), names.index(row.other)
+        expected = 0 if row.pvalue > 0.05 else 2 if row.difference > 0 else 1
+        assert cells[at] == expected
+        assert cells[at[::-1]] == (0, 2, 1)[expected]
+    assert len(ax.texts) == 6
+    few = plot_differences(boot, "pairs", top=4, ax=new_axes())
+    assert few.images[0].get_array().shape == (4, 4)
+    with pytest.raises(DataError, match="top"):
+        boot.plot_differences(top=1)
+
+
+def test_centralities_are_those_of_the_table(res):
+    for table in (res.centrality(), res.bootstrap(20, random_state=0).centrality()):
+        axes = plot_centrality(
+            table, measures=["strength", "closeness"], axes=Figure().subplots(1, 2)
+        )
+        for ax, measure in zip(axes, ("strength", "closeness"), strict=True):
+            names = [tick.get_text() for tick in ax.get_yticklabels()]
+            own = table[table["measure"] == measure].set_index("label").loc[names]
+            np.testing.assert_allclose(ax.lines[0].get_xdata(), own["value"])
+            known = own.dropna(subset="lower")
+            limits = [segment[:, 0] for segment in lines_of(ax).get_segments()]
+            np.testing.assert_allclose(np.reshape(limits, (-1, 2)), known[["lower", "upper"]])
+    with pytest.raises(DataError, match="measures"):
+        plot_centrality(res.centrality(), measures=["degree"])
+    with pytest.raises(DataError, match="centrality"):
+        plot_centrality(res.network_table())
+
+
+def test_groups_are_drawn_on_one_scale():
+    data = im.datasets.load_example()
+    found = im.compare_networks(
+        im.IsingModel(data.labels), data.features["smoker"], n_permutations=19, random_state=0
+    )
+    axes = plot_groups(found, axes=Figure(figsize=(15, 5)).subplots(1, 3))
+    edges = found.edges
+    apart = edges["weight_1"] - edges["weight_0"]
+    largest = max(edges["weight_0"].abs().max(), edges["weight_1"].abs().max(), apart.abs().max())
+    for ax, weight in zip(axes, (edges["weight_0"], edges["weight_1"], apart), strict=True):
+        expected = np.sort(0.5 + 3.5 * weight.abs() / largest)
+        np.testing.assert_allclose(np.sort(lines_of(ax).get_linewidths()), expected)
+    assert "larger in 1" in said_in(axes[2])
+    assert "adjusted p > 0.05" in said_in(axes[2])
+    three = im.compare_networks(
+        im.IsingModel(data.labels),
+        np.arange(1500) % 3,
+        n_permutations=2,
+        random_state=0,
+    )
+    assert len(three.plot(axes=Figure().subplots(1, 3))) == 3

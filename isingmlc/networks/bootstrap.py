@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,8 @@ from isingmlc.statistics.sums import find_labelsets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from isingmlc.plots.look import LookOptions
 
 # What draws of networks have, and what those have besides in which features were tested.
 KINDS = ("pairs", "thresholds", *MEASURES, *PATHS)
@@ -250,6 +252,65 @@ class NetworkBootstrap(ReadOnly):
         frame["missing"] = np.isnan(values).sum(axis=0)
         return frame
 
+    def edges(self, *, alpha: float = 0.05) -> pd.DataFrame:
+        """List pairs of labels with what `plot_network` shows of them.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        DataFrame
+            Columns first, second, ``sample`` (the weight of all rows), ``lower`` and ``upper`` as
+            in `intervals`, ``share``, in how many of the draws that have both labels the weight
+            has the sign of all rows, and ``covers_zero``, whether the interval does.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.bootstrap(50, random_state=0).edges()[["first", "second", "share"]].head(2)
+                  first     second  share
+        0  hypertension   diabetes    1.0
+        1  hypertension  arthritis    1.0
+        """
+        columns = ["first", "second", "sample", "lower", "upper"]
+        frame, found = self.intervals(alpha=alpha)[columns], self.inclusion()
+        share = np.where(frame["sample"] > 0, found["positive"], found["negative"])
+        share = np.where(frame["sample"] == 0, 1 - found["edge"], share)
+        clear = (frame["lower"] > 0) | (frame["upper"] < 0)
+        return frame.assign(share=share, covers_zero=~clear)
+
+    def centrality(self, *, alpha: float = 0.05) -> pd.DataFrame:
+        """List how central labels are, with bootstrap intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+
+        Returns
+        -------
+        DataFrame
+            One row per measure and label: ``measure``, ``label``, ``value`` in all rows, ``lower``
+            and ``upper`` as in `intervals`.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.bootstrap(20, random_state=0).centrality()["measure"].unique().tolist()
+        ['strength', 'expected_influence', 'expected_influence_2', 'closeness', 'betweenness']
+        """
+        parts = []
+        for measure in (*MEASURES, *PATHS):
+            own = self.intervals(measure, alpha=alpha).rename(columns={"sample": "value"})
+            own.insert(0, "measure", measure)
+            parts.append(own[["measure", "label", "value", "lower", "upper"]])
+        return pd.concat(parts, ignore_index=True)
+
     def ranks(self, first: int = 10, *, alpha: float = 0.05) -> pd.DataFrame:
         """Tell how sure the ranks of features are.
 
@@ -423,6 +484,75 @@ class NetworkBootstrap(ReadOnly):
         from isingmlc.plots import plot_intervals
 
         return plot_intervals(self.intervals(of, alpha=alpha), top=top, ax=ax)
+
+    def plot_network(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, **look: Unpack[LookOptions]
+    ) -> Axes:
+        """Draw the network of all rows with what the draws say of it.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the confidence level.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+        **look
+            As `IsingResults.plot_label_network` takes it.
+
+        Returns
+        -------
+        Axes
+            The picture. Lines are the wider, the stronger the interaction of all rows; the paler,
+            the fewer draws have its sign; and broken where the interval covers zero. `edges` has
+            the numbers.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> net.bootstrap(20, random_state=0).plot_network().get_title()
+        'Interactions of 6 labels in 20 draws (9 of 15 pairs)'
+        """
+        from isingmlc.plots import plot_uncertain_network
+
+        return plot_uncertain_network(self, alpha=alpha, ax=ax, **look)
+
+    def plot_differences(
+        self,
+        of: str = "strength",
+        *,
+        alpha: float = 0.05,
+        adjust: str | None = None,
+        top: int = 30,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw which pairs, labels or features differ, as a matrix.
+
+        Parameters
+        ----------
+        of, alpha, adjust
+            As `difference` takes them.
+        top : int
+            How many are compared, the largest in absolute value.
+        ax : Axes, optional
+            Where to draw; a new figure if omitted.
+
+        Returns
+        -------
+        Axes
+            The picture: values of all rows on the diagonal, cells coloured where two differ.
+            `difference` has the numbers.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.bootstrap(50, random_state=0).plot_differences().get_title()
+        'Differences in strength, 50 draws'
+        """
+        from isingmlc.plots import plot_differences
+
+        return plot_differences(self, of, alpha=alpha, adjust=adjust, top=top, ax=ax)
 
     # Inside
 

@@ -16,11 +16,20 @@ from isingmlc.plots.ranking import plot_pairs, plot_ranking
 from isingmlc.plots.roc import plot_roc
 from isingmlc.plots.selection import plot_selection
 from isingmlc.plots.stability import plot_intervals, plot_stability
+from isingmlc.plots.uncertainty import (
+    plot_centrality,
+    plot_differences,
+    plot_groups,
+    plot_uncertain_network,
+)
 
 __all__ = [
     "plot_calibration",
+    "plot_centrality",
     "plot_diagnostics",
     "plot_forest",
+    "plot_differences",
+    "plot_groups",
     "plot_heatmap",
     "plot_intervals",
     "plot_label_network",
@@ -33,4 +42,5 @@ __all__ = [
     "plot_roc",
     "plot_selection",
     "plot_stability",
+    "plot_uncertain_network",
 ]

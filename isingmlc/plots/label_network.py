@@ -79,7 +79,7 @@ def plot_label_network(
     ax.set_axis_off()
     wanted.set_titles([ax], [title], [adjusted_for])
     sizes = wanted.measure(labels, weights, thresholds, prevalence)
-    _draw(ax, labels, ties, places, wanted, sizes, on_circle=on_circle)
+    draw_labels(ax, labels, ties, places, wanted, sizes, on_circle=on_circle)
     return ax
 
 
@@ -121,11 +121,11 @@ def plot_networks_at(
     wanted.set_titles(panels, titles, [network.at_means for network in networks])
     for ax, network, drawn in zip(panels, networks, ties, strict=True):
         sizes = wanted.measure(labels, network.interactions.to_numpy(), network.thresholds, None)
-        _draw(ax, labels, drawn, places, wanted, sizes, on_circle=on_circle, largest=largest)
+        draw_labels(ax, labels, drawn, places, wanted, sizes, on_circle=on_circle, largest=largest)
     return np.array(panels, dtype=object)
 
 
-def _draw(
+def draw_labels(
     ax: Axes,
     labels: tuple[str, ...],
     ties: Ties,
@@ -135,12 +135,36 @@ def _draw(
     *,
     on_circle: bool,
     largest: float | None = None,
+    said: Entries | None = None,
 ) -> None:
-    """Draw labels at their places, their ties and the legend."""
+    """Draw labels at their places, their ties and the legend.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to.
+    labels : tuple of str
+        Names of the labels.
+    ties : Ties
+        The lines between them.
+    places : ndarray, shape (K, 2)
+        Where the labels stand.
+    look : NetworkLook
+        How they are to look.
+    sizes : tuple of ndarray and list
+        Sizes of the labels, and what the legend says of them.
+    on_circle : bool
+        Whether the labels stand on a circle.
+    largest : float, optional
+        The interaction that has the widest line; the largest one if omitted.
+    said : list of (Artist, str), optional
+        What else the legend says.
+    """
     settle(ax)
     largest = largest if look.max_weight is None else look.max_weight
-    colors, said = look.paint(labels)
-    band = legend_band(ax, [*ties.legend(largest), *said, *sizes[1]], "lower center")
+    colors, painted = look.paint(labels)
+    entries = [*ties.legend(largest), *(said or ()), *painted, *sizes[1]]
+    band = legend_band(ax, entries, "lower center")
     room = find_room(
         [ax],
         look.display(labels),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_count
+from isingmlc.base.arguments import check_count, check_option
 from isingmlc.plots.style import (
     FAINT,
     INK,
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
 _NAME_LENGTH = 40
 
 
-def plot_intervals(table: pd.DataFrame, *, top: int = 40, ax: Axes | None = None) -> Axes:
+def plot_intervals(
+    table: pd.DataFrame,
+    *,
+    top: int = 40,
+    labels: Sequence[str] | None = None,
+    clear: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw estimates with their intervals, the largest first.
 
     Parameters
@@ -47,6 +55,10 @@ def plot_intervals(table: pd.DataFrame, *, top: int = 40, ax: Axes | None = None
         `IsingResults.centrality`: names, an estimate, and the columns ``lower`` and ``upper``.
     top : int
         How many rows are drawn, those that are largest in absolute value.
+    labels : sequence of str, optional
+        Only rows that have one of these labels are drawn.
+    clear : bool
+        Whether only rows are drawn whose intervals leave out zero.
     ax : Axes, optional
         Where to draw; a new figure if omitted.
 
@@ -59,7 +71,7 @@ def plot_intervals(table: pd.DataFrame, *, top: int = 40, ax: Axes | None = None
     Raises
     ------
     DataError
-        When the table has other columns, or several rows of one name.
+        When the table has other columns, or several rows of one name, or nothing is left of it.
 
     Examples
     --------
@@ -78,6 +90,7 @@ def plot_intervals(table: pd.DataFrame, *, top: int = 40, ax: Axes | None = None
             "table must be that of network_table(), of intervals() or of centrality(), but has "
             f"the columns {exc.shorten(table.columns, 10)}."
         )
+    table = _filter(table, ["first", "second"] if is_pair else ["label"], labels, clear)
     names = table["first"] + " – " + table["second"] if is_pair else table["label"]
     if names.duplicated().any():
         raise exc.DataError(
@@ -121,6 +134,26 @@ def plot_intervals(table: pd.DataFrame, *, top: int = 40, ax: Axes | None = None
     ]
     add_legend(ax, entries, loc="upper center", ncols=2, **below(ax, 34))
     return ax
+
+
+def _filter(
+    table: pd.DataFrame, columns: list[str], labels: Sequence[str] | None, clear: bool
+) -> pd.DataFrame:
+    """Take the rows of some labels, and those whose intervals leave out zero."""
+    check_option("clear", clear, (True, False))
+    if labels is not None:
+        wanted = [labels] if isinstance(labels, str) else list(labels)
+        strange = sorted(set(wanted) - set(table[columns].to_numpy().ravel()))
+        if strange:
+            raise exc.DataError(f"labels must be in the table, but {exc.shorten(strange)} are not.")
+        table = table[table[columns].isin(wanted).any(axis=1)]
+    if clear:
+        table = table[(table["lower"] > 0) | (table["upper"] < 0)]
+    if not len(table):
+        raise exc.DataError(
+            "nothing is left to draw: no interval leaves out zero. Draw all with clear=False."
+        )
+    return table
 
 
 def plot_stability(drop: CaseDropping, *, cor: float = 0.7, ax: Axes | None = None) -> Axes:

@@ -17,6 +17,7 @@ from isingmlc.plots.canvas import measure
 from isingmlc.plots.layout import boxes_around, orbit, overlaps
 from isingmlc.plots.style import (
     DASH_DOTTED,
+    DASHED,
     DOTTED,
     FAINT,
     LOWERS,
@@ -30,6 +31,8 @@ from isingmlc.plots.style import (
 
 # Widths in points; infinite interactions have the last, whatever the others are.
 _THIN, _THICK, _CAPPED = 0.5, 4.0, 1.2
+# How opaque lines are that are the least sure, and the surest.
+_PALEST, _DARKEST = 0.12, 0.85
 # Where on a line its number may stand: shares of its length, the first that is free.
 _STATIONS = (0.5, 0.4, 0.6, 0.3, 0.7)
 # If the number of ties is left to us there is one per label, and at least this many.
@@ -50,12 +53,21 @@ class Ties:
         Their interactions; infinite where the labels are separated.
     left_out : mapping of str to int
         How many interactions of which kind are not drawn.
+    sureness : ndarray, optional
+        How sure each is, from 0 to 1: lines are the paler, the less.
+    doubtful : ndarray of bool, optional
+        Marks of those that may be zero: their lines are broken, and all others are not.
+    words : tuple of two str
+        What the legend says of lines above zero, and below.
     """
 
     first: npt.NDArray[np.intp]
     second: npt.NDArray[np.intp]
     weight: FloatArray
     left_out: dict[str, int]
+    sureness: FloatArray | None = None
+    doubtful: BoolArray | None = None
+    words: tuple[str, str] = ("labels attract each other", "labels repel each other")
 
     @property
     def endless(self) -> BoolArray:
@@ -76,9 +88,10 @@ class Ties:
             Samples and words, of what occurs only.
         """
         finite, endless = self.weight[~self.endless], self.weight[self.endless]
+        repelling = DASH_DOTTED if self.doubtful is None else SOLID
         kinds = (
-            ((finite > 0).any(), RAISES, SOLID, "labels attract each other"),
-            ((finite < 0).any(), LOWERS, DASH_DOTTED, "labels repel each other"),
+            ((finite > 0).any(), RAISES, SOLID, self.words[0]),
+            ((finite < 0).any(), LOWERS, repelling, self.words[1]),
             ((endless > 0).any(), RAISES, DOTTED, "interaction +∞ (separated labels)"),
             ((endless < 0).any(), LOWERS, DOTTED, "interaction −∞ (separated labels)"),
         )
@@ -125,14 +138,17 @@ class Ties:
         negative = self.weight < 0
         colors = np.where(negative[:, None], to_rgb(LOWERS), to_rgb(RAISES))
         alphas = pale + (0.65 - pale) * shares
+        if self.sureness is not None:
+            alphas = _PALEST + (_DARKEST - _PALEST) * self.sureness
         widths = np.where(self.endless, _CAPPED, _width(shares))
-        styles = np.where(self.endless, 2, negative)
+        broken = negative if self.doubtful is None else 3 * self.doubtful
+        styles = np.where(self.endless, 2, broken)
         ends = zip(nodes[self.first[order]], nodes[self.second[order]], strict=True)
         lines = LineCollection(
             [orbit(*pair) if curved else np.array(pair) for pair in ends],
             colors=np.column_stack([colors, alphas])[order],
             linewidths=widths[order],
-            linestyles=[(SOLID, DASH_DOTTED, DOTTED)[style] for style in styles[order]],
+            linestyles=[(SOLID, DASH_DOTTED, DOTTED, DASHED)[style] for style in styles[order]],
             zorder=1,
         )
         ax.add_collection(lines, autolim=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,11 @@ from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+
     from isingmlc.model import IsingModel
+    from isingmlc.plots.look import LookOptions
 
 
 class NetworkComparison(ReadOnly):
@@ -197,6 +201,46 @@ class NetworkComparison(ReadOnly):
             np.where(np.isinf(values).any(axis=0), Reason.INFINITE_PAIR, Reason.OK),
         ).astype(object)
         return frame
+
+    def plot(
+        self,
+        *,
+        alpha: float = 0.05,
+        axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
+        **look: Unpack[LookOptions],
+    ) -> npt.NDArray[np.object_]:
+        """Draw the networks of the groups on one scale, and of two groups their difference.
+
+        Parameters
+        ----------
+        alpha : float
+            Differences with an adjusted p-value (max-T) above it are broken lines.
+        axes : sequence of Axes, optional
+            Where to draw, one per group and one for the difference of two; a new figure if
+            omitted.
+        **look
+            As `IsingResults.plot_label_network` takes it.
+
+        Returns
+        -------
+        ndarray of Axes
+            The pictures: lines of the same width are as large in all of them. `edges` has the
+            numbers.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> model = im.IsingModel(data.labels)
+        >>> found = im.compare_networks(
+        ...     model, data.features["smoker"], n_permutations=19, random_state=0
+        ... )
+        >>> len(found.plot())
+        3
+        """
+        from isingmlc.plots import plot_groups
+
+        return plot_groups(self, alpha=alpha, axes=axes, **look)
 
 
 def compare_networks(
