@@ -281,7 +281,7 @@ class NetworkBootstrap(ReadOnly):
         share = np.where(frame["sample"] > 0, found["positive"], found["negative"])
         share = np.where(frame["sample"] == 0, 1 - found["edge"], share)
         clear = (frame["lower"] > 0) | (frame["upper"] < 0)
-        return frame.assign(share=share, covers_zero=~clear)
+        return ResultTable(frame.assign(share=share, covers_zero=~clear))
 
     def centrality(self, *, alpha: float = 0.05) -> pd.DataFrame:
         """List how central labels are, with bootstrap intervals.
@@ -309,7 +309,7 @@ class NetworkBootstrap(ReadOnly):
             own = self.intervals(measure, alpha=alpha).rename(columns={"sample": "value"})
             own.insert(0, "measure", measure)
             parts.append(own[["measure", "label", "value", "lower", "upper"]])
-        return pd.concat(parts, ignore_index=True)
+        return ResultTable(pd.concat(parts, ignore_index=True))
 
     def ranks(self, first: int = 10, *, alpha: float = 0.05) -> pd.DataFrame:
         """Tell how sure the ranks of features are.
