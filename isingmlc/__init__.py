@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from isingmlc import compare, datasets, exceptions, experiments, metrics, plots, simulate
     from isingmlc.base.printing import IsingSummary
     from isingmlc.base.tables import ResultTable
+    from isingmlc.datasets.table_one import TableOne, describe
     from isingmlc.fitting.testable import Reason
     from isingmlc.inference.theory import TheoremBound
     from isingmlc.model import IsingModel
@@ -57,10 +58,12 @@ __all__ = [
     "RegularizedIsingResults",
     "ResultTable",
     "SelectionResult",
+    "TableOne",
     "TheoremBound",
     "compare",
     "compare_networks",
     "datasets",
+    "describe",
     "exceptions",
     "experiments",
     "metrics",
@@ -96,8 +99,10 @@ _MODULES = {
     "RegularizedIsingResults": "results.regularized",
     "ResultTable": "base.tables",
     "SelectionResult": "selection.result",
+    "TableOne": "datasets.table_one",
     "TheoremBound": "inference.theory",
     "compare_networks": "results.network_comparison",
+    "describe": "datasets.table_one",
     "rank_features": "ranking.methods",
     "scan": "statistics.sources.files",
     "select_features": "selection.choice",

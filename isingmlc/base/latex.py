@@ -270,7 +270,8 @@ def _read(
         is_leading &= not column.is_number
         n_names += is_leading
         columns.append(column)
-    return columns, notes, n_names
+    # Of words alone the first column names the rows.
+    return columns, notes, n_names if n_names < len(columns) else min(1, n_names)
 
 
 def _column(head: str, values: pd.Series, digits: int, is_pvalue: bool) -> Column:

@@ -167,7 +167,8 @@ def _checked(given: Dataset, wanted: str = "a Dataset") -> Dataset:
     if not isinstance(given, Dataset):
         raise exc.DataError(
             f"data must be {wanted}, but there is a {type(given).__name__}. Make one with "
-            "datasets.Dataset(labels, features, feature_names)."
+            "datasets.Dataset(labels, features, feature_names); isingmlc.describe takes plain "
+            "frames."
         )
     return given
 

@@ -1,0 +1,333 @@
+"""What the rows of a study look like: the first table of a paper, from plain frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arrays import BoolArray
+from isingmlc.base.tables import ResultTable
+from isingmlc.input.tables import (
+    as_table,
+    check_same_rows,
+    column_names,
+    is_numeric,
+    open_dataset,
+)
+
+ALL_ROWS = "all"
+_MISSING = "(missing)"
+_QUANTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+_COLUMNS = (
+    *("variable", "level", "kind", "group", "n", "missing", "count", "share"),
+    *("mean", "sd", "min", "q1", "median", "q3", "max"),
+)
+Part: TypeAlias = tuple[str, BoolArray]
+# More levels than this are no category that a table shows.
+_MAX_LEVELS = 30
+
+
+@dataclass(frozen=True, repr=False)
+class TableOne:
+    """What labels and features look like, in all rows and by group.
+
+    Made by `isingmlc.describe`; it prints as the first table of a paper.
+
+    Attributes
+    ----------
+    table : ResultTable
+        As papers print it: one row per label, feature or level, with ``variable`` and ``level``,
+        one column of text for all rows and one per group, and ``missing``. Counts with shares of
+        labels, features of two values 0 and 1 and categories; means with standard deviations of
+        other numbers.
+    overlap : ResultTable
+        How many rows have both of two labels; on the diagonal, how many have the label.
+    n_rows : int
+        Rows.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> labels = pd.DataFrame({"asthma": [1, 0, 1, 0], "diabetes": [0, 0, 1, 1]})
+    >>> features = pd.DataFrame({"age": [40, 50, 60, None], "sex": ["f", "m", "f", "m"]})
+    >>> im.describe(labels, features)
+          variable level         all   missing
+              rows                 4
+    labels per row       1.00 (0.82)
+            asthma         2 (50.0%)  0 (0.0%)
+          diabetes         2 (50.0%)  0 (0.0%)
+               age       50.0 (10.0) 1 (25.0%)
+               sex     f   2 (50.0%)  0 (0.0%)
+               sex     m   2 (50.0%)
+    """
+
+    table: ResultTable
+    overlap: ResultTable
+    n_rows: int
+    _numbers: ResultTable
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the numbers behind the table, one row per variable, level and group.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``variable``, ``level``, ``kind`` (``label``, ``binary``, ``category`` or
+            ``number``), ``group`` (``all`` for all rows), ``n`` (rows where it is known),
+            ``missing``, ``count`` and ``share`` (of a level, or of ones), and of numbers ``mean``,
+            ``sd``, ``min``, ``q1``, ``median``, ``q3`` and ``max``.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> frame = im.describe([[1, 0], [1, 1]], [[2.0], [4.0]]).to_frame()
+        >>> frame.set_index("variable").loc["x1", ["mean", "sd"]].round(2).tolist()
+        [3.0, 1.41]
+        """
+        return self._numbers.copy()
+
+    def to_latex(self, path: Any = None, **options: Any) -> str | None:
+        """Write the table as LaTeX; see `ResultTable.to_latex`.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Where to; the text is returned if omitted.
+        **options
+            Arguments of `ResultTable.to_latex`.
+
+        Returns
+        -------
+        str or None
+            The text, where no path is given.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> "labels per row" in im.describe([[1, 0], [1, 1]]).to_latex(caption="Table 1")
+        True
+        """
+        named: ResultTable = self.table.set_index(["variable", "level"])
+        return named.to_latex(path, **options)
+
+    def __repr__(self) -> str:
+        return str(self.table.to_string(index=False))
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html(index=False))
+
+
+def describe(
+    labels: Any,
+    features: Any = None,
+    by: Any = None,
+    *,
+    label_names: Sequence[object] | None = None,
+    feature_names: Sequence[object] | None = None,
+) -> TableOne:
+    """Describe labels and features: counts, prevalences, means, what is missing, what overlaps.
+
+    Parameters
+    ----------
+    labels : array_like, DataFrame, list of Series or sparse, shape (n, K), or Dataset
+        The 0/1 labels; values may be missing. A `Dataset` brings its features along.
+    features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
+        The features: numbers, or categories as text, booleans or pandas categories.
+    by : str or array_like, shape (n,), optional
+        Groups that get a column each: the name of a feature, or one value per row. Rows without a
+        group are a group of their own.
+    label_names, feature_names : sequence, optional
+        Names that override those of a frame.
+
+    Returns
+    -------
+    TableOne
+        It prints as a table; `TableOne.to_frame` has the numbers, `TableOne.overlap` the rows that
+        have two labels.
+
+    Raises
+    ------
+    DataError
+        When labels hold something else than 0 and 1, or there is no such feature to group by.
+
+    Examples
+    --------
+    >>> import isingmlc as im
+    >>> data = im.datasets.load_example()
+    >>> one = im.describe(data.labels, data.features[["age", "smoker"]], by=data.features["female"])
+    >>> one.table.iloc[[0, 4, 8]]
+        variable level          all            0            1   missing
+    0       rows               1500          771          729
+    4  arthritis        347 (23.1%)  134 (17.4%)  213 (29.2%)  0 (0.0%)
+    8        age        52.4 (19.0)  52.3 (18.9)  52.4 (19.1)  0 (0.0%)
+    >>> int(one.overlap.loc["diabetes", "hypertension"])
+    111
+    """
+    labels, features, feature_names = open_dataset(labels, features, feature_names)
+    label_table = as_table(labels, "labels")
+    label_frame = _as_frame(label_table, "labels", label_names)
+    _check_labels(label_frame)
+    frame = pd.DataFrame(index=label_frame.index)
+    if features is not None:
+        feature_table = as_table(features, "features")
+        check_same_rows("labels", label_table, "features", feature_table)
+        frame = _as_frame(feature_table, "features", feature_names).set_axis(label_frame.index)
+        shared = [name for name in frame.columns if name in set(label_frame.columns)]
+        if shared:
+            raise exc.DataError(
+                f"{exc.shorten(shared)} named as label and as feature. Rename the column(s)."
+            )
+    groups = _find_groups(by, frame, len(label_frame))
+    if isinstance(by, str):
+        frame = frame.drop(columns=by)
+    parts: list[Part] = [(ALL_ROWS, np.ones(len(label_frame), dtype=np.bool_))]
+    if groups is not None:
+        parts += [(str(name), (groups == name).to_numpy()) for name in _levels(groups)]
+        absent = groups.isna().to_numpy()
+        parts += [(_MISSING, absent)] if absent.any() else []
+    kinds = dict.fromkeys(label_frame, "label") | {name: _kind(frame[name]) for name in frame}
+    numbers = pd.concat(
+        [_measure(label_frame[rows], frame[rows], kinds, name) for name, rows in parts],
+        ignore_index=True,
+    )
+    positive = (label_frame == 1).to_numpy().astype(np.int64)
+    names = pd.Index(label_frame.columns, name="label")
+    overlap = ResultTable(positive.T @ positive, names, names)
+    table = _print(numbers, label_frame, parts)
+    return TableOne(table, overlap, len(label_frame), ResultTable(numbers))
+
+
+def _as_frame(table: Any, argument: str, given: Sequence[object] | None) -> pd.DataFrame:
+    names = column_names(table, argument, given)
+    if isinstance(table, pd.DataFrame):
+        return pd.DataFrame(table.set_axis(list(names), axis=1))
+    dense = table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+    return pd.DataFrame(dense, columns=list(names))
+
+
+def _check_labels(labels: pd.DataFrame) -> None:
+    wrong = [name for name in labels if not labels[name].dropna().isin([0, 1]).all()]
+    if wrong:
+        raise exc.DataError(
+            f"labels must be 0 and 1, but {exc.shorten(wrong)} hold(s) something else. Other "
+            "columns belong to the features."
+        )
+
+
+def _find_groups(by: Any, features: pd.DataFrame, n_rows: int) -> pd.Series | None:
+    """Give the group of each row as text."""
+    if by is None:
+        return None
+    if isinstance(by, str):
+        if by not in features:
+            raise exc.DataError(
+                f"by={by!r} is no feature; there are {exc.shorten(features.columns)}. Name one, or "
+                "pass one value per row."
+            )
+        by = features[by]
+    values = by.reset_index(drop=True) if isinstance(by, pd.Series) else pd.Series(np.asarray(by))
+    if len(values) != n_rows:
+        raise exc.DataError(f"by has {len(values)} rows, but labels have {n_rows}.")
+    if values.nunique() > _MAX_LEVELS:
+        raise exc.DataError(
+            f"by has {values.nunique()} groups, more than a table can show. Cut numbers into "
+            "groups first, e.g. with pd.cut."
+        )
+    return values
+
+
+def _levels(values: pd.Series) -> list[Any]:
+    """Give what occurs, in order: that of a category, otherwise ascending."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return [level for level in values.cat.categories if (values == level).any()]
+    return sorted(values.dropna().unique(), key=lambda value: (str(type(value)), value))
+
+
+def _kind(column: pd.Series) -> str:
+    if not is_numeric(column):
+        return "category"
+    known = column.dropna()
+    return "binary" if len(known) and known.isin([0, 1]).all() else "number"
+
+
+def _measure(
+    labels: pd.DataFrame, features: pd.DataFrame, kinds: dict[str, str], group: object
+) -> pd.DataFrame:
+    """Describe some rows: one line per variable and level."""
+    both = pd.concat([labels, features], axis=1)
+    ones = [name for name, kind in kinds.items() if kind in ("label", "binary")]
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    parts = {}
+    if ones:
+        part = both[ones].astype("float64")
+        parts["ones"] = pd.DataFrame({"count": part.sum(), "share": part.mean()})
+    if numbers:
+        part = both[numbers].astype("float64")
+        columns = {"mean": part.mean(), "sd": part.std(), "min": part.min(), "max": part.max()}
+        columns |= {name: part.quantile(share) for name, share in _QUANTILES.items()}
+        parts["numbers"] = pd.DataFrame(columns)
+    listed = pd.concat([part.rename_axis("variable").reset_index() for part in parts.values()])
+    listed["level"] = ""
+    for name in (name for name, kind in kinds.items() if kind == "category"):
+        counts = _count_levels(both[name])
+        share = counts / max(counts.sum(), 1)
+        lines = {"variable": name, "level": counts.index, "count": counts, "share": share}
+        listed = pd.concat([listed, pd.DataFrame(lines)])
+    missing = both.isna().sum()
+    listed["kind"] = listed["variable"].map(kinds)
+    listed["group"] = group
+    listed["missing"] = listed["variable"].map(missing)
+    listed["n"] = len(both) - listed["missing"]
+    order = {name: at for at, name in enumerate(kinds)}
+    listed = listed.sort_values("variable", key=lambda names: names.map(order), kind="stable")
+    return listed.reindex(columns=list(_COLUMNS)).reset_index(drop=True)
+
+
+def _count_levels(column: pd.Series) -> pd.Series:
+    """Count the levels of a category, those without rows too."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        counts = column.value_counts(sort=False)
+    else:
+        counts = column.value_counts().sort_index(key=lambda level: level.astype(str))
+    return counts.set_axis([str(level) for level in counts.index])
+
+
+def _print(numbers: pd.DataFrame, labels: pd.DataFrame, parts: list[Part]) -> ResultTable:
+    """Write the numbers as papers do, groups beside each other."""
+    table = numbers[numbers["group"] == ALL_ROWS][["variable", "level"]].reset_index(drop=True)
+    several = labels.sum(axis=1, min_count=1)
+    head = pd.DataFrame({"variable": ["rows", "labels per row"], "level": ["", ""]})
+    table = pd.concat([head, table], ignore_index=True)
+    for name, rows in parts:
+        own = numbers[numbers["group"] == name].set_index(["variable", "level"])
+        own = own.reindex(pd.MultiIndex.from_frame(table.loc[2:, ["variable", "level"]]))
+        per_row = several[rows]
+        cells = [f"{rows.sum()}", _spread(float(per_row.mean()), float(per_row.std()))]
+        table[str(name)] = [*cells, *(_cell(row) for row in own.itertuples())]
+    everyone = numbers[numbers["group"] == ALL_ROWS]
+    share = everyone["missing"] / len(labels)
+    said = [f"{count} ({each:.1%})" for count, each in zip(everyone["missing"], share, strict=True)]
+    # Once per variable, at its first level.
+    again = everyone["variable"].duplicated()
+    table["missing"] = ["", "", *("" if no else text for no, text in zip(again, said, strict=True))]
+    return ResultTable(table)
+
+
+def _cell(row: Any) -> str:
+    if row.kind == "number":
+        return _spread(row.mean, row.sd)
+    return "" if np.isnan(row.count) else f"{row.count:.0f} ({row.share:.1%})"
+
+
+def _spread(mean: float, sd: float) -> str:
+    """Write a mean and a standard deviation, to about three digits of the mean."""
+    if np.isnan(mean):
+        return "--"
+    size = max(abs(mean), 0.0 if np.isnan(sd) else sd)
+    digits = 1 if size >= 10 else 2 if size >= 0.1 else 4
+    return f"{mean:.{digits}f} ({'--' if np.isnan(sd) else f'{sd:.{digits}f}'})"
