@@ -880,6 +880,8 @@ def _check_context(stats: LabelsetStatistics) -> None:
         raise exc.DataError(message)
     varies = stats.patterns.any(axis=0) & ~stats.patterns.all(axis=0)
     for name, column in zip(names, columns.T, strict=True):
+        if not ((column == 0) | (column == 1)).all():
+            continue
         same = (stats.patterns == column[:, None]).all(axis=0)
         opposite = (stats.patterns == 1 - column[:, None]).all(axis=0)
         for label in np.flatnonzero((same | opposite) & varies).tolist():

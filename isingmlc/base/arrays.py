@@ -22,7 +22,7 @@ Features: TypeAlias = Any
 # Temporaries made from a chunk stay about this large, whatever n is.
 BLOCK_BYTES = 2**22
 # What stays in the cache of a core.
-_CACHE_BYTES = 2**18
+_CACHE_BYTES = 2**19
 # So many rows tell what kind of numbers the columns have.
 _FIRST_ROWS = 16
 # Its powers are the weights of columns in a checksum; odd, so that no product with one is lost.
@@ -207,13 +207,17 @@ def checksum(features: Features) -> int:
     weights = np.multiply.accumulate(np.full(n_columns, _MULTIPLIER, dtype=np.uint64))
     is_wide = features.itemsize == 8
     folds = is_wide and _has_high_bits_alone(features[:_FIRST_ROWS])
-    for rows in chunks(n_rows, features.itemsize * n_columns, limit=_CACHE_BYTES):
+    # What is looked at as it is needs no temporaries.
+    limit = None if is_wide and not folds else _CACHE_BYTES
+    for rows in chunks(n_rows, features.itemsize * n_columns, limit=limit):
         part = features[rows]
         if is_wide:
             # One word per row first: that is faster than to look at every byte.
             bits = part.view(np.uint64)
             if folds:
-                bits = bits ^ (bits >> 32)
+                folded = bits >> 32
+                folded ^= bits
+                bits = folded
             part = np.einsum("ij,j->i", bits, weights)
         value = zlib.crc32(part.tobytes(), value)
     return value

@@ -24,6 +24,8 @@ LEAST_INFORMATION = 75.0
 SKEWED = 1.0
 # A mean and a variance this close to those of a column of zeros and ones are those of one.
 _BINARY = 1e-9
+# Temporaries of this size are soon in the processor's cache again.
+_CACHE_BYTES = 2**18
 
 
 def information(fit: NetworkFit) -> FloatArray:
@@ -44,7 +46,7 @@ def information(fit: NetworkFit) -> FloatArray:
     It is not how often a label occurs that decides whether large-sample p-values hold: a label at
     50% of the rows that others all but determine leaves as little to test with as a rare one.
     """
-    total = np.array([fit.stats.counts @ node.weight for node in fit.nodes])
+    total = fit.weights @ fit.stats.counts
     n_coefficients = np.array([len(node.basis) for node in fit.nodes])
     share = np.divide(
         total, n_coefficients, out=np.full(len(total), np.nan), where=n_coefficients > 0
@@ -113,7 +115,7 @@ def any_skewed(fit: NetworkFit) -> bool:
     weights = fit.rows.weights
     if sparse.issparse(features):
         features = sparse.csc_array(features)
-    for part in chunks(len(varied), 24 * features.shape[0], limit=2**22):
+    for part in chunks(len(varied), 24 * features.shape[0], limit=_CACHE_BYTES):
         at = varied[part]
         is_run = at[-1] - at[0] == len(at) - 1
         some = features[:, at[0] : at[-1] + 1] if is_run else features[:, at]

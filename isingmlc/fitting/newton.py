@@ -60,6 +60,7 @@ _LARGEST = 1e100
 # before, and from how many.
 _NEAR = 1.0
 _MEMORY = 20
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Points(NamedTuple):
@@ -74,7 +75,7 @@ class Points(NamedTuple):
     decrement : ndarray, shape (models,)
         The gradient times the step, Newton's squared decrement; NaN where there is no step.
     curvature : sequence of ndarray, shape (m, m)
-        The information of each model or its inverse, whatever is wanted at the end.
+        The information of each model, a factor of it or its inverse, whatever is wanted at the end.
     """
 
     value: FloatArray
@@ -98,9 +99,9 @@ class Solution:
     ----------
     coef : ndarray, shape (m,)
         Coefficients.
-    covariance : ndarray, shape (m, m)
-        Inverse (penalised) information; NaN where it is singular to working precision, or where
-        the model was given up.
+    half : ndarray, shape (m, m)
+        Inverse (penalised) information on and below its diagonal, and anything above; NaN where it
+        is singular to working precision, or where the model was given up.
     step : ndarray, shape (m,)
         The step that would be next.
     decrement : float
@@ -112,17 +113,22 @@ class Solution:
     """
 
     coef: FloatArray
-    covariance: FloatArray
+    half: FloatArray
     step: FloatArray
     decrement: float
     steps: int
     converged: bool
 
+    @property
+    def covariance(self) -> FloatArray:
+        """Inverse (penalised) information."""
+        return np.tril(self.half) + np.tril(self.half, -1).T
+
     def proves_overlap(self, radius_squared: float, nobs: float) -> bool:
         """Tell whether it shows that nothing is separated; see `proves_overlap`."""
         if not self.converged:
             return False
-        trace = float(self.covariance.trace())
+        trace = float(self.half.trace())
         return bool(proves_overlap(self.decrement, trace, radius_squared, nobs))
 
 
@@ -152,15 +158,15 @@ class Ends(NamedTuple):
     curvature: list[FloatArray | None]
 
     def solution(
-        self, model: int, covariance: FloatArray | None, columns: IntArray | slice = slice(None)
+        self, model: int, half: FloatArray | None, columns: IntArray | slice = slice(None)
     ) -> Solution:
         """Give the solution of a model that has some of the columns."""
         coef = self.coef[model, columns]
-        if covariance is None:
-            covariance = np.full((len(coef), len(coef)), np.nan)
+        if half is None:
+            half = np.full((len(coef), len(coef)), np.nan)
         steps, converged = int(self.steps[model]), bool(self.converged[model])
         step, decrement = self.step[model, columns], float(self.decrement[model])
-        return Solution(coef, covariance, step, decrement, steps, converged)
+        return Solution(coef, half, step, decrement, steps, converged)
 
 
 Evaluate: TypeAlias = Callable[[IntArray, FloatArray], Points]
@@ -186,6 +192,7 @@ def climb(
     patience: int = 0,
     gives_up: GivesUp | None = None,
     margins: Margins | None = None,
+    widest: FloatArray | None = None,
     furthest: float = _FURTHEST,
 ) -> Ends:
     """Go from point to point, halving steps that lead down, each model until its own end.
@@ -211,6 +218,9 @@ def climb(
         Gives the margins of all rows, from the number of a model and coefficients, or how much a
         step moves them. A model that moves one by more than `_STILL` has not come to its end,
         however little it promises.
+    widest : ndarray, shape (m,), optional
+        The most that a margin moves per unit of each coefficient: short steps are known by it
+        without looking at rows.
     furthest : float
         A step that leads down is cut so that no coefficient, or no margin, moves by more.
 
@@ -235,11 +245,11 @@ def climb(
     most = np.full(n_models, max_steps).tolist()
     # What is known of the last point that each model accepted. Scalars, as the rule is asked model
     # by model: on short arrays it would take longer.
-    coef, step = start.copy(), np.zeros(start.shape)
+    coef, step, candidate = start, np.zeros(start.shape), start.copy()
     values, decrements = [-np.inf] * n_models, [np.inf] * n_models
     lengths, steps, converged = [1.0] * n_models, [0] * n_models, [False] * n_models
     curvature: list[FloatArray | None] = [None] * n_models
-    left, candidate = np.arange(n_models), start
+    left = np.arange(n_models)
     points = evaluate(left, start) if first is None else first
     while True:
         stay, halved, refused = [], [], []
@@ -269,9 +279,11 @@ def climb(
             at_end = decrement <= CONVERGED or previous <= decrement <= ROUNDING
             if at_end and margins is not None:
                 # Far from a maximum a decrement says nothing of what there is to gain.
-                before, moves = (margins(model, at) for at in (candidate[line], points.step[line]))
-                moves = moves[np.minimum(before, before + moves) < _CERTAIN]
-                at_end = bool(np.abs(moves).max(initial=0.0) <= _STILL)
+                own = points.step[line]
+                if widest is None or not np.abs(own) @ widest <= _STILL:
+                    before, moves = margins(model, candidate[line]), margins(model, own)
+                    moves = moves[np.minimum(before, before + moves) < _CERTAIN]
+                    at_end = bool(np.abs(moves).max(initial=0.0) <= _STILL)
             converged[model] = at_end
             if converged[model] or steps[model] >= most[model] or math.isnan(decrement):
                 curvature[model] = points.curvature[line]
@@ -284,15 +296,18 @@ def climb(
         if halved or refused:
             back = halved + refused
             candidate[back], points.step[back] = coef[left[back]], step[left[back]]
-        coef[left], step[left] = candidate, points.step
+        if len(left) == n_models:
+            coef, step = candidate, points.step
+        else:
+            coef[left], step[left] = candidate, points.step
         if not stay:
             break
+        change, base = points.step, candidate
         if len(stay) < len(left):
-            left = left[stay]
-        change = step[left]
+            left, change, base = left[stay], change[stay], base[stay]
         if halved:
-            change *= np.array([lengths[model] for model in left.tolist()])[:, None]
-        candidate = coef[left] + change
+            change = change * np.array([lengths[model] for model in left.tolist()])[:, None]
+        candidate = base + change
         points = evaluate(left, candidate)
     return Ends(
         coef=coef,
@@ -452,27 +467,30 @@ def newton_together(
         models: IntArray, value: FloatArray, gradients: FloatArray, weights: FloatArray
     ) -> Points:
         steps, singular = np.zeros(gradients.shape), []
-        informations: list[FloatArray] = []
-        crossed = crossing(models.tolist(), weights)
-        lines = zip(models.tolist(), gradients, steps, crossed, strict=True)
-        for model, gradient, step, information in lines:
+        factors: list[FloatArray] = []
+        numbers = models.tolist()
+        lines = zip(numbers, gradients, steps, crossing(numbers, weights), strict=True)
+        for model, gradient, step, factor in lines:
             at = columns[model]
             if ridges is not None:
-                information += ridges[model]
+                factor += ridges[model]
             if len(at):
-                _, own, failed = lapack.dposv(information, gradient.take(at))
+                # Symmetric, and LAPACK takes it as it is when transposed.
+                factor, own, failed = lapack.dposv(
+                    factor.T, gradient.take(at), overwrite_a=1, lower=1
+                )
                 if failed:
-                    singular.append(len(informations))
+                    singular.append(len(factors))
                 else:
                     step[at] = own
-            informations.append(information)
+            factors.append(factor)
         is_near = np.abs(steps).max(initial=0.0) <= _FURTHEST
         if not is_near:
             longest = np.abs(steps).max(axis=1, initial=0.0)
             overflow = np.flatnonzero(~(longest <= _LARGEST))
             steps[overflow] = 0.0
             singular += overflow.tolist()
-        decrements = np.einsum("ij,ij->i", gradients, steps)
+        decrements = np.vecdot(gradients, steps)
         if singular:
             decrements[singular] = np.nan
         if not is_near:
@@ -483,14 +501,14 @@ def newton_together(
                 falls = np.minimum(margins(models[far], steps[far]), 0.0)
                 furthest = _furthest_move(steps[far], falls)
                 steps[far] *= _FURTHEST / max(furthest, _FURTHEST)
-        return Points(value, steps, decrements, informations)
+        return Points(value, steps, decrements, factors)
 
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
         is_whole = len(models) == len(signs)
         sign, count = (signs, counts) if is_whole else (signs[models], counts[models])
         odds = np.exp(-np.maximum(sign * (coef @ design.T), LEAST_MARGIN))
         chance = 1 / (1 + odds)
-        value = -np.einsum("ij,ij->i", count, np.log1p(odds))
+        value = -np.vecdot(count, np.log1p(odds))
         pull = count * (odds * chance)
         gradients = (sign * pull) @ design
         if penalty is not None:
@@ -519,10 +537,12 @@ def newton_together(
         patience=patience,
         gives_up=None if gives_up is None else asks,
         margins=margins,
+        widest=pairs.widest,
     )
+    lines = zip(ends.curvature, ends.decrement.tolist(), columns, strict=True)
     return [
-        ends.solution(model, inverse(information), at)
-        for model, (information, at) in enumerate(zip(ends.curvature, columns, strict=True))
+        ends.solution(model, None if math.isnan(decrement) else _half_inverse(factor), at)
+        for model, (factor, decrement, at) in enumerate(lines)
     ]
 
 
@@ -689,7 +709,7 @@ class _Curvature:
         if self._last is not None:
             move, fall = coef - self._last[0], self._last[1] - score
             # What is but rounding says nothing of the curvature.
-            if move @ fall > np.finfo(float).eps * math.sqrt((move @ move) * (fall @ fall)):
+            if move @ fall > _EPSILON * math.sqrt((move @ move) * (fall @ fall)):
                 self._pairs.append((move, fall))
         self._last = coef, score
         # The inverse of the information, updated with each pair in turn.
@@ -709,7 +729,7 @@ def proves_overlap(
     trace: FloatArray | float,
     radius_squared: FloatArray | float,
     nobs: float,
-) -> BoolArray:
+) -> BoolArray | bool:
     r"""Tell whether converged fits show that nothing is separated.
 
     Parameters
@@ -725,7 +745,7 @@ def proves_overlap(
 
     Returns
     -------
-    ndarray of bool
+    ndarray of bool, or bool
         True where a finite maximum is certain; False where nothing is known.
 
     Notes
@@ -740,9 +760,9 @@ def proves_overlap(
     .. [1] Bach, F. (2010). Self-concordant analysis for logistic regression. *Electronic Journal
        of Statistics* 4, 384–414, proposition 2.
     """
-    hidden = (np.finfo(np.float64).eps * nobs) ** 2 * radius_squared * trace
-    largest = np.maximum(np.maximum(decrement, CONVERGED), hidden)
-    return np.asarray(4 * radius_squared * trace * largest <= 1.0)
+    times = 4 * radius_squared * trace
+    hidden = (_EPSILON * nobs) ** 2 * radius_squared * trace
+    return (times * decrement <= 1.0) & (times * CONVERGED <= 1.0) & (times * hidden <= 1.0)
 
 
 def inverse(information: FloatArray | None) -> FloatArray | None:
@@ -765,11 +785,19 @@ def inverse(information: FloatArray | None) -> FloatArray | None:
     return None if failed else _inverse_from(factor)
 
 
-def _inverse_from(factor: FloatArray) -> FloatArray | None:
-    """Invert a matrix that has this lower Cholesky factor; None where that overflows."""
-    lower, _ = lapack.dpotri(factor, lower=1)
+def _half_inverse(factor: FloatArray | None) -> FloatArray | None:
+    """Invert a matrix that has this lower Cholesky factor, below; None where that overflows."""
+    if factor is None or not len(factor):
+        return factor
+    lower: FloatArray = lapack.dpotri(factor, lower=1)[0]
     # The largest entries of an inverse stand on its diagonal.
-    if not _is_moderate(lower.diagonal()):
+    return lower if lower.trace() <= _LARGEST else None
+
+
+def _inverse_from(factor: FloatArray) -> FloatArray | None:
+    """Invert a matrix that has this lower Cholesky factor, zero above; None where it overflows."""
+    lower = _half_inverse(factor)
+    if lower is None:
         return None
     full: FloatArray = lower + lower.T
     full.flat[:: len(full) + 1] /= 2

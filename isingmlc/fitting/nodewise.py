@@ -370,13 +370,19 @@ class NetworkFit:
         return Regressors.of_statistics(self.stats, self.settings.intercept)
 
     @cached_property
+    def weights(self) -> FloatArray:
+        """The variances of all labels at each labelset, shape (K, L); zero where certain."""
+        weights = np.array([node.weight for node in self.nodes])
+        return weights.reshape(self.stats.patterns.T.shape)
+
+    @cached_property
     def factors(self) -> Factors:
         """Factors of the inverse information of all labels."""
         return Factors(
             self.regressors.pairs,
             self.stats.counts,
             [node.basis for node in self.nodes],
-            np.array([node.weight for node in self.nodes]).reshape(self.stats.patterns.T.shape),
+            self.weights,
             ridge_penalty(self.settings, self.regressors),
         )
 
@@ -414,22 +420,19 @@ class NetworkFit:
         score of the likelihood of all labels would be :math:`\sum_i (x_i - \bar x) y_i`: whether
         label and feature go together at all, through other labels too, and no test of an edge.
         """
-        stats = self.stats
-        residuals = np.array(
-            [
-                np.where(stats.patterns[:, node.label], node.complement, -node.probability)
-                for node in self.nodes
-            ]
-        ).reshape(stats.patterns.T.shape)
-        design = self.factors.design
-        gradients = (stats.counts * residuals) @ design
-        steps = np.zeros_like(gradients)
+        patterns, factors = self.stats.patterns.T, self.factors
+        probability, complement = (
+            np.array([getattr(node, name) for node in self.nodes]).reshape(patterns.shape)
+            for name in ("probability", "complement")
+        )
+        residuals = np.where(patterns, complement, -probability)
+        gradients = (self.stats.counts * residuals) @ factors.design
+        steps = np.zeros(gradients.shape)
         for node, gradient, step in zip(self.nodes, gradients, steps, strict=True):
-            factor = self.factors[node.label].matrix
+            factor = factors[node.label].matrix
             step[node.basis] = factor @ (gradient[node.basis] @ factor)
-        weights = np.array([node.weight for node in self.nodes])
-        residuals -= weights * (steps @ design.T)
-        return np.asarray(residuals)
+        residuals -= self.weights * (steps @ factors.design.T)
+        return residuals
 
 
 def _touches(design: FloatArray, directions: FloatArray) -> BoolArray:
@@ -797,7 +800,9 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
         settled = find_separation(signed[:, np.isin(node.free, node.chosen.kept)]).settled
         node.is_final = True
     if settled.any():
-        remaining = unit_rows(signed[~settled])
+        remaining = signed[~settled]
+        if not table.regressors.binary.all():
+            remaining = unit_rows(remaining)
         rest = _rank(table, remaining.T @ remaining)
         direction = shortest_direction(signed[settled], rest.null_space)
         if direction is not None:

@@ -17,14 +17,17 @@ _DENSE = 0.1
 _OF_ENTRY, _OF_COLUMN, _OF_PAIR = 1.5, 2.0, 0.05
 # Pairs of columns that labelsets may carry in all before matrices are multiplied instead.
 _MOST_PAIRS = 2**24
+# Share of rows that runs of equal ones may be for adding these up to pay.
+_FEWER = 0.5
 
 
 class PairSums:
     r"""Weighted cross-products :math:`Z'WZ` of the columns of a design, for many weights.
 
     A row that carries c of the 0/1 columns adds its weight to c(c + 1)/2 entries. Labels are
-    sparse, so these are far fewer operations than a product of matrices takes. Other columns, of
-    which there are few, are multiplied with all.
+    sparse, so these are far fewer operations than a product of matrices takes. Rows that follow
+    each other and carry the same ones are added up before. Other columns, of which there are few,
+    are multiplied with all.
 
     Parameters
     ----------
@@ -62,43 +65,42 @@ class PairSums:
         self._cost = np.inf
         self.binary = np.ones(size, dtype=np.bool_) if binary is None else binary
         self._wide = np.flatnonzero(~self.binary)
+        self._runs: Any = None
+        carried, inside = design, np.flatnonzero(self.binary)
         if len(self._wide):
-            inside = np.flatnonzero(self.binary)
-            rows, columns = design[:, inside].nonzero()
-            columns = inside[columns]
-        else:
-            rows, columns = design.nonzero()
-        n_carried = np.bincount(rows, minlength=len(design))
-        n_pairs = n_carried * (n_carried + 1) // 2
-        if n_pairs.sum() > _MOST_PAIRS:
+            carried = design[:, inside]
+            # Cells of one labelset stand together, one after the other.
+            begins = (carried[1:] != carried[:-1]).any(axis=1)
+            first = np.concatenate([[0], np.flatnonzero(begins) + 1])[: len(design)]
+            if len(first) < _FEWER * len(design):
+                ends = np.append(first, len(design))
+                entries = np.ones(len(design)), np.arange(len(design)), ends
+                self._runs = sparse.csr_array(entries, shape=(len(first), len(design)))
+                carried = carried[first]
+        n_carried = np.count_nonzero(carried, axis=1)
+        n_pairs = int((n_carried * (n_carried + 1)).sum()) // 2
+        if n_pairs > _MOST_PAIRS:
             return
-        # Each column that a row carries is paired with itself and those before it.
-        begin = (np.cumsum(n_carried) - n_carried)[rows]
-        n_partners = np.arange(len(rows)) - begin + 1
-        later = np.repeat(np.arange(len(rows)), n_partners)
-        earlier = np.arange(len(later)) - np.repeat(np.cumsum(n_partners) - n_partners, n_partners)
-        earlier += begin[later]
-        flat = columns[later] * size + columns[earlier]
-        occurs = np.zeros(size * size, dtype=np.bool_)
-        occurs[flat] = True
-        # Pairs that no row carries share a last sum, which is zero.
-        number = np.where(occurs, np.cumsum(occurs) - 1, occurs.sum())
-        place = np.minimum(number.reshape(size, size), number.reshape(size, size).T)
-        n_carried_sums = int(occurs.sum()) + 1
-        # After these come the products of each wide column with all columns.
-        for order, column in enumerate(self._wide.tolist()):
-            place[column] = place[:, column] = n_carried_sums + order * size + np.arange(size)
-        self.place, self.n_sums = place, n_carried_sums + len(self._wide) * size
-        shape = n_carried_sums, len(design)
-        if len(flat) > _DENSE * shape[0] * shape[1]:
-            self._pool = np.zeros(shape)
-            self._pool[number[flat], rows[later]] = 1.0
-            self._cost = _OF_ENTRY * _OF_PAIR * self._pool.size
+        n_columns = len(inside)
+        is_dense = n_pairs > _DENSE * len(carried) * n_columns * (n_columns + 1) / 2
+        place, self._pool = (_every_pair if is_dense else _carried_pairs)(carried)
+        self.n_sums = n_sums = self._pool.shape[0]
+        if len(self._wide):
+            self.place[inside[:, None], inside] = place
+            # After these come the products of each wide column with all columns.
+            for column in self._wide.tolist():
+                self.place[column] = self.place[:, column] = self.n_sums + np.arange(size)
+                self.n_sums += size
         else:
-            ends = np.concatenate([[0], np.cumsum(n_pairs)])
-            self._pool = sparse.csc_array((np.ones(len(flat)), number[flat], ends), shape=shape)
-            self._cost = _OF_ENTRY * len(flat)
+            self.place = place
+        is_dense = isinstance(self._pool, np.ndarray)
+        self._cost = _OF_ENTRY * (_OF_PAIR * n_sums * len(carried) if is_dense else n_pairs)
         self._cost += _OF_PAIR * design.size * len(self._wide)
+
+    @cached_property
+    def widest(self) -> FloatArray:
+        """The largest entry of each column, whatever its sign, shape (m,)."""
+        return np.asarray(np.abs(self.design).max(axis=0, initial=0.0))
 
     def crossing(
         self, columns: Sequence[IntArray]
@@ -152,7 +154,8 @@ class PairSums:
             The sums; taken at `place` they make a matrix.
         """
         if self._pool is not None:
-            carried = (self._pool @ weights.T).T
+            lines = weights.T if self._runs is None else self._runs @ weights.T
+            carried = (self._pool @ lines).T
             if not len(self._wide):
                 return np.ascontiguousarray(carried)
             crossed = [(weights * self.design[:, at]) @ self.design for at in self._wide.tolist()]
@@ -181,7 +184,8 @@ class PairSums:
         n_carried = self._pool.shape[0]
         times = np.full(self.n_sums, 2.0)
         times[self.place.diagonal()] = 1.0
-        forms = (self._pool.T @ (times * entries)[:, :n_carried].T).T
+        forms = self._pool.T @ (times * entries)[:, :n_carried].T
+        forms = (forms if self._runs is None else self._runs.T @ forms).T
         size = self.design.shape[1]
         for order, column in enumerate(self._wide.tolist()):
             # A pair of wide columns stands with the later one, for both.
@@ -191,3 +195,39 @@ class PairSums:
             slopes = (twice * entries[:, begin : begin + size]) @ self.design.T
             forms = forms + slopes * self.design[:, column]
         return np.ascontiguousarray(forms)
+
+
+def _every_pair(carried: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Give where the product of two columns is, and which rows carry both: pairs × rows."""
+    size = carried.shape[1]
+    later, earlier = np.tril_indices(size)
+    place = np.empty((size, size), dtype=np.intp)
+    place[later, earlier] = place[earlier, later] = np.arange(len(later))
+    lines = np.ascontiguousarray(carried.T)
+    return place, lines[later] * lines[earlier]
+
+
+def _carried_pairs(carried: FloatArray) -> tuple[IntArray, Any]:
+    """Give the same for pairs that some row carries, most likely sparse; others share a sum."""
+    n_rows, size = carried.shape
+    rows, columns = carried.nonzero()
+    n_carried = np.bincount(rows, minlength=n_rows)
+    # Each column that a row carries is paired with itself and those before it.
+    begin = (np.cumsum(n_carried) - n_carried)[rows]
+    n_partners = np.arange(len(rows)) - begin + 1
+    later = np.repeat(np.arange(len(rows)), n_partners)
+    earlier = np.arange(len(later)) - np.repeat(np.cumsum(n_partners) - n_partners, n_partners)
+    earlier += begin[later]
+    flat = columns[later] * size + columns[earlier]
+    occurs = np.zeros(size * size, dtype=np.bool_)
+    occurs[flat] = True
+    # Pairs that no row carries share a last sum, which is zero.
+    number = np.where(occurs, np.cumsum(occurs) - 1, occurs.sum())
+    place = np.minimum(number.reshape(size, size), number.reshape(size, size).T)
+    shape = int(occurs.sum()) + 1, n_rows
+    if len(flat) > _DENSE * shape[0] * shape[1]:
+        pool = np.zeros(shape)
+        pool[number[flat], rows[later]] = 1.0
+        return place, pool
+    ends = np.concatenate([[0], np.cumsum(n_carried * (n_carried + 1) // 2)])
+    return place, sparse.csc_array((np.ones(len(flat)), number[flat], ends), shape=shape)

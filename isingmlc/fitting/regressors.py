@@ -82,7 +82,11 @@ class Regressors:
             The columns.
         """
         n_cells, n_labels = patterns.shape
-        columns = np.empty((n_cells, 0)) if columns is None else columns
+        matrix = np.ones((n_cells, 1 + n_labels))
+        matrix[:, 1:] = patterns
+        if columns is None or not columns.shape[1]:
+            label_of = np.arange(-1, n_labels)
+            return cls(matrix, label_of, np.zeros(len(label_of)), *np.ones((2, len(label_of))))
         labels = np.full(columns.shape[1], -1) if labels is None else labels
         centre, scale = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         wide = ~((columns == 0) | (columns == 1)).all(axis=0)
@@ -104,7 +108,7 @@ class Regressors:
         scaled = (columns - centre) / scale
         variance = share @ scaled**2 - (share @ scaled) ** 2
         return cls(
-            np.column_stack([np.ones(n_cells), patterns, scaled]),
+            np.hstack([matrix, scaled]),
             np.concatenate([[-1], np.arange(n_labels), labels]),
             np.concatenate([np.zeros(1 + n_labels), centre]),
             np.concatenate([np.ones(1 + n_labels), scale]),
@@ -186,6 +190,11 @@ class Regressors:
         return int(self.matrix.shape[1])
 
     @cached_property
+    def _has_context(self) -> bool:
+        """Whether there are more columns than the constant and the labels."""
+        return self.n_columns > 2 + int(self.label_of.max())
+
+    @cached_property
     def free(self) -> BoolArray:
         """The constant and the context, which a ridge penalty leaves free unless told otherwise."""
         return self.label_of < 0
@@ -193,13 +202,15 @@ class Regressors:
     @cached_property
     def binary(self) -> BoolArray:
         """Columns of zeros and ones, as they were given."""
+        if not self._has_context:
+            return np.ones(self.n_columns, dtype=np.bool_)
         unmoved = (self.centre == 0) & (self.scale == 1)
         return np.asarray(((self.matrix == 0) | (self.matrix == 1)).all(axis=0) & unmoved)
 
     @cached_property
     def gram(self) -> FloatArray:
         """Cross-products of the columns in rows of unit size, shape (m, m)."""
-        rows = unit_rows(self.matrix)
+        rows = unit_rows(self.matrix) if self._has_context else self.matrix
         return np.asarray(rows.T @ rows)
 
     @cached_property

@@ -11,7 +11,6 @@ coefficients then raises the likelihood of a row when it raises its linear predi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ _PIVOT_TOLERANCE = 1e-9
 # a share of it, the slope of a column may be at a solution.
 _INFEASIBLE = 1e-10
 _OPTIMAL = 1e-10
+_EXACT = 8 * float(np.finfo(np.float64).eps)
 # How well the answer to a linear programme must hold.
 _FEASIBLE = 1e-9
 # How a linear programme is solved, and again where the answer does not hold: more digits are more
@@ -42,8 +42,7 @@ UNDECIDED = (
 )
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """Which columns of a design are linearly independent of those before them.
 
     Attributes
@@ -141,21 +140,22 @@ def independent_columns(
     diagonal = gram.diagonal()
     # Mostly only empty columns depend on others, and that is seen without elimination.
     filled = diagonal.nonzero()[0]
-    if len(filled) == len(gram) and _has_pivots(gram):
-        return Columns.all_of(len(gram))
-    inner = gram[filled][:, filled]
+    inner = gram if len(filled) == len(gram) else gram[filled[:, None], filled]
     kept = filled
     if not _has_pivots(inner):
         kept = filled[_in_order(inner) if in_order else _with_pivots(inner, keep_first)]
-    independent = np.zeros(len(gram), dtype=np.bool_)
-    independent[kept] = True
-    dropped = (~independent).nonzero()[0]
+    if len(kept) == len(gram):
+        return Columns.all_of(len(gram))
+    is_dropped = np.ones(len(gram), dtype=np.bool_)
+    is_dropped[kept] = False
+    dropped = is_dropped.nonzero()[0]
     dependence = np.zeros((len(kept), len(dropped)))
     if len(kept) < len(filled):
-        leaning = np.flatnonzero(diagonal[dropped])
+        leaning = diagonal[dropped].nonzero()[0]
         rows = gram[kept]
-        dependence[:, leaning] = lapack.dposv(rows[:, kept], rows[:, dropped[leaning]])[1]
-        dependence[np.abs(dependence) < 1e-7] = 0.0
+        found = lapack.dposv(rows[:, kept], rows[:, dropped[leaning]])[1]
+        found[np.abs(found) < 1e-7] = 0.0
+        dependence[:, leaning] = found
     return Columns(kept, dropped, dependence)
 
 
@@ -173,9 +173,8 @@ def _has_pivots(gram: FloatArray) -> bool:
     """Tell whether no column is a linear function of the others."""
     if not len(gram):
         return True
-    factor, failed = lapack.dpotrf(gram)
-    pivots = factor.diagonal() ** 2
-    return not failed and bool((pivots > _PIVOT_TOLERANCE * gram.diagonal()).all())
+    factor, failed = lapack.dpotrf(gram, clean=0)
+    return not failed and bool((factor.diagonal() ** 2 > _PIVOT_TOLERANCE * gram.diagonal()).all())
 
 
 def _in_order(gram: FloatArray) -> IntArray:
@@ -260,13 +259,17 @@ def peel(
         settles &= (total > 0) & may_settle[:, left]
         if intercept:
             settles[:-1] &= ~settles[-1]
+        # A side that settles has rows in play.
+        has_settled = settles.any(axis=0).nonzero()[0]
+        if not len(has_settled):
+            break
+        if len(has_settled) < len(left):
+            left, rows = left[has_settled], rows[:, has_settled]
+            settles, positives = settles[:, has_settled], positives[:, has_settled]
         direction = effects @ np.where(settles, np.where(positives > 0, 1.0, -1.0), 0.0)
-        settled = (sides @ settles > 0) & rows
-        has_settled = settled.any(axis=0)
-        for label, line in zip(left[has_settled], direction.T[has_settled], strict=True):
+        for label, line in zip(left.tolist(), direction.T, strict=True):
             directions[label].append(line)
-        left = left[has_settled]
-        in_play[:, left] &= ~settled[:, has_settled]
+        in_play[:, left] = rows & (sides @ settles == 0)
     return np.ascontiguousarray(in_play.T), directions
 
 
@@ -426,7 +429,7 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
     system = np.vstack([margins.T, np.ones(len(margins))])
     target = np.zeros(len(system))
     target[-1] = 1.0
-    sizes = np.linalg.norm(system, axis=0)
+    sizes = np.sqrt(np.einsum("ij,ij->j", system, system))
     for solve in (_by_nnls, _by_bvls):
         weights = solve(system, target)
         residual = target - system @ weights
@@ -437,7 +440,7 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
         # have returned other points.
         slope = (system.T @ residual) / sizes
         steepest = max(slope.max(), np.abs(slope * (weights > 0)).max())
-        if steepest <= _OPTIMAL * residual[-1] + 8 * np.finfo(float).eps:
+        if steepest <= _OPTIMAL * residual[-1] + _EXACT:
             direction = null_space @ (weights @ margins / residual[-1])
             direction[np.abs(direction) < 1e-9 * np.abs(direction).max()] = 0.0
             return np.asarray(direction)

@@ -627,7 +627,7 @@ def _fit_alone(
         value = counts @ log_expit(some @ solution.coef)
         value -= 0.5 * penalty[basis] @ solution.coef**2
         covariance, decrement = _covariance_at(some, counts, penalty[basis], solution.coef)
-        solution = replace(solution, covariance=covariance, decrement=decrement)
+        solution = replace(solution, half=covariance, decrement=decrement)
         radius_squared = float((some**2).sum(axis=1).max(initial=0.0))
         proved = solution.proves_overlap(radius_squared, float(counts.sum()))
         return float(value) - null.value, solution, proved
@@ -673,7 +673,7 @@ def _fit_alone(
         # No programme can tell: it is as good as separated, unless the fit proves that it is not.
         gain, solution, proved = fit_rest(np.zeros(len(design), dtype=np.bool_))
         if not proved:
-            solution = replace(solution, covariance=np.full_like(solution.covariance, np.nan))
+            solution = replace(solution, half=np.full_like(solution.half, np.nan))
         return gain, None, solution
     gain, solution, _ = fit_rest(settled)
     return gain, direction if settled.any() else None, solution

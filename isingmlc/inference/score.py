@@ -60,6 +60,8 @@ OWN_SPREAD = 1e-3
 # Of a column that the regressors explain but for less than this share the rest is not what a
 # difference of two sums leaves: it is computed by itself.
 DOUBTFUL = 1e-4
+# What rounding takes from a variance at the most, as a share of its scale, per unit of inflation.
+LOST = 1e-13
 # Scores of unit variance that differ by less than this differ by rounding.
 ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
@@ -272,26 +274,24 @@ def null_models(
         if fit.settings.cov_type == "HC2":
             noise_kind = "HC2"
     penalised, robust, dependence = fit.is_penalised, fit.is_robust, fit.dependence
-    nulls = []
-    for node in (fit.nodes[label] for label in labels):
-        weight = node.weight
-        nulls.append(
-            NullModel(
-                label=node.label,
-                counts=fit.stats.counts,
-                factors=fit.factors,
-                rows=weight.nonzero()[0],
-                probability=node.probability,
-                weight=weight,
-                effective=fit.residuals[node.label],
-                penalised=penalised,
-                noise_kind=noise_kind,
-                robust=robust,
-                drawn=dependence.drawn,
-                all_clusters=dependence.clusters,
-            )
+    counts, factors, residuals, weights = fit.stats.counts, fit.factors, fit.residuals, fit.weights
+    return [
+        NullModel(
+            label=label,
+            counts=counts,
+            factors=factors,
+            rows=weights[label].nonzero()[0],
+            probability=fit.nodes[label].probability,
+            weight=weights[label],
+            effective=residuals[label],
+            penalised=penalised,
+            noise_kind=noise_kind,
+            robust=robust,
+            drawn=dependence.drawn,
+            all_clusters=dependence.clusters,
         )
-    return nulls
+        for label in labels
+    ]
 
 
 @dataclass(frozen=True)
@@ -394,6 +394,11 @@ def sharpen(
         null, columns = nulls[order], np.flatnonzero(doubtful[order])
         if null.empirical:
             continue
+        # Of columns that have none whatever rounding did there is no more to know.
+        least = COLLINEAR - LOST * null.factor.inflation
+        if least > 0:
+            is_open = scores.variance[order, columns] > least * scores.scale[order, columns]
+            columns = columns[is_open]
         for part in chunks(len(columns), 32 * len(null.rows), limit=PART_BYTES):
             at = columns[part]
             left = _what_is_left(null, sums[:, at], squares[:, at], rows)

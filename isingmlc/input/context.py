@@ -23,6 +23,7 @@ from isingmlc.input.tables import (
     as_table,
     column_names,
     is_numeric,
+    is_plain,
 )
 
 Levels = tuple[str, ...] | None
@@ -447,16 +448,17 @@ def read_context(
     if sparse.issparse(table):
         table = table.toarray()
     frame = pd.DataFrame(table)
+    levels: list[Levels] = [None] * len(names)
+    if names and all(is_plain(dtype) for dtype in set(frame.dtypes)):
+        values = np.ascontiguousarray(as_matrix(frame, "covariates", names), dtype=np.float64)
+        return Context(values + 0.0, names, tuple(levels), sources, mentions, recipe)
     values = np.empty(frame.shape)
-    levels: list[Levels] = []
     for at, name in enumerate(names):
         column = frame.iloc[:, at].infer_objects()
         if is_numeric(column):
             values[:, at] = dense(as_matrix(column.to_frame(), "covariates", (name,)))[:, 0]
-            levels.append(None)
         else:
-            values[:, at], found = _read_category(column, name)
-            levels.append(found)
+            values[:, at], levels[at] = _read_category(column, name)
     # Negative zero is zero: rows with either are in one cell.
     return Context(values + 0.0, names, tuple(levels), sources, mentions, recipe)
 

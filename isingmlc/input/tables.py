@@ -240,7 +240,7 @@ def as_matrix(table: Any, argument: str, names: tuple[str, ...]) -> Any:
     """
     if isinstance(table, pd.DataFrame):
         dtypes = set(table.dtypes)
-        if all(_is_plain(dtype) for dtype in dtypes):
+        if all(is_plain(dtype) for dtype in dtypes):
             return table.to_numpy(np.result_type(*dtypes))
     if isinstance(table, pd.DataFrame) or table.dtype.kind == "O":
         frame = pd.DataFrame(table).infer_objects()
@@ -264,8 +264,24 @@ def as_matrix(table: Any, argument: str, names: tuple[str, ...]) -> Any:
     )
 
 
-def _is_plain(dtype: Any) -> bool:
-    """Tell whether a column of a frame is numpy's, of real numbers or booleans."""
+def is_plain(dtype: Any) -> bool:
+    """Tell whether a column of a frame is numpy's, of real numbers or booleans.
+
+    Parameters
+    ----------
+    dtype : object
+        The type of the column.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+
+    Examples
+    --------
+    >>> is_plain(np.dtype(float)), is_plain(pd.Int64Dtype())
+    (True, False)
+    """
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
@@ -306,7 +322,7 @@ def _frame_to_matrix(frame: pd.DataFrame) -> Any:
             parts.append(sparse.coo_array(_frame_to_matrix(frame.loc[:, ~zero_filled])))
         places = np.concatenate([np.flatnonzero(zero_filled), np.flatnonzero(~zero_filled)])
         return _canonical(sparse.hstack(parts, format="csc")[:, np.argsort(places)])
-    if all(_is_plain(dtype) for dtype in frame.dtypes):
+    if all(is_plain(dtype) for dtype in frame.dtypes):
         return frame.to_numpy(np.result_type(*set(frame.dtypes)))
     if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
         # Among Python objects pandas' NA is an object like any other, and no number.

@@ -25,9 +25,11 @@ from isingmlc.input.context import Context
 
 # This many rows show where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
-# With fewer rows per group than this they are worth sorting, blocks of about this size at a time.
+# With fewer rows per group than this they are worth sorting, blocks of about this size at a time,
+# where features take more than this.
 _FEW_ROWS = 16
 _BLOCK_BYTES = 2**20
+_LARGE_BYTES = 2**24
 
 
 def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArray]:
@@ -111,10 +113,15 @@ def find_cells(
         columns += list(context.sampling.numbers.T)
     if not columns:
         return patterns, Context.empty(len(patterns)), codes
+    n_cells = len(patterns)
     for column in columns:
+        if n_cells == len(codes):
+            # Every row is told from all others.
+            break
         places, distinct = pd.factorize(column, sort=True)
-        codes = pd.factorize(codes * len(distinct) + places, sort=True)[0]
-    first_row = np.empty(codes.max() + 1, dtype=np.intp)
+        codes, cells = pd.factorize(codes * len(distinct) + places, sort=True)
+        n_cells = len(cells)
+    first_row = np.empty(n_cells, dtype=np.intp)
     first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     return unpack(packed[first_row], n_labels), context.take(first_row), codes
 
@@ -380,21 +387,30 @@ def sum_within(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
 
 def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     n_rows, n_features = features.shape
-    if n_rows < _FEW_ROWS * groups.n_groups:
+    is_large = 8 * n_rows * n_features > _LARGE_BYTES
+    if groups.n_groups == n_rows or (is_large and n_rows < _FEW_ROWS * groups.n_groups):
         return _sum_in_order(features, groups, shift)
-    sums = np.zeros((groups.n_groups, n_features))
-    squares = np.zeros((groups.n_groups, n_features))
     # With many more rows in a block than there are groups, adding to these costs little.
     least = 4 * groups.n_groups
     blocks = list(chunks(n_rows, 8 * n_features, limit=2 * _BLOCK_BYTES, least=least))
     buffer = np.empty((blocks[0].stop, n_features))
-    for block in blocks:
-        pool = groups.pool(block)
-        values = np.subtract(features[block], shift, out=buffer[: pool.shape[1]])
-        sums += pool @ values
-        np.square(values, out=values)
-        squares += pool @ values
+    sums, squares = _add_up(features, groups, shift, blocks[0], buffer)
+    for block in blocks[1:]:
+        more, more_squares = _add_up(features, groups, shift, block, buffer)
+        sums += more
+        squares += more_squares
     return FeatureSums(sums, squares, shift)
+
+
+def _add_up(
+    features: Any, groups: RowGroups, shift: FloatArray, rows: slice, buffer: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sum some rows, and their squares."""
+    pool = groups.pool(rows)
+    values = np.subtract(features[rows], shift, out=buffer[: pool.shape[1]])
+    sums = pool @ values
+    np.square(values, out=values)
+    return sums, pool @ values
 
 
 def _sum_in_order(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
