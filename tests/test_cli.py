@@ -23,6 +23,7 @@ from isingmlc.inference.score_tests import BY, PRODUCTS, PVALUES
 from isingmlc.metrics import METRICS
 from isingmlc.ranking import methods
 from isingmlc.ranking.methods import RANKING_METHODS
+from isingmlc.results import group_networks
 from isingmlc.selection import classifiers, folds
 
 LABELS = "hypertension,diabetes,arthritis,depression,asthma,heart_disease"
@@ -224,6 +225,7 @@ def test_names_offered_are_those_that_exist():
     assert names.NULLS == nodewise.METHODS
     assert names.SHARED == shared.SHARED
     assert names.RANKING_NULLS == methods.NULLS
+    assert names.COMPARED == group_networks.METHODS
     assert set(names.PVALUES) == set(PVALUES)
     assert {None, *names.PRODUCTS} == set(PRODUCTS)
     assert names.COMBINE == COMBINE
@@ -249,6 +251,7 @@ MEANINGS = {
     "--null": "how label models are fitted",
     "--out": "to write",
     "--penalty": "the ridge penalty",
+    "--plot": "picture to write, e.g. ",
     "--seed": "seed of",
     "--table": "which table to write",
     "--top": "how many",
@@ -283,8 +286,12 @@ def test_an_option_means_one_thing_in_all_commands():
 def test_alpha_is_a_level_and_penalty_the_ridge_penalty():
     options = options_of_commands()
     for flag, word, commands in (
-        ("--alpha", "level", {"fit", "select", "report"}),
-        ("--penalty", "the ridge penalty", {"fit", "test", "calibrate", "rank", "report"}),
+        ("--alpha", "level", {"fit", "network", "stability", "select", "report"}),
+        (
+            "--penalty",
+            "the ridge penalty",
+            {"fit", "network", "stability", "test", "calibrate", "rank", "report"},
+        ),
     ):
         users = {name for name, known in options.items() if flag in known}
         assert users == commands

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from argparse import Namespace, _SubParsersAction
-from pathlib import Path
 from typing import Any
 
-from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import PVALUES
-from isingmlc.commands.options import add_combine, add_jobs, add_null, add_seed, check_penalty
+from isingmlc.commands.options import (
+    add_combine,
+    add_jobs,
+    add_null,
+    add_plot,
+    add_seed,
+    check_penalty,
+)
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
     check_output,
-    say_written,
     write_output,
+    write_picture,
 )
-from isingmlc.commands.values import count, writable
+from isingmlc.commands.values import count
 
 EXAMPLES = """\
 examples:
@@ -68,9 +73,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_seed(group, "the permutations")
     add_jobs(group, "threads")
     add_output_arguments(parser, formats=SUMMARY_FORMATS)
-    parser.add_argument(
-        "--plot", type=writable, metavar="FILE", help="picture to write, e.g. calibration.png"
-    )
+    add_plot(parser, "calibration.png")
     parser.set_defaults(run=run)
 
 
@@ -95,17 +98,8 @@ def run(options: Namespace) -> None:
     )
     write_output(options, check.to_frame(), check.summary())
     if options.plot is not None:
-        _draw(options, check, options.plot)
+        from matplotlib.figure import Figure
 
-
-def _draw(options: Namespace, check: Any, path: Path) -> None:
-    """Write the picture."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 5.2), layout="constrained")
-    check.plot(ax=figure.subplots())
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise exc.FileError(f"{path}: cannot be written ({error}).") from error
-    say_written(options, path)
+        figure = Figure(figsize=(5.6, 5.2), layout="constrained")
+        check.plot(ax=figure.subplots())
+        write_picture(options, figure)

@@ -23,6 +23,9 @@ from isingmlc import exceptions as exc
 COMMANDS = (
     "demo",
     "fit",
+    "network",
+    "stability",
+    "compare",
     "test",
     "calibrate",
     "rank",

@@ -23,6 +23,7 @@ PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 COMBINE = ("acat", "sum", "omnibus", "cauchy")
 NULLS = ("mle", "ridge", "firth")
 SHARED = ("joint", "pseudo")
+COMPARED = (*NULLS, "ebic")
 COV_TYPES = ("nonrobust", "HC0", "HC2", "cluster")
 RANKING_NULLS = ("auto", *NULLS)
 ADJUSTMENTS = (

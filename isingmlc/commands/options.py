@@ -178,6 +178,13 @@ def add_seed(group: _ActionsContainer, of: str, default: int | None = None) -> N
     )
 
 
+def add_plot(group: _ActionsContainer, example: str) -> None:
+    """Add the file that a picture goes to; `write_picture` writes it."""
+    group.add_argument(
+        "--plot", type=writable, metavar="FILE", help=f"picture to write, e.g. {example}"
+    )
+
+
 def add_jobs(group: _ActionsContainer, workers: str, default: int | None = 1) -> None:
     """Add the number of processes or threads."""
     group.add_argument(

@@ -16,6 +16,7 @@ from isingmlc.commands.values import writable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
 
     from isingmlc.base.printing import IsingSummary
 
@@ -167,6 +168,31 @@ def _write(options: Namespace, content: str | bytes) -> None:
     except OSError as error:
         raise exc.FileError(f"{options.out}: cannot be written ({error.strerror}).") from error
     say_written(options, options.out)
+
+
+def write_picture(options: Namespace, figure: Figure | SubFigure | None) -> None:
+    """Write a picture to the file that ``--plot`` names.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    figure : Figure
+        The picture.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be written, or its ending stands for no picture.
+    """
+    from matplotlib.figure import Figure
+
+    assert isinstance(figure, Figure)
+    try:
+        figure.savefig(options.plot, dpi=150)
+    except (OSError, ValueError) as error:
+        raise exc.FileError(f"{options.plot}: cannot be written ({error}).") from error
+    say_written(options, options.plot)
 
 
 def say_written(options: Namespace, *paths: Path) -> None:

@@ -33,6 +33,7 @@ from isingmlc.statistics.sums import find_labelsets
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from isingmlc.base.printing import IsingSummary
     from isingmlc.plots.look import LookOptions
 
 # What draws of networks have, and what those have besides in which features were tested.
@@ -454,6 +455,25 @@ class NetworkBootstrap(ReadOnly):
                 "draws": known,
             }
         )
+
+    def summary(self) -> IsingSummary:
+        """Summarise the draws as text, HTML, LaTeX or CSV.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> print(res.bootstrap(50, random_state=0).summary().as_text().splitlines()[0].strip())
+        Bootstrap of a Network
+        """
+        from isingmlc.network_summaries import summarize_bootstrap
+
+        return summarize_bootstrap(self)
 
     def plot(
         self, of: str = "pairs", *, alpha: float = 0.05, top: int = 40, ax: Axes | None = None

@@ -28,6 +28,8 @@ from isingmlc.networks.refits import Refits, refit_draws
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from isingmlc.base.printing import IsingSummary
+
 # The shares of rows that are left out: bootnet's caseMin, caseMax and caseN.
 LEVELS = np.linspace(0.05, 0.75, 10)
 # What is compared.
@@ -232,6 +234,25 @@ class CaseDropping(ReadOnly):
                 }
             )
         return ResultTable(rows).set_index("measure")
+
+    def summary(self) -> IsingSummary:
+        """Summarise the CS-coefficients as text, HTML, LaTeX or CSV.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> print(res.drop_cases(50, random_state=0).summary().as_text().splitlines()[0].strip())
+        Networks of Fewer Rows
+        """
+        from isingmlc.network_summaries import summarize_dropping
+
+        return summarize_dropping(self)
 
     def plot(self, *, cor: float = 0.7, ax: Axes | None = None) -> Axes:
         """Draw the correlations at all levels, with the CS-coefficients marked.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
+    from isingmlc.base.printing import IsingSummary
     from isingmlc.model import IsingModel
     from isingmlc.plots.look import LookOptions
 
@@ -201,6 +202,29 @@ class NetworkComparison(ReadOnly):
             np.where(np.isinf(values).any(axis=0), Reason.INFINITE_PAIR, Reason.OK),
         ).astype(object)
         return frame
+
+    def summary(self) -> IsingSummary:
+        """Summarise the comparison as text, HTML, LaTeX or CSV.
+
+        Returns
+        -------
+        IsingSummary
+            A statsmodels summary.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> model = im.IsingModel(data.labels)
+        >>> found = im.compare_networks(
+        ...     model, data.features["smoker"], n_permutations=19, random_state=0
+        ... )
+        >>> print(found.summary().as_text().splitlines()[0].strip())
+        Networks of Groups
+        """
+        from isingmlc.network_summaries import summarize_comparison
+
+        return summarize_comparison(self)
 
     def plot(
         self,
