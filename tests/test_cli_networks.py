@@ -103,7 +103,7 @@ def test_compare_takes_groups_covariates_and_pairs(call, rows, tmp_path):
     path, frame = rows
     labels = frame[LABELS.split(",")]
     given = ("compare", path, "--labels", LABELS, "--permutations", "19", "--seed", "0")
-    found = read(call(*given, "--split", "sex", "--table", "edges", "--format", "csv")[1])
+    found = read(call(*given, "--between", "sex", "--table", "edges", "--format", "csv")[1])
     options = {"n_permutations": 19, "random_state": 0}
     expected = im.compare_networks(im.IsingModel(labels), frame["sex"], **options)
     np.testing.assert_allclose(found["pvalue_adj"], expected.edges["pvalue_adj"])
@@ -113,7 +113,7 @@ def test_compare_takes_groups_covariates_and_pairs(call, rows, tmp_path):
     )
     tests = read(
         call(
-            *given, "--split", "sex", "--covariates", "age", "--table", "tests", "--format", "csv"
+            *given, "--between", "sex", "--covariates", "age", "--table", "tests", "--format", "csv"
         )[1]
     )
     np.testing.assert_allclose(tests["pvalue"], adjusted.tests["pvalue"])
@@ -121,14 +121,14 @@ def test_compare_takes_groups_covariates_and_pairs(call, rows, tmp_path):
         im.IsingModel(labels), frame["wave"], pairs=frame["person"], **options
     )
     code, out, _ = call(
-        *given, "--split", "wave", "--pairs", "person", "--table", "tests", "--format", "csv"
+        *given, "--between", "wave", "--paired", "person", "--table", "tests", "--format", "csv"
     )
     np.testing.assert_allclose(read(out)["pvalue"], paired.tests["pvalue"])
-    code, out, _ = call(*given, "--split", "sex", "--plot", tmp_path / "groups.png")
+    code, out, _ = call(*given, "--between", "sex", "--plot", tmp_path / "groups.png")
     assert code == 0
     assert "Networks of Groups" in out
     assert (tmp_path / "groups.png").exists()
-    told = call(*given, "--split", "sex", "--equal-thresholds", "--method", "ebic")[1]
+    told = call(*given, "--between", "sex", "--equal-thresholds", "--method", "ebic")[1]
     assert "differ in nothing" in told
 
 
@@ -141,13 +141,13 @@ def test_compare_takes_groups_covariates_and_pairs(call, rows, tmp_path):
         (("stability", "--draws", "0"), "--draws"),
         (("stability", "--draws", "5", "--plot", "a.nothing"), "cannot be written"),
         (("network", "--penalty", "1"), "--penalty is for --null ridge"),
-        (("compare",), "--split"),
-        (("compare", "--split", "region"), "region"),
-        (("compare", "--split", "age"), "merge groups"),
-        (("compare", "--split", "sex", "--groups", "person"), "leave out --groups"),
-        (("compare", "--split", "sex", "--permutations", "0"), "--permutations"),
-        (("compare", "--split", "wave", "--pairs", "person", "--missing", "drop"), "partners"),
-        (("compare", "--split", "sex", "--pairs", "person"), "once in every group"),
+        (("compare",), "--between"),
+        (("compare", "--between", "region"), "region"),
+        (("compare", "--between", "age"), "merge groups"),
+        (("compare", "--between", "sex", "--groups", "person"), "leave out --groups"),
+        (("compare", "--between", "sex", "--permutations", "0"), "--permutations"),
+        (("compare", "--between", "wave", "--paired", "person", "--missing", "drop"), "partners"),
+        (("compare", "--between", "sex", "--paired", "person"), "once in every group"),
     ],
 )
 def test_mistakes_are_one_line(call, rows, arguments, said, tmp_path, monkeypatch):

@@ -21,11 +21,11 @@ from isingmlc.commands.values import count
 
 EXAMPLES = """\
 examples:
-  isingmlc compare data.csv --labels 'y_*' --split sex --seed 0
-  isingmlc compare data.csv --labels 'y_*' --split sex --covariates age
-  isingmlc compare data.csv --labels 'y_*' --split sex --method ebic --jobs 2
-  isingmlc compare waves.csv --labels 'y_*' --split wave --pairs person
-  isingmlc compare data.csv --labels 'y_*' --split sex --table edges --out edges.csv
+  isingmlc compare data.csv --labels 'y_*' --between sex --seed 0
+  isingmlc compare data.csv --labels 'y_*' --between sex --covariates age
+  isingmlc compare data.csv --labels 'y_*' --between sex --method ebic --jobs 2
+  isingmlc compare waves.csv --labels 'y_*' --between wave --paired person
+  isingmlc compare data.csv --labels 'y_*' --between sex --table edges --out edges.csv
 
 Groups may differ in their thresholds, and so in how frequent labels are, unless
 --equal-thresholds says otherwise: then rows are dealt out as in R's NetworkComparisonTest.
@@ -45,13 +45,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_input_arguments(parser, labels_alone=True)
     group = parser.add_argument_group("comparison")
     group.add_argument(
-        "--split",
+        "--between",
         required=True,
         metavar="NAME",
         help="the column that says which group each row is in",
     )
     group.add_argument(
-        "--pairs",
+        "--paired",
         metavar="NAME",
         help="the column that says which rows of different groups belong together, e.g. the person",
     )
@@ -91,14 +91,14 @@ def run(options: Namespace) -> None:
             flag = name.replace("_", "-")
             raise exc.DataError(f"rows are compared that stand for themselves: leave out --{flag}.")
     # The groups are read as a covariate is, and rows that belong together as clusters are.
-    options.covariates = [*(options.covariates or ()), options.split]
-    options.groups = options.pairs
-    if options.pairs is not None and options.missing == "drop":
-        raise exc.DataError("--pairs and --missing drop do not go together: rows lose partners.")
+    options.covariates = [*(options.covariates or ()), options.between]
+    options.groups = options.paired
+    if options.paired is not None and options.missing == "drop":
+        raise exc.DataError("--paired and --missing drop do not go together: rows lose partners.")
     given = read_file(options.data, options)
     found = compare_networks(
         model_of(replace(given, groups=None)),
-        options.split,
+        options.between,
         pairs=given.groups,
         method=options.method,
         null="nothing" if options.equal_thresholds else "thresholds",
