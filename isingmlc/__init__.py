@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.network_at import NetworkAt
     from isingmlc.results.network_comparison import NetworkComparison, compare_networks
+    from isingmlc.results.pooled import pool
     from isingmlc.results.ranking import (
         FeatureRanking,
         FeatureScores,
@@ -68,6 +69,7 @@ __all__ = [
     "experiments",
     "metrics",
     "plots",
+    "pool",
     "rank_features",
     "scan",
     "select_features",
@@ -103,6 +105,7 @@ _MODULES = {
     "TheoremBound": "inference.theory",
     "compare_networks": "results.network_comparison",
     "describe": "datasets.table_one",
+    "pool": "results.pooled",
     "rank_features": "ranking.methods",
     "scan": "statistics.sources.files",
     "select_features": "selection.choice",

@@ -265,8 +265,8 @@ CODE_LABELS = (
     "I({name} == 'yes') left of '~' in IsingModel.from_formula."
 )
 CODE_FEATURES = (
-    'For categories use IsingModel.from_formula("… ~ C({name})", data), or code them first with '
-    "pandas.get_dummies; turn dates and other values into numbers first."
+    'For categories use IsingModel.from_formula("… ~ C({name})", data), which drops rows whose '
+    "category is missing with missing='drop'; turn dates and other values into numbers first."
 )
 DUPLICATE_NAMES = "{argument} has the name(s) {names} more than once. Rename the columns."
 SHARED_NAMES = (
@@ -353,6 +353,10 @@ CONSTANT_FEATURES = (
     "'constant-feature' and cannot be tested."
 )
 ROWS_DROPPED = "{n_dropped} of {n_rows} rows have missing values and were dropped."
+IDENTIFIERS = (
+    "{columns} {verb} like an identifier of rows, not like something measured: {it} nothing about "
+    "new rows. Leave such columns out, or pass clusters of rows as groups=."
+)
 COVARIATES_LACK = " Of the covariates these lack values: {columns}."
 SEPARATED = (
     "{n_labels} of {total} labels are certain in part of the rows given the other {given} "

@@ -2,6 +2,7 @@
 
 import decimal
 import tracemalloc
+import warnings
 
 import hypothesis.strategies as st
 import numpy as np
@@ -388,7 +389,7 @@ def test_sparse_frames_are_never_made_dense():
     assert np.array_equal(data.features[:, [999]].toarray()[:, 0], frame["word998"].to_numpy())
 
 
-TEXT = ["must be numeric", "IsingModel.from_formula", "pandas.get_dummies"]
+TEXT = ["must be numeric", "IsingModel.from_formula", "C("]
 REFUSED = {
     "labels −1/1": (2 * LABELS - 1, None, {}, ["'y1' holds -1, 1", "(labels > 0).astype(int)"]),
     "labels −1/1 sparse": (sparse.csr_array(2 * LABELS - 1), None, {}, ["'y1' holds -1, 1"]),
@@ -716,7 +717,10 @@ def test_dropped_rows_are_told_once_where_the_user_is():
         with pytest.warns(DataWarning) as caught:
             call(labels, features, missing="drop")
         assert len(caught) == 1
-        assert str(caught[0].message) == "3 of 200 rows have missing values and were dropped."
+        assert str(caught[0].message) == (
+            "3 of 200 rows have missing values and were dropped: 'x1' lacks 3 values (3 of these "
+            "rows lack nothing else)."
+        )
         assert caught[0].filename == __file__
 
 
@@ -772,3 +776,58 @@ def test_missing_values_among_python_objects_are_seen():
         prepare(labels)
     with pytest.warns(DataWarning, match="2 of 4 rows"):
         assert prepare(labels, missing="drop").n_rows == 2
+
+
+def test_dropped_rows_are_laid_to_the_columns_that_cost_them():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (300, 2)).astype(float)
+    features = pd.DataFrame(rng.normal(size=(300, 8)), columns=list("abcdefgh"))
+    ages = pd.DataFrame({"age": rng.normal(size=300)})
+    features.loc[:99, "b"] = np.nan
+    features.loc[90:149, "d"] = np.nan
+    features.loc[200:202, ["e", "f", "g", "h"]] = np.nan
+    ages.loc[98:99, "age"] = np.nan
+    labels[299, 0] = np.nan
+    with pytest.warns(DataWarning) as caught:
+        model = im.IsingModel(labels, features, covariates=ages, missing="drop")
+    assert model.data.n_rows == 146
+    assert str(caught[0].message) == (
+        "154 of 300 rows have missing values and were dropped: 'b' lacks 100 values (90 of these "
+        "rows lack nothing else), 'd' 60 (50), 'e' 3 (0), 'f' 3 (0), 'g' 3 (0) and 3 more columns. "
+        "Without 'b' 236 rows would remain."
+    )
+    # What it says is true.
+    with pytest.warns(DataWarning):
+        less = im.IsingModel(labels, features.drop(columns="b"), covariates=ages, missing="drop")
+    assert less.data.n_rows == 236
+    thin = sparse.csr_array(features.fillna(np.nan).to_numpy())
+    with pytest.warns(DataWarning) as again:
+        im.IsingModel(labels, thin, covariates=ages, feature_names=list("abcdefgh"), missing="drop")
+    assert str(again[0].message) == str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "is_warned"),
+    [
+        ("id", np.arange(100) * 7, True),
+        ("patient_id", np.repeat(np.arange(50), 2), True),
+        ("customerID", np.arange(100) + 1000, True),
+        ("row", np.random.default_rng(0).permutation(100), True),
+        ("grid", np.arange(100) * 7, False),
+        ("id", np.arange(100) % 3, False),
+        ("id", np.arange(100) / 7, False),
+        ("income", np.arange(100) * 1000, False),
+        ("age", np.arange(100) % 60, False),
+    ],
+)
+def test_identifiers_among_the_features_are_told_once(name, column, is_warned):
+    rng = np.random.default_rng(1)
+    labels, other = rng.integers(0, 2, (100, 2)), rng.normal(size=100)
+    features = pd.DataFrame({"x": other, name: column})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        im.IsingModel(labels, features)
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == is_warned
+    if is_warned:
+        assert said[0].startswith(f"'{name}' looks like an identifier of rows")

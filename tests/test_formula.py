@@ -221,7 +221,9 @@ def test_rows_with_missing_values_are_dropped_once_told_and_the_rest_kept(frame)
     with pytest.warns(DataWarning) as caught:
         model = im.IsingModel.from_formula(formula, holes, missing="drop")
     assert [str(warning.message) for warning in caught] == [
-        "5 of 200 rows have missing values and were dropped."
+        "5 of 200 rows have missing values and were dropped: 'x1' lacks 2 values (1 of these rows "
+        "lack nothing else), 'c' 1 (1), 'g' 1 (1), 'k' 1 (1), 'a' 1 (0). Without 'c' 196 rows "
+        "would remain."
     ]
     assert caught[0].filename == __file__
     assert model.data.n_dropped == 5

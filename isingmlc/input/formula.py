@@ -17,6 +17,7 @@ import patsy
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.input.context import Context, read_context
+from isingmlc.input.gaps import explain_dropped
 from isingmlc.input.sampling import (
     GROUPS,
     SAMPLING_WEIGHTS,
@@ -153,8 +154,11 @@ def read_formula(
     if n_left == 0:
         raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     if n_left < n_rows:
-        message = exc.ROWS_DROPPED.format(n_dropped=n_rows - n_left, n_rows=n_rows)
-        exc.warn(message, exc.DataWarning)
+        gaps: list[tuple[Sequence[object], Any]] = [(used, data[used].isna().to_numpy(np.bool_))]
+        for name, values in (("freq_weights", weights), ("groups or sampling_weights", known)):
+            if values is not None:
+                gaps.append(((name,), np.isnan(values)[:, None]))
+        exc.warn(explain_dropped(n_rows, counted & ~kept, gaps), exc.DataWarning)
     return FormulaData(
         labels.loc[made].set_axis(data.index[kept]),
         features.loc[made].set_axis(data.index[kept]) if terms else None,

@@ -28,6 +28,7 @@ from isingmlc.base.arrays import (
     unpack,
 )
 from isingmlc.input.context import Context, as_cells, read_context
+from isingmlc.input.gaps import explain_dropped, warn_of_identifiers
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
     check_weights,
@@ -332,7 +333,6 @@ def prepare(
     absent = _rows_missing(label_matrix, "labels", names, missing)
     if feature_matrix is not None:
         absent |= _rows_missing(feature_matrix, "features", columns, missing)
-    gaps = ""
     if context is not None:
         gaps = context.list_missing()
         if gaps and missing == "raise":
@@ -350,14 +350,22 @@ def prepare(
         raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     if n_missing:
         if announce:
-            message = exc.ROWS_DROPPED.format(n_dropped=n_missing, n_rows=n_rows)
-            if gaps:
-                message += exc.COVARIATES_LACK.format(columns=gaps)
-            exc.warn(message, exc.DataWarning)
+            parts: list[tuple[Sequence[str], Any]] = [(names, label_matrix)]
+            if feature_matrix is not None:
+                parts.append((columns, feature_matrix))
+            if context is not None:
+                parts.append((context.names, context.numbers))
+                if context.sampling is not None:
+                    parts.append((context.sampling.names, context.sampling.numbers))
+            if freq_weights is not None and weights is not None:
+                parts.append((("freq_weights",), weights[:, None]))
+            exc.warn(explain_dropped(n_rows, absent, parts), exc.DataWarning)
         kept = ~absent
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
         context = None if context is None else context.take(kept)
+    if announce and feature_matrix is not None:
+        warn_of_identifiers(feature_matrix, columns)
     return ModelData(
         packed_labels=_pack(label_matrix, names),
         label_names=names,

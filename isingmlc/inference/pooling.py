@@ -1,0 +1,149 @@
+"""Estimates and tests of several imputed data sets as one: Rubin's rules, and D2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from isingmlc.base.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class PooledEstimates:
+    """Estimates pooled by Rubin's rules.
+
+    Attributes
+    ----------
+    coef, bse : ndarray
+        Means of the estimates, and the roots of their total variances.
+    df : ndarray
+        Degrees of freedom of Student's t.
+    fmi : ndarray
+        The fraction of missing information.
+    """
+
+    coef: FloatArray
+    bse: FloatArray
+    df: FloatArray
+    fmi: FloatArray
+
+    @property
+    def pvalue(self) -> FloatArray:
+        """Two-sided p-values of the estimates over their errors."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(2 * stats.t.sf(np.abs(self.coef / self.bse), self.df))
+
+    def limits(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Give confidence limits.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level.
+
+        Returns
+        -------
+        tuple of ndarray
+            Lower and upper ones.
+        """
+        width = stats.t.isf(alpha / 2, self.df) * self.bse
+        return self.coef - width, self.coef + width
+
+
+def pool_estimates(coef: FloatArray, bse: FloatArray, df_complete: FloatArray) -> PooledEstimates:
+    r"""Pool estimates by Rubin's rules, with the degrees of freedom of Barnard and Rubin.
+
+    Parameters
+    ----------
+    coef, bse : ndarray, shape (m, ...)
+        Estimates of m data sets and their errors.
+    df_complete : ndarray
+        Degrees of freedom if nothing were missing.
+
+    Returns
+    -------
+    PooledEstimates
+        NaN where an estimate is not finite in one of the data sets.
+
+    Examples
+    --------
+    >>> found = pool_estimates(np.array([1.0, 1.2, 0.8]), np.full(3, 0.3), np.array(100.0))
+    >>> round(float(found.bse), 4), round(float(found.fmi), 4)
+    (0.3786, 0.4575)
+    """
+    m = len(coef)
+    known = (np.isfinite(coef) & np.isfinite(bse)).all(axis=0)
+    coef, bse = np.where(known, coef, np.nan), np.where(known, bse, np.nan)
+    within, between = (bse**2).mean(axis=0), coef.var(axis=0, ddof=1)
+    total = within + (1 + 1 / m) * between
+    with np.errstate(divide="ignore", invalid="ignore"):
+        increase = (1 + 1 / m) * between / within
+        share = increase / (1 + increase)
+        large = (m - 1) / share**2
+        shrunk = 1 - 2 / (np.asarray(df_complete, dtype=np.float64) + 3)
+        observed = shrunk * df_complete * (1 - share)
+        # What has no missing information has the degrees of freedom of the complete data.
+        df = 1 / (1 / large + 1 / observed)
+        fmi = (increase + 2 / (df + 3)) / (1 + increase)
+    return PooledEstimates(coef.mean(axis=0), np.sqrt(total), df, np.where(between > 0, fmi, share))
+
+
+@dataclass(frozen=True)
+class PooledTests:
+    """Tests pooled by D2.
+
+    Attributes
+    ----------
+    statistic : ndarray
+        D2, referred to F.
+    df, df_denom : ndarray
+        Degrees of freedom of F.
+    fmi : ndarray
+        The fraction of missing information, as far as the statistics show it.
+    """
+
+    statistic: FloatArray
+    df: FloatArray
+    df_denom: FloatArray
+    fmi: FloatArray
+
+    @property
+    def pvalue(self) -> FloatArray:
+        """p-values by the F distribution; 1 where D2 is negative."""
+        found = stats.f.sf(np.maximum(self.statistic, 0.0), self.df, self.df_denom)
+        # Without any difference between data sets it is the chi-square distribution.
+        same = stats.chi2.sf(self.statistic * self.df, self.df)
+        return np.asarray(np.where(np.isinf(self.df_denom), same, found))
+
+
+def pool_tests(statistic: FloatArray, df: FloatArray) -> PooledTests:
+    r"""Pool chi-square statistics by D2 of Li, Meng, Raghunathan and Rubin (1991).
+
+    Parameters
+    ----------
+    statistic : ndarray, shape (m, ...)
+        Statistics of m data sets.
+    df : ndarray
+        Their degrees of freedom.
+
+    Returns
+    -------
+    PooledTests
+        NaN where a statistic is missing in one of the data sets.
+
+    Examples
+    --------
+    >>> found = pool_tests(np.array([6.0, 9.0, 7.5]), np.array(1.0))
+    >>> round(float(found.statistic), 3), round(float(found.pvalue), 4)
+    (6.628, 0.0106)
+    """
+    m = len(statistic)
+    increase = (1 + 1 / m) * np.sqrt(statistic).var(axis=0, ddof=1)
+    mean = statistic.mean(axis=0)
+    pooled = (mean / df - (m + 1) / (m - 1) * increase) / (1 + increase)
+    with np.errstate(divide="ignore"):
+        df_denom = df ** (-3 / m) * (m - 1) * (1 + 1 / increase) ** 2
+    fmi = (increase + 2 / (df_denom + 3)) / (1 + increase)
+    return PooledTests(pooled, np.where(np.isnan(pooled), np.nan, df), df_denom, fmi)
