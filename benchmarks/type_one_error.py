@@ -74,18 +74,43 @@ def sampled(rng: np.random.Generator) -> im.EdgeTests:
     return model.fit().score_test()
 
 
-def joint(rng: np.random.Generator) -> im.EdgeTests:
-    labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(float)
-    return im.IsingModel(labels, rng.lognormal(size=(1000, 60))).fit().score_test(products="joint")
+def products(kind: str, method: str = "mle", binary: bool = False) -> Draw:
+    """Test products of one kind, with a rare label among common ones."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(float)
+        features = rng.lognormal(size=(1000, 60))
+        if binary:
+            features = (rng.random((1000, 60)) < 0.03).astype(float)
+        return im.IsingModel(labels, features).fit(method=method).score_test(products=kind)
+
+    return draw
 
 
-def products(rng: np.random.Generator) -> im.EdgeTests:
-    labels = (rng.random((1000, 4)) < [0.03, 0.4, 0.4, 0.4]).astype(float)
-    model = im.IsingModel(labels, rng.lognormal(size=(1000, 60)))
-    return model.fit().score_test(products="individual")
+def few_meet(kind: str, method: str) -> Draw:
+    """Test products of one kind with five labels of which hardly any meet."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        labels = (rng.random((1000, 5)) < 0.025).astype(float)
+        features = np.column_stack([rng.lognormal(size=(1000, 30)), rng.random((1000, 30)) < 0.03])
+        return im.IsingModel(labels, features).fit(method=method).score_test(products=kind)
+
+    return draw
 
 
-def terms(share: float) -> Draw:
+def given_effect(kind: str, method: str) -> Draw:
+    """Test products of features that act on a rare label themselves, one per data set."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        x = rng.lognormal(size=(1000, 1))
+        fields = np.array([-4.2, -0.5, -0.4, -0.4]) + x * np.array([0.35, 0.3, 0.0, 0.0])
+        labels = gibbs(rng, fields, ring(4, 0.3), 12)
+        return im.IsingModel(labels, x).fit(method=method).score_test(products=kind)
+
+    return draw
+
+
+def terms(share: float, method: str = "mle") -> Draw:
     """Make categories of four levels, one of them, like one of the labels, in few rows."""
 
     def draw(rng: np.random.Generator) -> im.EdgeTests:
@@ -94,7 +119,8 @@ def terms(share: float) -> Draw:
         for at in range(30):
             frame[f"x{at}"] = rng.choice(list("pqrs"), 1000, p=[0.5, 0.3, 0.2 - share, share])
         formula = "a + b + c + d ~ " + " + ".join(f"C(x{at})" for at in range(30))
-        return im.IsingModel.from_formula(formula, frame).fit().score_test(by="term")
+        model = im.IsingModel.from_formula(formula, frame)
+        return model.fit(method=method).score_test(by="term")
 
     return draw
 
@@ -106,11 +132,34 @@ SETTINGS: dict[str, Draw] = {
     "50 clusters of 20 rows": clusters(50, 20),
     "200 clusters of 5 rows": clusters(200, 5),
     "sampling weights": sampled,
-    "joint tests, a label at 3%, lognormal": joint,
     "terms with levels at 3%, a label at 3%": terms(0.03),
-    "single products, a label at 3%, lognormal": products,
     "terms with levels at 1%, a label at 1%": terms(0.01),
+    **{
+        f"terms with levels at 3%, a label at 3%, {method}": terms(0.03, method)
+        for method in ("ridge", "firth")
+    },
+    **{
+        f"{kind} products, a label at 3%, {named}{method}": products(kind, method, binary)
+        for kind in ("individual", "joint", "given", "given-joint")
+        for named, binary, method in (
+            ("lognormal, ", False, "mle"),
+            ("lognormal, ", False, "ridge"),
+            ("lognormal, ", False, "firth"),
+            ("0/1 at 3%, ", True, "mle"),
+        )
+    },
+    **{
+        f"{kind} products, a feature that acts, {method}": given_effect(kind, method)
+        for kind in ("given", "given-joint")
+        for method in ("mle", "ridge", "firth")
+    },
+    **{
+        f"{kind} products, hardly any labels meet, {method}": few_meet(kind, method)
+        for kind in ("individual", "joint", "given", "given-joint")
+        for method in ("mle", "ridge", "firth")
+    },
 }
+ONE_FEATURE = "a feature that acts"
 
 
 # What competes where rows say little for the number of coefficients: options of fit and of tests.
@@ -159,8 +208,13 @@ def measure(draw: Draw, n_sets: int, seed: int) -> dict[str, object]:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", IsingWarning)
             edges = draw(rng)
-            single = edges.to_frame(adjust=None)["pvalue"]
-            tested = {"edges": single, "features": edges.feature_pvalues()}
+            frame = edges.to_frame(adjust=None)
+            given = edges.arrays.products == "given"
+            # Given the feature it is the products that have no effect.
+            single = frame.loc[frame["with"] != "", "pvalue"] if given else frame["pvalue"]
+            tested = {"edges": single}
+            if not given:
+                tested["features"] = edges.feature_pvalues()
         said = (DataWarning, LowInformationWarning)
         n_warned += any(issubclass(each.category, said) for each in caught)
         for kind, values in tested.items():
@@ -169,6 +223,8 @@ def measure(draw: Draw, n_sets: int, seed: int) -> dict[str, object]:
             found[kind].append([float(np.mean(known <= level)) / level for level in LEVELS])
     line: dict[str, object] = {}
     for kind, each in found.items():
+        if not each:
+            continue
         ratios = np.array(each)
         mean, error = ratios.mean(axis=0), ratios.std(axis=0, ddof=1) / np.sqrt(n_sets)
         # Independent tests, at best, differ by this much.
@@ -200,7 +256,8 @@ def main() -> None:
         wanted = given.only is None or given.only in name
         if not wanted or number % n_parts != at - 1:
             continue
-        line = {"setting": name, **measure(draw, given.sets, number)}
+        n_sets = given.sets * (10 if ONE_FEATURE in name else 1)
+        line = {"setting": name, **measure(draw, n_sets, number)}
         lines.append(line)
         print(line, flush=True)
     with pd.option_context("display.width", 250, "display.max_colwidth", 60):

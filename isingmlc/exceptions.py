@@ -337,13 +337,24 @@ MEND_CHI2 = (
     "Large-sample p-values of their edges are not to be trusted: use score_test with "
     "pvalue='auto', fit(neighbors='ebic') or fit(method='ridge')"
 )
-MEND_PRODUCTS = (
-    "The p-values of these tests are not corrected for it, and not to be trusted: compare "
-    "score_test(products='joint', pvalue='permutation'), or check_calibration"
+MEND_TERMS = (
+    "p-values of terms are corrected for it from rows, and this model holds none, so they are not "
+    "to be trusted: fit a model that holds its rows, or test by='feature'"
+)
+MEND_ROBUST = (
+    "Robust variances of their scores come from too few rows, and p-values are not to be trusted: "
+    "compare fit(cov_type='nonrobust'), or fit(neighbors='ebic')"
 )
 MEND_AUTO = (
     "Their p-values are corrected for it (pvalue_method says how) and approximate; "
     "fit(neighbors='ebic') leaves more information to test with"
+)
+LOW_INFORMATION_PRODUCTS = (
+    "products with label(s) {names} are in few rows: the rows that carry the label have little "
+    "information, Σp(1−p) below {least:g}, about another label. Their p-values are corrected for "
+    "it (pvalue_method says how) and approximate: most are too large, but given a rare feature "
+    "some are too small. Leave these labels out of the model, or test features alone "
+    "(products=None)."
 )
 CONSTANT_COVARIATES = (
     "covariate(s) {names} are the same in every row: they change nothing and are left out."

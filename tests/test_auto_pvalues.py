@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from golden import load, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from scipy import stats
 import isingmlc as im
 from isingmlc.exceptions import LowInformationWarning
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
+from isingmlc.inference.tails import BernoulliSum
 
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -148,30 +150,38 @@ def test_saddlepoints_come_near_what_enumeration_gives(kind, fixed):
     assert np.quantile(np.abs(worst), 0.9) < 0.35
 
 
-def test_a_double_saddlepoint_knows_that_the_number_of_ones_is_fixed():
-    # Of a column with two values, given the number of ones, the score is hypergeometric.
-    n_rows, n_carriers, total = 60, 20, 15
+@pytest.mark.parametrize(
+    ("n_rows", "n_carriers", "total"), [(60, 20, 15), (60, 30, 30), (200, 40, 30), (1000, 30, 25)]
+)
+def test_double_saddlepoints_are_hypergeometric_tails_but_for_the_lattice(
+    n_rows, n_carriers, total
+):
+    # Of a column of zeros and ones, given the number of ones, the score is hypergeometric.
     x = np.zeros(n_rows)
     x[:n_carriers] = 1.0
-    chances = np.full(n_rows, total / n_rows)
-    carried = np.arange(total + 1)
-    scores = carried - total * n_carriers / n_rows
-    probability = stats.hypergeom(n_rows, n_carriers, total).pmf(carried)
-    rest = x - x.mean()
-    for at, bound in ((8, 0.06), (9, 0.12), (10, 0.2)):
-        # Between two steps of the distribution, where there is no question of ties.
-        middle = scores[at] - 0.5
-        exact = probability[np.abs(scores) >= middle].sum()
-        off = {}
-        for fixed in (False, True):
-            found, log10p = bernoulli_saddlepoint(
-                [middle], rest[:, None], chances, cutoff=1.0, fixed_total=fixed
-            )
-            off[fixed] = abs(np.log(found[0] / exact))
-            assert log10p[0] == pytest.approx(np.log10(found[0]))
-        # Without a correction for lattices tails are too heavy, the more the farther out.
-        assert off[True] < bound
-    assert off[True] < off[False]
+    mean = total * n_carriers / n_rows
+    outcomes = BernoulliSum(
+        (x - x.mean())[:, None], np.full(n_rows, total / n_rows), np.ones(n_rows), np.ones(n_rows)
+    )
+    law = stats.hypergeom(n_rows, n_carriers, total)
+    carried = np.arange(int(mean) + 1, min(total, n_carriers))
+    carried = carried[(law.sf(carried - 1) < 0.1) & (law.sf(carried - 1) > 1e-6)]
+    assert len(carried) >= 4
+
+    def tail(counts):
+        which = np.zeros(len(counts), dtype=int)
+        return np.exp(outcomes.log_tail(counts - mean, which, 1.0))
+
+    # Between two steps the formula for continuous sums differs from Skovgaard's for lattices by
+    # t / (2 sinh(t / 2)), where t is the log odds ratio of the table with these counts.
+    middle = carried - 0.5
+    kept = (total - middle) * (n_carriers - middle)
+    tilt = np.log(middle * (n_rows - n_carriers - total + middle) / kept)
+    expected = law.sf(carried - 1) * 2 * np.sinh(tilt / 2) / tilt
+    np.testing.assert_allclose(tail(middle), expected, rtol=0.04)
+    # On a step it lies between the probabilities of more and of at least as much.
+    assert (law.sf(carried) < tail(carried)).all()
+    assert (tail(carried) < law.sf(carried - 1)).all()
 
 
 def test_probabilities_that_round_to_one_have_complements():
@@ -460,50 +470,220 @@ def test_joint_pvalues_of_binary_features_need_no_rows():
     np.testing.assert_allclose(*(each.log10_pvalues for each in kinds), rtol=1e-8, atol=1e-10)
 
 
+def left_by(design, outcome, columns):
+    """Fit a logistic regression with statsmodels; give probabilities and the rest of columns."""
+    chances = sm.Logit(outcome, design).fit(disp=False, tol=1e-10).predict()
+    roots = np.sqrt(chances * (1 - chances))[:, None]
+    slope = np.linalg.lstsq(roots * design, roots * columns, rcond=None)[0]
+    return chances, columns - design @ slope
+
+
+DRAWS = {
+    "normal": lambda rng: rng.normal(size=(800, 60)),
+    "lognormal": lambda rng: rng.lognormal(size=(800, 60)),
+    "binary": lambda rng: (rng.random((800, 60)) < 0.1).astype(float),
+}
+
+
 @pytest.mark.filterwarnings(OURS)
-@pytest.mark.parametrize("kind", ["normal", "binary", "lognormal"])
-def test_products_have_the_pvalues_of_their_columns(kind):
+@pytest.mark.parametrize("kind", list(DRAWS))
+def test_pvalues_of_products_from_rows(kind):
     rng = np.random.default_rng(3)
-    labels = rare_and_common(rng)
-    draws = {
-        "normal": rng.normal(size=(800, 60)),
-        "lognormal": rng.lognormal(size=(800, 60)),
-        "binary": (rng.random((800, 60)) < 0.1).astype(float),
-    }
-    features = draws[kind]
+    labels, features = rare_and_common(rng), DRAWS[kind](rng)
     tested = im.IsingModel(labels, features).fit().score_test(products="individual")
     frame = tested.to_frame(adjust=None)
+    outcome = labels["rare"].to_numpy(float)
+    design = sm.add_constant(labels[["left", "right"]].to_numpy(float))
     for other in ("left", "right"):
-        columns = features * labels[[other]].to_numpy()
-        expected = im.IsingModel(labels, columns).fit().score_test()
+        carriers = labels[other].to_numpy(bool)
+        chances, rest = left_by(design, outcome, features * carriers[:, None])
         own = frame[(frame["label"] == "rare") & (frame["with"] == other)]
-        # Products of rare binary columns are binary again, and known from cells.
-        np.testing.assert_allclose(own["log10p"], expected.log10_pvalues["rare"], rtol=1e-6)
-        wanted = expected.to_frame(adjust=None)
-        wanted = wanted.loc[wanted["label"] == "rare", "pvalue_method"]
-        assert own["pvalue_method"].tolist() == wanted.tolist()
+        score = (outcome - chances) @ rest
+        np.testing.assert_allclose(
+            own["statistic"], score**2 / (chances * (1 - chances) @ rest**2), rtol=1e-6
+        )
+        _, log10p = bernoulli_saddlepoint(score, rest, chances, fixed_total=carriers)
+        at = (own["pvalue_method"] == "saddlepoint").to_numpy()
+        np.testing.assert_allclose(own["log10p"][at], log10p[at], rtol=1e-6)
+        # Where chi-square stands it is not far from that.
+        np.testing.assert_allclose(own["log10p"][~at], log10p[~at], rtol=0.1, atol=0.05)
     if kind == "lognormal":
         assert (frame["pvalue_method"] == "saddlepoint").any()
 
 
-def test_tests_that_nothing_corrects_are_named():
+def simulate_products(rng, outcome, design, columns, n_draws=20_000):
+    """Draw outcomes of the model with a feature; give the share of forms as large as observed."""
+    chances, rest = left_by(design, outcome, columns)
+    variance = (rest.T * (chances * (1 - chances))) @ rest
+    root = np.linalg.cholesky(np.linalg.inv(variance))
+    drawn = (rng.random((n_draws, len(outcome))) < chances) - chances
+    forms = ((drawn @ rest @ root) ** 2).sum(axis=1)
+    observed = (((outcome - chances) @ rest @ root) ** 2).sum()
+    return observed, np.mean(forms >= observed * (1 - 1e-12))
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("products", ["given", "given-joint"])
+@pytest.mark.parametrize("acts", [False, True])
+def test_pvalues_given_the_feature_come_near_draws_of_its_model(products, acts):
+    rng = np.random.default_rng(7)
+    features = rng.lognormal(size=(600, 60))
+    labels = rare_and_common(rng, 600, 0.04)
+    if acts:
+        chances = 1 / (1 + np.exp(4.5 - 0.4 * features[:, 0]))
+        labels["rare"] = (rng.random(600) < chances).astype(int)
+        features = features[:, :1] * rng.lognormal(sigma=0.6, size=(600, 60))
+    res = im.IsingModel(labels, features).fit()
+    chi2, auto = (res.score_test(products=products, pvalue=kind) for kind in ("chi2", "auto"))
+    frame = auto.to_frame(adjust=None).assign(chi2=chi2.to_frame(adjust=None)["pvalue"])
+    frame = frame[(frame["label"] == "rare") & ~frame["pvalue_method"].isin(["", "chi2"])]
+    if products == "given":
+        frame = frame[frame["with"] != ""]
+    assert len(frame) > 0
+    outcome = labels["rare"].to_numpy(float)
+    for row in frame.nsmallest(5, "chi2").to_dict("records"):
+        x = features[:, int(row["feature"][1:]) - 1]
+        others = labels[["left", "right"]].to_numpy(float)
+        wanted = ["left", "right"] if products == "given-joint" else [row["with"]]
+        columns = x[:, None] * labels[wanted].to_numpy(float)
+        observed, share = simulate_products(
+            rng, outcome, np.column_stack([np.ones(600), others, x]), columns
+        )
+        assert row["statistic"] == pytest.approx(observed, rel=1e-5)
+        # Draws have errors, and an approximation something more.
+        error = 3 / np.sqrt(20_000 * share) + 0.5
+        assert np.log(row["pvalue"]) == pytest.approx(np.log(share), abs=error)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_level_of_products_given_their_feature():
+    rng = np.random.default_rng(2)
+    found = {"chi2": [], "auto": []}
+    for _ in range(6):
+        labels = rare_and_common(rng, share=0.03)
+        res = im.IsingModel(labels, rng.lognormal(size=(800, 250))).fit()
+        for kind, each in found.items():
+            tests = res.score_test(products="given-joint", pvalue=kind, refit=False)
+            each.append(tests.pvalues["rare"].dropna())
+    chi2, auto = (np.concatenate(each) for each in found.values())
+    # 1,500 tests: standard errors of 0.11 at 0.05 and 0.26 at 0.01, and something more.
+    assert np.mean(chi2 <= 0.01) / 0.01 > 1.5
+    assert np.mean(auto <= 0.05) / 0.05 == pytest.approx(1.0, abs=0.45)
+    assert np.mean(auto <= 0.01) / 0.01 == pytest.approx(1.0, abs=0.9)
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+@pytest.mark.parametrize("products", ["individual", "joint", "given", "given-joint"])
+def test_level_of_products_where_hardly_any_labels_meet(method, products):
+    pvalues = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        labels = (rng.random((1000, 5)) < 0.025).astype(int)
+        features = np.column_stack([rng.lognormal(size=(1000, 15)), rng.random((1000, 15)) < 0.03])
+        res = im.IsingModel(labels, features).fit(method=method)
+        frame = res.score_test(products=products).to_frame(adjust=None)
+        if "with" in frame:
+            frame = frame[frame["with"] != ""]
+        pvalues.append(frame["pvalue"].dropna())
+    found = np.concatenate(pvalues)
+    # By chi-square up to 270 times too many at 0.001, and up to 30 times at 0.01.
+    assert np.mean(found <= 0.05) / 0.05 < 2.2
+    assert np.mean(found <= 0.01) / 0.01 < 2.5
+    assert np.mean(found <= 0.001) / 0.001 < 3.0
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("method", ["mle", "ridge"])
+def test_level_given_a_feature_that_acts(method):
+    # One Newton step would reject seven times too often under a penalty.
+    rng = np.random.default_rng(0)
+    pvalues = []
+    for _ in range(100):
+        x = rng.lognormal(size=(600, 1))
+        labels = rare_and_common(rng, 600)
+        labels["rare"] = rng.random(600) < 1 / (1 + np.exp(3.7 - 0.35 * x[:, 0]))
+        res = im.IsingModel(labels.astype(int), x).fit(method=method)
+        pvalues.append(res.score_test(products="given-joint").pvalues.loc["x1", "rare"])
+    found = np.array(pvalues)
+    # Standard errors of 0.44 at 0.05 and of 1 at 0.01.
+    assert np.mean(found <= 0.05) / 0.05 < 2.4
+    assert np.mean(found <= 0.01) / 0.01 < 4.5
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_columns_that_are_explained_add_nothing_to_joint_pvalues():
+    # The product of x with the second label is zero but for rounding: no row carries both.
+    rng = np.random.default_rng(1)
+    n_rows = 1000
+    labels = pd.DataFrame(rng.random((n_rows, 3)) < [0.03, 0.03, 0.4], columns=list("abc"))
+    labels = labels.astype(int)
+    labels.loc[:1, ["a", "b"]] = 1
+    x = rng.random((n_rows, 40)) < 0.05
+    x[labels["b"] == 1] = False
+    x[2:5] = True
+    labels.loc[2:5, "a"], labels.loc[2:5, "b"] = 1, 0
+    both = im.IsingModel(labels, x.astype(float)).fit().score_test(products="joint")
+    assert (both.df["a"] == 2).all()
+    assert (both.arrays.pvalue_method[:, 0] == "mixture").any()
+    # Without the product the test is that of two columns, as a term has it.
+    expected = []
+    for column in x.T.astype(float):
+        frame = labels.assign(x=column, z=column * labels["c"])
+        frame["pair"] = np.select([frame["z"] == 1, frame["x"] == 1], ["p", "q"], "r")
+        term = im.IsingModel.from_formula("a + b + c ~ C(pair)", frame).fit()
+        expected.append(term.score_test(by="term").log10_pvalues.loc["C(pair)", "a"])
+    np.testing.assert_allclose(both.log10_pvalues["a"], expected, rtol=1e-6)
+
+
+def test_products_with_few_carriers_are_named():
     rng = np.random.default_rng(0)
     labels, features = rare_and_common(rng), rng.lognormal(size=(800, 2))
     model = im.IsingModel(labels, features)
-    res = model.fit()
+    for products in ("individual", "joint", "given", "given-joint"):
+        for method in ("mle", "ridge", "firth"):
+            assert (
+                told(lambda by=method, of=products: model.fit(method=by).score_test(products=of))
+                == []
+            )
+    labels["scarce"] = (rng.random(800) < 0.02).astype(int)
+    labels.loc[labels.index[labels["rare"] == 1][:2], "scarce"] = 1
+    res = im.IsingModel(labels, features).fit()
+    (message,) = told(lambda: res.score_test(products="given"))
+    assert "'rare'" in message
+    assert "'scarce'" in message
+    assert "'left'" not in message
+    assert "products=None" in message
     assert told(lambda: res.score_test(products="joint")) == []
-    assert told(lambda: res.score_test(products="individual")) == []
-    for products in ("given", "given-joint"):
-        (message,) = told(lambda asked=products: model.fit().score_test(products=asked))
-        assert "'rare'" in message
-        assert "'left'" not in message
-        assert "pvalue='permutation'" in message
-    ridge = model.fit(method="ridge")
-    (message,) = told(lambda: ridge.score_test(products="joint"))
-    assert "pvalue='permutation'" in message
-    assert told(lambda: ridge.score_test(products="joint")) == []
+    (message,) = told(lambda: res.score_test(products="joint", pvalue="chi2"))
+    assert "pvalue='auto'" in message
     with pytest.raises(im.exceptions.DataError, match="products='joint'"):
         res.score_test(products="individual", pvalue="permutation")
+
+
+def test_strong_features_of_firth_models_are_named():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 1))
+    labels = rare_and_common(rng, 400)
+    labels["rare"] = (rng.random(400) < 1 / (1 + np.exp(1 - x[:, 0]))).astype(int)
+    model = im.IsingModel(labels, x)
+    with pytest.warns(im.exceptions.DataWarning, match="method='firth'"):
+        model.fit(method="firth").score_test(products="given")
+    note = model.fit(method="ridge").score_test(products="given").note
+    assert "3 of 3 edges refitted" in note
+    with pytest.raises(im.exceptions.ModelError, match="'ridge'"):
+        model.fit(method="firth").score_test(products="given", refit=True)
+
+
+def test_robust_fits_and_terms_without_rows_say_what_suits_them():
+    rng = np.random.default_rng(0)
+    labels = rare_and_common(rng, share=0.01)
+    frame = labels.assign(z=rng.choice(list("pqr"), 800, p=[0.6, 0.38, 0.02]))
+    model = im.IsingModel.from_formula("rare + left + right ~ C(z)", frame)
+    (message,) = told(model.fit(cov_type="HC0").score_test)
+    assert "cov_type='nonrobust'" in message
+    (message,) = told(lambda: model.fit().remove_data().score_test(by="term"))
+    assert "by='feature'" in message
 
 
 def test_level_of_terms_with_rare_levels():

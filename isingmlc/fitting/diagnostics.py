@@ -20,6 +20,8 @@ RARE = 10
 # p-values of its edges are not to be trusted; in all it matters for skewed features only.
 LEAST_PER_COEFFICIENT = 4.0
 LEAST_INFORMATION = 75.0
+# The like of it in rows that carry a label, for products of features with the label.
+LEAST_AMONG_CARRIERS = 3.0
 # Features with more skewness than this are skewed.
 SKEWED = 1.0
 # A mean and a variance this close to those of a column of zeros and ones are those of one.
@@ -87,6 +89,37 @@ def warn_of_little_information(
             remedy=remedy or (exc.MEND_AUTO if corrected else exc.MEND_CHI2),
         )
         exc.warn(message, exc.LowInformationWarning)
+
+
+def warn_of_few_carriers(fit: NetworkFit) -> bool:
+    """Name the labels with which products of features are in rows that say little, in one warning.
+
+    A product of a feature with a label is zero in rows without the label. What these rows say about
+    the label that is modelled does not matter.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+
+    Returns
+    -------
+    bool
+        Whether there are such labels.
+    """
+    stats = fit.stats
+    tested = judge_fits(fit, min_count=1) == Reason.OK
+    among = np.array([(stats.counts * node.weight) @ stats.patterns for node in fit.nodes])
+    few = (among > 0) & (among < LEAST_AMONG_CARRIERS) & tested[:, None]
+    np.fill_diagonal(few, False)
+    low = few.any(axis=0)
+    if low.any():
+        names = np.array(stats.label_names, dtype=object)[low]
+        message = exc.LOW_INFORMATION_PRODUCTS.format(
+            names=exc.shorten(names), least=LEAST_AMONG_CARRIERS
+        )
+        exc.warn(message, exc.LowInformationWarning)
+    return bool(low.any())
 
 
 def any_skewed(fit: NetworkFit) -> bool:

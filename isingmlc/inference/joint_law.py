@@ -1,6 +1,7 @@
 r"""p-values of products, terms and joint score tests, where few rows decide them.
 
-A product of a feature and a label is one column, to which applies what does to a feature.
+A product of a feature and a label is one column, to which applies what does to a feature; only that
+the number of ones that the fit holds fixed is that among the carriers of the label.
 
 The statistic of a feature with all its products is :math:`|\sum_i (y_i - p_i) t_i|^2`, with t what
 the null model leaves of their columns, scaled so that the variance is the unit matrix. Each outcome
@@ -15,6 +16,8 @@ of its tails. So it is for the columns of a term.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
@@ -23,7 +26,17 @@ from scipy.stats import ncx2
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.inference.score import COLLINEAR, NullModel, joint_columns
+from isingmlc.inference.product_scores import product_scores, statistics_of_products
+from isingmlc.inference.score import (
+    COLLINEAR,
+    NullModel,
+    joint_columns,
+    joint_scale,
+    joint_scores,
+    own_spread,
+    term_scale,
+    term_scores,
+)
 from isingmlc.inference.score_law import (
     CHI2,
     DIFFERENCE,
@@ -40,13 +53,14 @@ from isingmlc.inference.score_law import (
     find_pvalues,
     first_alike,
     name_methods,
+    score_laws,
 )
 from isingmlc.inference.tails import chi2_log_sf
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # The p-values of statistics that chi-square finds less likely than this are looked at: that of
 # two standard deviations.
-_LOG_SUSPECT = float(np.log(0.0455))
+LOG_SUSPECT = float(np.log(0.0455))
 # How many observations are taken one by one; all 2^8 outcomes are enumerated.
 _HEAVY = 8
 # At least this share of the variance is taken to be left by them.
@@ -84,7 +98,7 @@ def joint_pvalues(
         p-values, computed when they are first asked for.
     """
     find = partial(_find_of_joint, fit, stats, statistic=statistic, df=df)
-    return LawPvalues(fit, nulls, statistic, find)
+    return LawPvalues(fit, nulls, statistic, find, together=True)
 
 
 def product_pvalues(
@@ -141,7 +155,7 @@ def term_pvalues(
         p-values, computed when they are first asked for. A term of one column has those of it.
     """
     find = partial(_find_of_terms, fit, single=single, first=first, statistic=statistic, df=df)
-    return LawPvalues(fit, nulls, statistic, find)
+    return LawPvalues(fit, nulls, statistic, find, together=True)
 
 
 def _find_of_terms(
@@ -153,25 +167,31 @@ def _find_of_terms(
     df: FloatArray,
 ) -> FoundPvalues:
     """Compute the p-values of all terms."""
-    alone = find_pvalues(fit, laws, single, False)
+    alone = find_pvalues(fit, score_laws(fit, [law.null for law in laws]), single, False)
     log_pvalue, method = alone.log_pvalue[first], alone.method[first]
     stats, source = fit.stats, RowValues(fit, fit.stats)
     place = {int(column): at for at, column in enumerate(first)}
-    for columns in stats.term_columns.values():
+    spread = own_spread(stats, fit.settings.intercept)
+    for term, columns in stats.term_columns.items():
         at = place[int(columns[0])]
         method[at] = CHI2
         log_pvalue[at] = np.nan
         for law in laws:
-            null = law.null
+            null = law.null.with_noise("weights")
             here = [at], [null.label]
-            square = statistic[here] / law.inflation
-            log_pvalue[here] = plain = np.asarray(chi2_log_sf(square, df[here]))
-            if not plain < _LOG_SUSPECT:
+            square, degrees = statistic[here], df[here]
+            if null.penalised and not np.isnan(square):
+                square, degrees = np.array(term_scores(stats, null, term, spread))[:, None]
+            square = square / law.inflation
+            log_pvalue[here] = plain = np.asarray(chi2_log_sf(square, degrees))
+            if not plain < LOG_SUSPECT:
                 continue
             explained = null.fit_to(null.lean(dense(stats.sums[:, columns])))
             values = source.rows_of(law, columns)
             rest = (values.values - explained[values.at])[None]
-            given, chosen = _tails(law, rest, values, square, df[here], plain)
+            scale = term_scale(stats, null, term, spread)[None]
+            block = Block.of(law, np.array([at]), values, rest, scale)
+            given, chosen = joint_tails(block, square, degrees, plain)
             if chosen:
                 log_pvalue[here], method[here] = given, MIXTURE
     return FoundPvalues(log_pvalue, method)
@@ -181,9 +201,12 @@ def _find_of_products(
     fit: NetworkFit, stats: LabelsetStatistics, laws: list[ScoreLaw], statistic: FloatArray
 ) -> FoundPvalues:
     """Compute the p-values of all products."""
-    square = statistic.copy()
-    for law in laws:
-        square[:, law.null.label] /= law.inflation
+    square = statistic
+    if fit.is_penalised:
+        nulls = [law.null.with_noise("effective") for law in laws]
+        scores = product_scores(stats, nulls, own_spread(stats, fit.settings.intercept))
+        square = known_or(statistics_of_products(scores, statistic.shape), statistic)
+    square = deflate(square, laws)
     log_pvalue = np.asarray(chi2_log_sf(square, 1.0))
     replaced = np.zeros(statistic.shape, dtype=np.bool_)
     source = RowValues(fit, stats)
@@ -202,9 +225,10 @@ def _find_of_products(
                     at = whole[values.which], null.label, other
                     rest = values.values * column[values.at]
                     rest -= explained[:, values.which][values.at]
-                    piece = Rest(rest, values.cells, values.weights)
+                    carriers = stats.patterns[values.cells, other]
+                    piece = Rest.of(law, rest, values, law.fixes(other, carriers))
                     size = np.sqrt(square[at])
-                    given, chosen = column_tails(law, piece, size, log_pvalue[at], False)
+                    given, chosen = column_tails(piece, size, log_pvalue[at], False)
                     log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
                     replaced[at] = chosen
     alike = first_alike(statistic.reshape(len(statistic), -1))
@@ -219,30 +243,171 @@ def _find_of_joint(
     df: FloatArray,
 ) -> FoundPvalues:
     """Compute the p-values of all edges."""
-    square = statistic.copy()
-    for law in laws:
-        square[:, law.null.label] /= law.inflation
+    spread = own_spread(stats, fit.settings.intercept)
+    if fit.is_penalised:
+        statistic, df = trusted_joint_scores(stats, laws, spread, statistic, df)
+    square = deflate(statistic, laws)
     log_pvalue = np.asarray(chi2_log_sf(square, df))
     replaced = np.zeros(statistic.shape, dtype=np.bool_)
     source = RowValues(fit, stats)
-    for part, block in feature_blocks(stats):
-        for law in laws:
-            label = law.null.label
-            suspects = np.flatnonzero(log_pvalue[part, label] < _LOG_SUSPECT)
-            columns = joint_columns(stats, law.null)
-            for cut in source.chunks(law, len(suspects), columns.shape[1] + 4):
-                inside = suspects[cut]
-                whole = part.start + inside
-                left = _explained(law.null, columns, dense(block.sums[law.null.rows][:, inside]))
-                for values in source.of(law, block, inside, whole):
-                    at = whole[values.which], label
-                    rest = values.values.T[:, :, None] * columns[values.at]
-                    rest -= left[values.which][:, values.at]
-                    given, chosen = _tails(law, rest, values, square[at], df[at], log_pvalue[at])
-                    log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
-                    replaced[at] = chosen
+    for law in laws:
+        label = law.null.label
+        suspects = log_pvalue[:, label] < LOG_SUSPECT
+        for block in blocks_of_rows(stats, source, law, suspects, spread):
+            at = block.features, label
+            given, chosen = joint_tails(block, square[at], df[at], log_pvalue[at])
+            log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
+            replaced[at] = chosen
     alike = first_alike(statistic)
     return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], MIXTURE))
+
+
+def deflate(statistic: FloatArray, laws: list[ScoreLaw]) -> FloatArray:
+    """Divide statistics of features × labels (× labels) by what variances are multiplied with."""
+    square = statistic.copy()
+    for law in laws:
+        square[:, law.null.label] /= law.inflation
+    return square
+
+
+def known_or(values: FloatArray, otherwise: FloatArray) -> FloatArray:
+    """Take values where both are known, and the others elsewhere."""
+    known = ~np.isnan(values) & ~np.isnan(otherwise)
+    return np.where(known, values, otherwise)
+
+
+def trusted_joint_scores(
+    stats: LabelsetStatistics,
+    laws: list[ScoreLaw],
+    spread: FloatArray,
+    statistic: FloatArray,
+    df: FloatArray,
+    *,
+    given: bool = False,
+) -> tuple[FloatArray, FloatArray]:
+    """Give joint tests with variances that the label models say, where there are any.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics that the tests were made of.
+    laws : list of ScoreLaw
+        The labels.
+    spread : ndarray, shape (features,)
+        How much the features vary in all rows.
+    statistic, df : ndarray, shape (features, labels)
+        The tests with other variances.
+    given : bool
+        Whether products are tested given their feature.
+
+    Returns
+    -------
+    statistic, df : ndarray, shape (features, labels)
+        The tests.
+    """
+    found, rank = np.full((2, *statistic.shape), np.nan)
+    for (part, block), law in product(feature_blocks(stats), laws):
+        null = law.null.with_noise("weights")
+        at = part, null.label
+        found[at], rank[at] = joint_scores(block, null, spread[part], given=given)
+    rank[np.isnan(found)] = np.nan
+    return known_or(found, statistic), known_or(rank, df)
+
+
+@dataclass(frozen=True)
+class Block:
+    """What null models leave of several columns of each feature, and how outcomes are distributed.
+
+    Attributes
+    ----------
+    features : ndarray of int, shape (m,)
+        The features.
+    rest : ndarray, shape (m, rows, d)
+        What is left of their columns.
+    scale : ndarray, shape (m, d)
+        What variances are measured by.
+    probability, complement, counts : ndarray, shape (m, rows)
+        Probabilities of outcomes, one minus them and how many observations rows stand for.
+    cells : ndarray of int, shape (rows,)
+        The cells of the rows.
+    inflation : float
+        What variances are multiplied by.
+    """
+
+    features: IntArray
+    rest: FloatArray
+    scale: FloatArray
+    probability: FloatArray
+    complement: FloatArray
+    counts: FloatArray
+    cells: IntArray
+    inflation: float
+
+    @classmethod
+    def of(
+        cls,
+        law: ScoreLaw,
+        features: IntArray,
+        values: Columns,
+        rest: FloatArray,
+        scale: FloatArray,
+    ) -> Block:
+        """Take how outcomes are distributed from a law."""
+        shape = rest.shape[:2]
+        return cls(
+            features,
+            rest,
+            scale,
+            np.broadcast_to(law.probability[values.cells], shape),
+            np.broadcast_to(law.complement[values.cells], shape),
+            np.broadcast_to(values.weights.T, shape),
+            values.cells,
+            law.inflation,
+        )
+
+
+def blocks_of_rows(
+    stats: LabelsetStatistics,
+    source: RowValues,
+    law: ScoreLaw,
+    suspects: BoolArray,
+    spread: FloatArray,
+) -> Iterator[Block]:
+    """Give features and their products as rows, less what one label's model explains of them.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics that the tests were made of.
+    source : RowValues
+        The rows.
+    law : ScoreLaw
+        The label.
+    suspects : ndarray of bool, shape (features,)
+        The features wanted.
+    spread : ndarray, shape (features,)
+        How much the features vary in all rows.
+
+    Yields
+    ------
+    Block
+        Some of the features, in columns as `joint_columns` has them.
+    """
+    # Whatever else variances are taken from, the model says what the rows say of a direction.
+    null = law.null.with_noise("weights")
+    columns = joint_columns(stats, null)
+    for part, block in feature_blocks(stats):
+        wanted = np.flatnonzero(suspects[part])
+        for cut in source.chunks(law, len(wanted), columns.shape[1] + 4):
+            inside = wanted[cut]
+            whole = part.start + inside
+            squares = dense(block.squares[null.rows][:, inside])
+            scale = joint_scale(null, columns, squares, spread[whole])
+            left = _explained(null, columns, dense(block.sums[null.rows][:, inside]))
+            for values in source.of(law, block, inside, whole):
+                rest = values.values.T[:, :, None] * columns[values.at]
+                rest -= left[values.which][:, values.at]
+                yield Block.of(law, whole[values.which], values, rest, scale[values.which])
 
 
 def _explained(null: NullModel, columns: FloatArray, sums: FloatArray) -> FloatArray:
@@ -252,44 +417,53 @@ def _explained(null: NullModel, columns: FloatArray, sums: FloatArray) -> FloatA
     return np.asarray((root / null.weight[null.rows]).T @ leaning)
 
 
-def _tails(
-    law: ScoreLaw,
-    rest: FloatArray,
-    values: Columns,
-    square: FloatArray,
-    df: FloatArray,
-    log_pvalue: FloatArray,
+def joint_tails(
+    block: Block, square: FloatArray, df: FloatArray, log_pvalue: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Log p-values from enumerated outcomes, and for which features they are chosen.
+    """Give log p-values from enumerated outcomes, and for which features they are chosen.
 
-    `rest` has what is left of the columns, features × rows × columns.
+    Parameters
+    ----------
+    block : Block
+        The columns.
+    square, df, log_pvalue : ndarray, shape (m,)
+        Statistics, degrees of freedom, and the logarithms of chi-square p-values.
+
+    Returns
+    -------
+    log_pvalue : ndarray, shape (m,)
+        The logarithms.
+    chosen : ndarray of bool, shape (m,)
+        Where they differ from chi-square by more than a little.
     """
-    probability = law.probability[values.cells]
-    weight = probability * law.complement[values.cells]
-    n_features, n_rows, _ = rest.shape
-    counts = np.broadcast_to(values.weights.T, (n_features, n_rows))
-    length, scaled = _whiten(rest, weight * counts)
+    weight = block.probability * block.complement
+    counts, n_rows = block.counts, block.rest.shape[1]
+    length, scaled = _whiten(block.rest, weight * counts, block.scale)
     # Those whose outcomes keep the sum most from being normal. A row of several observations
     # counts as often.
     distance = weight * length**2
     # Which of several that are equal but for rounding comes first must not depend on it.
     longest = distance.max(axis=1, keepdims=True)
     distance = np.round(distance / np.where(longest > 0, longest, 1.0), 9)
-    cells = np.broadcast_to(values.cells, distance.shape)
+    cells = np.broadcast_to(block.cells, distance.shape)
     order = np.lexsort((cells, -distance), axis=1)
-    reached = np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1)
+    # Counts of carriers come out of sums, so whole numbers may be off by rounding.
+    reached = np.round(np.cumsum(np.take_along_axis(counts, order, axis=1), axis=1), 6)
     places = np.array([(reached <= slot).sum(axis=1) for slot in range(_HEAVY)]).T
     known = places < n_rows
     heavy = np.take_along_axis(order, np.minimum(places, n_rows - 1), axis=1)
-    moves = np.take_along_axis(scaled, heavy[:, :, None], axis=1) / np.sqrt(law.inflation)
+    moves = np.take_along_axis(scaled, heavy[:, :, None], axis=1) / np.sqrt(block.inflation)
     moves *= known[:, :, None]
-    chance = probability[heavy]
-    taken = weight[heavy] * np.einsum("jhd,jhd->jh", moves, moves)
+    chance, otherwise, spread = (
+        np.take_along_axis(each, heavy, axis=1)
+        for each in (block.probability, block.complement, weight)
+    )
+    taken = spread * np.einsum("jhd,jhd->jh", moves, moves)
     remains = np.maximum(1 - taken.sum(axis=1) / df, _LEAST_REMAINS)
     outcomes = (np.arange(2**_HEAVY)[:, None] >> np.arange(_HEAVY)) & 1
     with np.errstate(divide="ignore"):
         log_chance = np.log(chance) @ outcomes.T
-        log_chance += np.log(law.complement[values.cells][heavy]) @ (1 - outcomes).T
+        log_chance += np.log(otherwise) @ (1 - outcomes).T
     shift = (outcomes - chance[:, None, :]) @ moves
     off_centre = np.einsum("jod,jod->jo", shift, shift) / remains[:, None]
     limit, degrees = (square / remains)[:, None], df[:, None]
@@ -299,11 +473,16 @@ def _tails(
     return given, chosen & np.isfinite(given)
 
 
-def _whiten(rest: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Scale columns so that their scores have unit variances; squared lengths first."""
+def _whiten(
+    rest: FloatArray, weight: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Scale columns so that their scores have unit variances; squared lengths first.
+
+    Directions that statistics leave out are left out here: of a column that the model explains,
+    rounding is left.
+    """
     variance = rest.transpose(0, 2, 1) @ (rest * weight[:, :, None])
-    size = np.sqrt(np.einsum("jdd->jd", variance))
-    size = np.where(size > 0, size, np.inf)
+    size = np.sqrt(np.where(scale > 0, scale, np.inf))
     values, vectors = np.linalg.eigh(variance / (size[:, :, None] * size[:, None, :]))
     root = np.sqrt(np.where(values > COLLINEAR, values, np.inf))
     scaled = rest @ (vectors / size[:, :, None] / root[:, None, :])

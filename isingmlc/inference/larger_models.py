@@ -314,6 +314,67 @@ class ProductScores(NamedTuple):
     separated: BoolArray
 
 
+class _ModelsWithFeature:
+    """Models that have a feature besides, and what they leave of its products.
+
+    Parameters
+    ----------
+    null : RowsInPlay
+        The rows and the null model; the first multiplier is the constant.
+    features : ndarray, shape (features, n)
+        The features, one per line.
+    max_steps : int
+        Newton steps after which a fit is given up.
+
+    Attributes
+    ----------
+    x : ndarray, shape (features, n)
+        The features as they were fitted.
+    coef : ndarray, shape (features, q + added)
+        Coefficients; zero for products.
+    failed : ndarray of bool, shape (features,)
+        Whether the feature separates the label, or nearly so.
+    gradient, information : ndarray
+        Gradients and information of models that have the products too.
+    slope : ndarray, shape (features, q + 1, d)
+        Coefficients of the products in regressions on what the models have.
+    """
+
+    def __init__(self, null: RowsInPlay, features: FloatArray, max_steps: int) -> None:
+        self.n_given = n_given = null.n_null + 1
+        base = replace(
+            null,
+            multipliers=null.multipliers[:, :1],
+            penalty=null.penalty[:n_given],
+            start=null.start[:n_given],
+        )
+        models = fit_larger_models(base, features, max_steps)
+        has_rank = models.kept[:, null.n_null]
+        coef = np.zeros((len(features), len(null.start)))
+        # A feature without rank changes nothing.
+        coef[:, :n_given] = np.where(has_rank[:, None], models.whole, base.start)
+        failed = np.asarray(np.isnan(coef).any(axis=1))
+        self.coef = np.where(failed[:, None], 0.0, coef)
+        self.x, _ = _standardise(null, features, null.weights)
+        _, self.gradient, self.information = _evaluate(null, self.x, self.coef)
+        inner, added = np.s_[:n_given], np.s_[n_given:]
+        self.crossed = self.information[:, inner, added] * models.kept[:, :, None]
+        points = _solve(
+            models.kept,
+            self.gradient[:, 0],
+            self.gradient[:, inner],
+            self.information[:, inner, inner],
+        )
+        self.slope = points.curvature @ self.crossed
+        self.failed = failed | np.isnan(points.decrement)
+
+    @property
+    def scale(self) -> FloatArray:
+        """What variances of the products are measured by, features × d."""
+        added = self.information[:, self.n_given :, self.n_given :]
+        return np.diagonal(added, axis1=1, axis2=2)
+
+
 def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> ProductScores:
     """Fit the models that have a feature besides, and score its products in them.
 
@@ -331,32 +392,65 @@ def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> Pr
     ProductScores
         Scores of the products with all multipliers but the first.
     """
-    n_given = null.n_null + 1
-    base = replace(
-        null,
-        multipliers=null.multipliers[:, :1],
-        penalty=null.penalty[:n_given],
-        start=null.start[:n_given],
-    )
-    models = fit_larger_models(base, features, max_steps)
-    has_rank = models.kept[:, null.n_null]
-    coef = np.zeros((len(features), len(null.start)))
-    # A feature without rank changes nothing.
-    coef[:, :n_given] = np.where(has_rank[:, None], models.whole, base.start)
-    failed = np.asarray(np.isnan(coef).any(axis=1))
-    x, _ = _standardise(null, features, null.weights)
-    _, gradient, information = _evaluate(null, x, np.where(failed[:, None], 0.0, coef))
-    inner, added = np.s_[:n_given], np.s_[n_given:]
-    crossed = information[:, inner, added] * models.kept[:, :, None]
-    points = _solve(models.kept, gradient[:, 0], gradient[:, inner], information[:, inner, inner])
-    slope = points.curvature @ crossed
-    score = gradient[:, added] - np.einsum("mi,mij->mj", gradient[:, inner], slope)
+    models = _ModelsWithFeature(null, features, max_steps)
+    inner, added = np.s_[: models.n_given], np.s_[models.n_given :]
+    slope, penalty = models.slope, null.penalty[inner]
+    # The penalty's own gradient is no part of the scores, and does not vary.
+    gradient = models.gradient + null.penalty * models.coef
+    explained = models.crossed + penalty[:, None] * slope
     return ProductScores(
-        score,
-        information[:, added, added] - crossed.transpose(0, 2, 1) @ slope,
-        np.diagonal(information[:, added, added], axis1=1, axis2=2),
-        failed | np.isnan(points.decrement),
+        gradient[:, added] - np.einsum("mi,mij->mj", gradient[:, inner], slope),
+        models.information[:, added, added] - explained.transpose(0, 2, 1) @ slope,
+        models.scale,
+        models.failed,
     )
+
+
+class ProductRests(NamedTuple):
+    """What models that have a feature leave of its products, by rows.
+
+    Attributes
+    ----------
+    rest : ndarray, shape (models, n, d)
+        What is left of the products, the sum of which with residuals is their score.
+    scale : ndarray, shape (models, d)
+        What variances are measured by.
+    probability, complement : ndarray, shape (models, n)
+        Probabilities that the label is 1, and one minus them.
+    """
+
+    rest: FloatArray
+    scale: FloatArray
+    probability: FloatArray
+    complement: FloatArray
+
+
+def leave_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> ProductRests:
+    """Fit the models that have a feature besides, and give what they leave of its products.
+
+    Parameters
+    ----------
+    null, features, max_steps
+        As `score_products` takes them.
+
+    Returns
+    -------
+    ProductRests
+        Products with all multipliers but the first. Of a feature that separates the label nothing
+        is known.
+    """
+    models = _ModelsWithFeature(null, features, max_steps)
+    n_null, x = null.n_null, models.x
+    sign = np.repeat(null.multipliers[:, 0], null.sizes)
+    margin = np.repeat(models.coef[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
+    margin += models.coef[:, [n_null]] * x * sign
+    # By row and product, unsigned: the feature times a multiplier, less what is explained of it.
+    factors = np.repeat(null.multipliers[:, 1:], null.sizes, axis=0) - (
+        sign[:, None] * models.slope[:, None, n_null]
+    )
+    explained = np.repeat(null.regressors @ models.slope[:, :n_null], null.sizes, axis=1)
+    rest = (x[:, :, None] * factors - explained) * sign[:, None]
+    return ProductRests(rest, models.scale, expit(sign * margin), expit(-sign * margin))
 
 
 def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerModels:

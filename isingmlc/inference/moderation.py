@@ -27,7 +27,9 @@ from isingmlc.fitting.testable import (
     judge_tests,
 )
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.product_scores import given_scores
+from isingmlc.inference.given_law import given_pvalues
+from isingmlc.inference.larger_models import score_products
+from isingmlc.inference.product_scores import given_scores, statistics_of_products
 from isingmlc.inference.refits import refit_products
 from isingmlc.inference.score import (
     COLLINEAR,
@@ -37,7 +39,8 @@ from isingmlc.inference.score import (
     own_spread,
     scaled_forms,
 )
-from isingmlc.inference.score_tests import for_products, single_tests
+from isingmlc.inference.score_law import edge_pvalues
+from isingmlc.inference.score_tests import for_products, single_tests, with_law
 from isingmlc.statistics.labelsets import feature_blocks
 
 REFIT = ("auto", True, False)
@@ -46,6 +49,12 @@ LARGE = 4.0
 # Rows times edges up to which all models are fitted: a second or two.
 CHEAP = 2e7
 _NOTE = "products are tested given their feature: {n_refits} of {n_edges} edges refitted, {rest}"
+_STRONG = (
+    "{n_strong} edges have a strong effect of the feature itself, for which products are best "
+    "tested in refitted models. {why}: the tests are one Newton step, and may be off there."
+)
+_NO_ROWS = "That needs rows, and the model has none"
+_NOT_FITTED = "That is not done with method={method!r}, but with 'mle' and 'ridge'"
 
 
 def moderation_test(
@@ -55,6 +64,7 @@ def moderation_test(
     *,
     min_count: int = 2,
     n_jobs: int = 1,
+    pvalue: str = "auto",
     refit: bool | str = "auto",
 ) -> EdgeArrays:
     """Test products given their feature; `IsingResults.score_test` explains the arguments."""
@@ -62,10 +72,11 @@ def moderation_test(
     n_jobs = check_jobs(n_jobs)
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
-    if refit is True and not fit.is_nodewise:
+    fitted = fit.settings.method in ("mle", "ridge")
+    if refit is True and not fitted:
         raise exc.ModelError(
-            "refit=True is for models fitted with method='mle', but this one was fitted with "
-            f"method={fit.settings.method!r}. Leave refit out, or fit anew."
+            "refit=True is for models fitted with method='mle' or 'ridge', but this one was fitted "
+            f"with method={fit.settings.method!r}. Leave refit out, or fit anew."
         )
     if refit is True and fit.is_robust:
         raise exc.ModelError(
@@ -80,24 +91,16 @@ def moderation_test(
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     single = single_tests(fit, nulls, reason)
     large = np.zeros(reason.shape, dtype=np.bool_)
-    has_rows = fit.rows is not None and fit.is_nodewise and not fit.is_robust
-    if refit is True or (refit == "auto" and has_rows):
+    can_refit = fit.rows is not None and fitted and not fit.is_robust
+    if refit is True or (refit == "auto" and can_refit):
         # A feature that is explained by others changes nothing, and nor does a refit.
         tested = single.reason == Reason.OK
         all_of_them = refit is True or tested.sum() * fit.stats.n_rows <= CHEAP
         large = tested & ((single.statistic > LARGE) | all_of_them)
-    elif (
-        refit == "auto"
-        and fit.is_nodewise
-        and not fit.is_robust
-        and (single.statistic > LARGE).any()
-    ):
-        exc.warn(
-            f"{int((single.statistic > LARGE).sum())} edges have a strong effect of the feature "
-            "itself, for which products are best tested in refitted models. That needs rows, and "
-            "the model has none: the tests are one Newton step, and may be off there.",
-            exc.DataWarning,
-        )
+    elif refit == "auto" and not fit.is_robust and (single.statistic > LARGE).any():
+        why = _NO_ROWS if fitted else _NOT_FITTED.format(method=fit.settings.method)
+        n_strong = int((single.statistic > LARGE).sum())
+        exc.warn(_STRONG.format(n_strong=n_strong, why=why), exc.DataWarning)
     n_tested = int((single.reason == Reason.OK).sum())
     note = _NOTE.format(
         n_refits=int(large.sum()),
@@ -106,8 +109,25 @@ def moderation_test(
     )
     single = replace(single, products=products, note="; ".join(filter(None, [single.note, note])))
     if products == "given":
-        return _each(fit, nulls, single, large, n_jobs)
-    return _together(fit, nulls, reason, single, large, n_jobs)
+        tests = _each(fit, nulls, single, large, n_jobs)
+    else:
+        tests = _together(fit, nulls, reason, single, large, n_jobs)
+    if pvalue == "chi2" or fit.is_robust:
+        return tests
+    return _by_law(fit, nulls, tests, large)
+
+
+def _by_law(
+    fit: NetworkFit, nulls: list[NullModel], tests: EdgeArrays, refitted: BoolArray
+) -> EdgeArrays:
+    """Replace p-values where chi-square does not hold."""
+    stats = for_products(fit)
+    if tests.product_statistic is None:
+        given = given_pvalues(fit, stats, nulls, tests.statistic, tests.df, refitted)
+        return with_law(tests, given, "auto")
+    of_products = given_pvalues(fit, stats, nulls, tests.product_statistic, None, refitted)
+    alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
+    return with_law(replace(tests, given_products=of_products), alone, "auto")
 
 
 def _each(
@@ -116,13 +136,10 @@ def _each(
     """Test each product by itself."""
     stats = for_products(fit)
     spread = own_spread(stats, fit.settings.intercept)
-    n_features, n_labels = single.statistic.shape
-    statistic = np.full((n_labels, n_labels, n_features), np.nan)
-    for part, other, labels, scores in given_scores(stats, nulls, spread):
-        statistic[other, labels, part] = scores.statistic()
-    statistic = np.ascontiguousarray(statistic.transpose(2, 1, 0))
+    shape = (*single.statistic.shape, len(stats.label_names))
+    statistic = statistics_of_products(given_scores(stats, nulls, spread), shape)
     separated = np.zeros(statistic.shape, dtype=np.bool_)
-    for lines, node, others, found in refit_products(fit, large, n_jobs):
+    for lines, node, others, found in refit_products(fit, large, n_jobs, score_products):
         variance = np.diagonal(found.variance, axis1=1, axis2=2)
         tested = (variance > COLLINEAR * found.scale) & ~found.separated[:, None]
         values = np.full(variance.shape, np.nan)
@@ -158,7 +175,7 @@ def _together(
                 at = part, null.label
                 statistic[at], rank[at] = joint_scores(block, null, spread[part], given=True)
     separated = np.zeros(reason.shape, dtype=np.bool_)
-    for lines, node, _, found in refit_products(fit, large, n_jobs):
+    for lines, node, _, found in refit_products(fit, large, n_jobs, score_products):
         values, ranks = _forms(found.score, found.scale, found.variance, found.separated)
         statistic[lines, node.label], rank[lines, node.label] = values, ranks
         separated[lines, node.label] = found.separated

@@ -6,7 +6,7 @@ score needs no other data than that of the feature; see :mod:`isingmlc.inference
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,30 @@ def product_scores(
             for other in range(stats.patterns.shape[1]):
                 labels, scores = products.scores(other, block.sums, block.squares, spread[part])
                 yield part, other, labels, scores
+
+
+def statistics_of_products(
+    scores: Iterable[tuple[slice, int, IntArray, Scores]], shape: tuple[int, ...]
+) -> FloatArray:
+    """Write down the statistics of products.
+
+    Parameters
+    ----------
+    scores : iterable
+        Scores, as `product_scores` and `given_scores` yield them.
+    shape : tuple of int
+        How many features, labels and labels there are.
+
+    Returns
+    -------
+    ndarray, shape (features, labels, labels)
+        Entry (j, k, s) is of feature j times label s in the model of label k; NaN where there is
+        nothing to test.
+    """
+    by_label = np.full(shape[::-1], np.nan)
+    for part, other, labels, found in scores:
+        by_label[other, labels, part] = found.statistic()
+    return np.ascontiguousarray(by_label.transpose(2, 1, 0))
 
 
 class _Products:
@@ -339,9 +363,9 @@ def given_scores(
     for part, block in feature_blocks(stats):
         plain = plain_scores(nulls, block.sums, block.squares, spread[part])
         # The step towards a model that has the feature is one by the information.
-        steps = [null.trusting() if null.robust else null for null in nulls]
+        steps = [null.trusting() if null.empirical else null for null in nulls]
         known = plain
-        if any(null.robust for null in nulls):
+        if any(null.empirical for null in nulls):
             known = plain_scores(steps, block.sums, block.squares, spread[part])
         # Entry (k, l, j): covariance of x_j and x_j y_l in the model of label k.
         crossed = np.array(
@@ -355,7 +379,7 @@ def given_scores(
             np.divide(covariance, own, out=slope, where=is_left)
             variance = scores.variance - slope * covariance
             if known is not plain:
-                variance = _robust_rest(
+                variance = _empirical_rest(
                     [nulls[each] for each in at.tolist()], block, other, inner, slope
                 )
             yield (
@@ -370,14 +394,14 @@ def given_scores(
             )
 
 
-def _robust_rest(
+def _empirical_rest(
     nulls: Sequence[NullModel],
     block: LabelsetStatistics,
     other: int,
     part: slice,
     slopes: FloatArray,
 ) -> FloatArray:
-    """Give robust variances of products with a label less slopes times their features."""
+    """Give variances from residuals of products with a label less slopes times their features."""
     carrier = block.patterns[:, other].astype(np.float64)[:, None]
     sums, squares = dense(block.sums[:, part]), dense(block.squares[:, part])
     variances = np.empty(slopes.shape)

@@ -183,7 +183,7 @@ def bernoulli_saddlepoint(
     *,
     cutoff: float = 2.0,
     complement: npt.ArrayLike | None = None,
-    fixed_total: bool = False,
+    fixed_total: bool | npt.ArrayLike = False,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Give two-sided p-values of scores of binary outcomes by saddlepoint approximation.
 
@@ -197,18 +197,20 @@ def bernoulli_saddlepoint(
         The scores; NaN gives NaN.
     columns : array_like, shape (n, p)
         The columns, with what the null model explains already taken out.
-    probability : array_like, shape (n,)
-        Probabilities that outcomes are 1 under the null. Rows with 0 or 1 count for nothing.
+    probability : array_like, shape (n,) or (n, p)
+        Probabilities that outcomes are 1 under the null, of all columns or of each. Rows with 0
+        or 1 count for nothing.
     weights : array_like, shape (n,) or (n, p), optional
         How many observations each row stands for, in all columns or in each; one if omitted.
     cutoff : float
         Scores at most this many standard deviations from zero are referred to the chi-square
         distribution. At least 0.1; ``inf`` refers all of them to it.
-    complement : array_like, shape (n,), optional
+    complement : array_like, shape (n,) or (n, p), optional
         One minus the probabilities, with all digits where these round to 1.
-    fixed_total : bool
+    fixed_total : bool or array_like of bool, shape (n,)
         Whether the number of ones is taken as given, as it is for a model with a constant that was
-        fitted to the outcomes: a double saddlepoint [4]_ instead of a single one.
+        fitted to the outcomes: a double saddlepoint [4]_ instead of a single one. An array marks
+        the rows whose number of ones is, as it is for a model that has it as a column.
 
     Returns
     -------
@@ -232,7 +234,12 @@ def bernoulli_saddlepoint(
     :math:`\exp(-w^2 / 2)`. A score equal to the largest possible one has that probability itself.
 
     There is no correction for lattices: columns from which a null model was taken out hardly ever
-    lie on one.
+    lie on one. Scores of a column of zeros and ones do. Each tail then lies between the
+    probabilities of more and of at least as much. Halfway between two steps it exceeds the exact
+    one by the factor :math:`2 \sinh(t/2) / t`, t the log odds ratio of the feature and the outcome
+    there, and otherwise by 4% at most down to 1e-6 in tables of 60 to 1,000 rows: by 4% for t = 1,
+    by 18% for t = 2. A side on which no outcome with the fixed total reaches the score adds a
+    little to the sum of both, which is too large by up to a half there.
 
     References
     ----------
@@ -462,7 +469,7 @@ def _bernoulli_sum(
     probability: npt.ArrayLike,
     weights: npt.ArrayLike | None,
     complement: npt.ArrayLike | None,
-    fixed_total: bool,
+    fixed_total: bool | npt.ArrayLike,
 ) -> tuple[BernoulliSum, FloatArray]:
     """Check the arguments, drop rows that count for nothing, and give the units of columns too."""
     table = np.asarray(columns, dtype=float)
@@ -474,13 +481,10 @@ def _bernoulli_sum(
     others = 1 - chances if complement is None else np.asarray(complement, dtype=float)
     counts = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     for name, values in (("probability", chances), ("complement", others), ("weights", counts)):
-        wanted = (
-            table.shape[: values.ndim] if name == "weights" and values.ndim else table.shape[:1]
-        )
-        if values.shape != wanted:
+        if not values.ndim or values.shape != table.shape[: values.ndim]:
             raise exc.DataError(
-                f"{name} must have one value per row of columns, shape {table.shape[:1]}, but its "
-                f"shape is {values.shape}."
+                f"{name} must have one value per row of columns, shape {table.shape[:1]}, or per "
+                f"row and column, shape {table.shape}, but its shape is {values.shape}."
             )
     if not ((chances >= 0) & (chances <= 1) & (others >= 0) & (others <= 1)).all():
         raise exc.DataError(
@@ -489,19 +493,32 @@ def _bernoulli_sum(
         )
     if not ((counts >= 0) & np.isfinite(counts)).all():
         raise exc.DataError("weights must be finite and not negative. Drop the rows, or fill in.")
-    counted = (chances > 0) & (others > 0)
-    counted &= counts > 0 if counts.ndim == 1 else (counts > 0).any(axis=1)
+    total = np.ones(len(table)) if isinstance(fixed_total, bool) else np.asarray(fixed_total, float)
+    if total.shape != table.shape[:1]:
+        raise exc.DataError(
+            f"fixed_total must be True, False or one value per row of columns, shape "
+            f"{table.shape[:1]}, but its shape is {total.shape}."
+        )
+    uncertain = (chances > 0) & (others > 0)
+    if uncertain.ndim == 2 and not uncertain.all():
+        # Of a row that is certain in some columns, nothing counts in these.
+        counts = (counts if counts.ndim == 2 else counts[:, None]) * uncertain
+        chances, others = (np.where(uncertain, each, 0.5) for each in (chances, others))
+    counted = uncertain if uncertain.ndim == 1 else uncertain.any(axis=1)
+    counted = counted & (counts > 0 if counts.ndim == 1 else (counts > 0).any(axis=1))
     # The rarer outcome of each row is the one that counts: its probability has all its digits.
     sign = np.where(chances > 0.5, -1.0, 1.0)[counted]
-    table = table[counted] * sign[:, None]
+    table = table[counted] * (sign if sign.ndim == 2 else sign[:, None])
     # In units of its largest entry no square of a column is lost.
     unit = np.maximum(table.max(axis=0, initial=0.0), -table.min(axis=0, initial=0.0))
     unit[unit < SMALLEST_UNIT] = np.inf
+    fixed = fixed_total is not False
+    total = total[counted] if sign.ndim == 1 else total[counted, None]
     with np.errstate(invalid="ignore"):
         scores = BernoulliSum(
             table / unit,
             np.minimum(chances, others)[counted],
             counts[counted],
-            sign if fixed_total else None,
+            sign * total if fixed else None,
         )
     return scores, unit

@@ -18,9 +18,9 @@ label that never occurs there, say, adds none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -40,11 +40,11 @@ from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import (
     LargerModels,
+    ProductRests,
     ProductScores,
     RowsInPlay,
     fit_block,
     fit_larger_models,
-    score_products,
 )
 from isingmlc.inference.pvalues import chi2_sf
 from isingmlc.inference.robust import degrees_of_clusters, reference
@@ -54,6 +54,7 @@ from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import cells_of
 from isingmlc.statistics.sums import find_cells
 
+Found = TypeVar("Found", ProductScores, ProductRests)
 _LIMIT = "the larger models of edges with the reason 'separated-alternative' are limits"
 
 
@@ -401,9 +402,12 @@ def _fit(source: _Source, job: _Job, errors: RobustErrors | None) -> list[tuple[
 
 
 def refit_products(
-    fit: NetworkFit, edges: BoolArray, n_jobs: int
-) -> Iterator[tuple[IntArray, NodeFit, IntArray, ProductScores]]:
-    """Score products of features in models that were fitted with the features.
+    fit: NetworkFit,
+    edges: BoolArray,
+    n_jobs: int,
+    evaluate: Callable[[RowsInPlay, FloatArray, int], Found],
+) -> Iterator[tuple[IntArray, NodeFit, IntArray, Found]]:
+    """Fit models that have a feature, and look at its products in them.
 
     Parameters
     ----------
@@ -413,6 +417,8 @@ def refit_products(
         Which features, for which labels.
     n_jobs : int
         Threads to use.
+    evaluate : callable
+        What to look at: `score_products` or `leave_products`.
 
     Yields
     ------
@@ -422,8 +428,8 @@ def refit_products(
         The label's null model.
     ndarray of int
         The labels that the features are multiplied with.
-    ProductScores
-        Scores.
+    ProductScores or ProductRests
+        What was found.
     """
     if not edges.any():
         return
@@ -436,7 +442,7 @@ def refit_products(
         )
     ]
 
-    def score(job: _Job) -> tuple[IntArray, NodeFit, IntArray, ProductScores]:
+    def look(job: _Job) -> tuple[IntArray, NodeFit, IntArray, Found]:
         node = job.node
         patterns = source.patterns[node.in_play].astype(np.float64)
         # A product with a label that never occurs in play is zero.
@@ -445,11 +451,11 @@ def refit_products(
         by = np.hstack([np.ones((len(patterns), 1)), patterns[:, others]])
         null = source.null(node, by, by.shape[1])
         x = source.take(node, job.columns)
-        return job.columns, node, others, score_products(null, x, source.settings.max_iter)
+        return job.columns, node, others, evaluate(null, x, source.settings.max_iter)
 
     with one_thread():
         results = Parallel(n_jobs=n_jobs, backend="threading", return_as="generator")(
-            delayed(score)(job) for job in jobs
+            delayed(look)(job) for job in jobs
         )
         yield from tqdm(results, "refits", len(jobs), disable=None, leave=False)
 

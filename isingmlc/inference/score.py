@@ -711,7 +711,6 @@ def joint_scores(
     statistic, rank = np.empty(n_features), np.empty(n_features)
     crossed = (blocks[:, :, None] * blocks[:, None, :]).reshape(len(blocks), -1)
     noisy = (crossed * null.noise[null.rows, None]).T
-    weight = (null.weight * null.counts)[null.rows]
     # F'z_g w_g times each block column: what the null model takes from it.
     roots = [null.root(), null.noisy_root()] if null.empirical else [null.root()]
     rooted = [(root[:, None, :] * blocks.T[None]).reshape(-1, len(blocks)) for root in roots]
@@ -731,14 +730,10 @@ def joint_scores(
             by_block = [null.cluster_scores(block[:, None] * sums, null.rows) for block in blocks.T]
             variance = null.clusters.crossed(np.array(by_block).transpose(2, 1, 0))
         score = (effective @ sums).T
-        scale = np.maximum(
-            (blocks.T * null.scale[null.rows]) @ squares,
-            OWN_SPREAD * (weight @ blocks)[:, None] * spread[part],
-        )
-        scale = scale.T
+        scale = joint_scale(null, blocks, squares, spread[part])
         if given:
             information = variance
-            if null.robust:
+            if null.empirical:
                 leaning = (rooted[0] @ sums).T.reshape(n_part, -1, size)
                 weighted = (crossed * null.weight[null.rows, None]).T
                 total = (weighted @ squares).T.reshape(n_part, size, size)
@@ -749,12 +744,39 @@ def joint_scores(
     return statistic, rank
 
 
+def joint_scale(
+    null: NullModel, columns: FloatArray, squares: Any, spread: FloatArray
+) -> FloatArray:
+    """Give what variances of features times columns are measured by.
+
+    Parameters
+    ----------
+    null : NullModel
+        The label's fit.
+    columns : ndarray, shape (cells in play, d)
+        What features are multiplied by; see `joint_columns`.
+    squares : ndarray or csr_array, shape (cells in play, features)
+        Squares of the features.
+    spread : ndarray, shape (features,)
+        How much the features vary in all rows.
+
+    Returns
+    -------
+    ndarray, shape (features, d)
+        The scales.
+    """
+    weight = (null.weight * null.counts)[null.rows]
+    least = OWN_SPREAD * (weight @ columns)[:, None] * spread
+    return np.asarray(np.maximum((columns.T * null.scale[null.rows]) @ squares, least).T)
+
+
 def _take_first(
     score: FloatArray, variance: FloatArray, information: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Take the first of several columns out of the scores and variances of the others.
 
-    The step towards a model that has it is one by the information, which robust variances are not.
+    The step towards a model that has it is one by the information, which variances from residuals
+    are not.
     """
     own, crossed = information[:, 0, 0], information[:, 1:, 0]
     slope = np.zeros_like(crossed)
@@ -807,13 +829,19 @@ def term_scores(
         variance = total - _explained_together(*parts, inner=inner)[0]
     else:
         variance = null.clusters.crossed(null.cluster_scores(sums, null.rows))
-    weight = null.weight[null.rows] @ null.counts[null.rows]
-    scale = np.maximum(
-        np.einsum("g,gii->i", null.scale[null.rows], products),
-        OWN_SPREAD * weight * spread[stats.term_columns[term]],
-    )
+    scale = term_scale(stats, null, term, spread)
     statistic, rank = scaled_forms(score[None], scale[None], variance[None])
     return float(statistic[0]), float(rank[0])
+
+
+def term_scale(
+    stats: LabelsetStatistics, null: NullModel, term: str, spread: FloatArray
+) -> FloatArray:
+    """Give what variances of the columns of a term are measured by; see `term_scores`."""
+    products = stats.term_products[term][null.rows]
+    weight = null.weight[null.rows] @ null.counts[null.rows]
+    least = OWN_SPREAD * weight * spread[stats.term_columns[term]]
+    return np.asarray(np.maximum(np.einsum("g,gii->i", null.scale[null.rows], products), least))
 
 
 def scaled_forms(

@@ -15,6 +15,8 @@ divided by its variance, from being chi-square:
   says that they should.
 - *A penalty.* Its p(1−p) are too large where a label is certain. The probabilities are those that
   belong to the effective residuals, :math:`y - \tilde e`, and variances are multiplied likewise.
+  Several columns at once have the probabilities of the penalised model itself: then p-values are
+  too large where a label is certain, whereas effective residuals of few rows leave some too small.
 """
 
 from __future__ import annotations
@@ -74,8 +76,17 @@ class ScoreLaw:
     inflation: float
     has_constant: bool
 
+    def fixes(self, other: int, carriers: BoolArray) -> bool | BoolArray:
+        """Give the rows whose number of ones is fixed, for products with another label.
 
-def score_laws(fit: NetworkFit, nulls: list[NullModel]) -> list[ScoreLaw]:
+        A model that has the label holds the number of ones among its carriers, where products are.
+        """
+        if self.null.penalised or 1 + other not in self.null.factor.basis:
+            return self.has_constant
+        return carriers
+
+
+def score_laws(fit: NetworkFit, nulls: list[NullModel], together: bool = False) -> list[ScoreLaw]:
     """Give what the scores of all labels are made of.
 
     Parameters
@@ -84,6 +95,8 @@ def score_laws(fit: NetworkFit, nulls: list[NullModel]) -> list[ScoreLaw]:
         The fits.
     nulls : list of NullModel
         The null models of the labels that are tested.
+    together : bool
+        Whether several columns are tested at once.
 
     Returns
     -------
@@ -95,14 +108,16 @@ def score_laws(fit: NetworkFit, nulls: list[NullModel]) -> list[ScoreLaw]:
     for null in nulls:
         node = fit.nodes[null.label]
         probability, complement = node.probability, node.complement
-        if null.penalised:
+        effective = null.penalised and not together
+        if effective:
             # The like of them that a Newton step towards the maximum without penalty leads to.
             away = np.minimum(np.abs(null.effective), 1.0)
             is_one = fit.stats.patterns[:, null.label]
             probability = np.where(is_one, 1 - away, away)
             complement = np.where(is_one, away, 1 - away)
         inflation = 1.0
-        if null.penalised or known[null.label] < LEAST_PER_COEFFICIENT:
+        little = known[null.label] < LEAST_PER_COEFFICIENT and not null.penalised
+        if effective or little:
             expected = float(null.counts @ (probability * complement * (1 - null.leverage)))
             found = float(null.counts @ null.effective**2)
             inflation = found / expected if expected > 0 and found > 0 else 1.0
@@ -126,10 +141,11 @@ class _AllEdges:
     nulls: list[NullModel]
     statistic: FloatArray
     find: Callable[[list[ScoreLaw]], FoundPvalues]
+    together: bool
 
     @cached_property
     def laws(self) -> list[ScoreLaw]:
-        return score_laws(self.fit, self.nulls)
+        return score_laws(self.fit, self.nulls, self.together)
 
     @cached_property
     def found(self) -> FoundPvalues:
@@ -149,6 +165,8 @@ class LawPvalues:
         Score statistics, of products with the label of the model second.
     find : callable
         Computes the p-values from the laws of all labels; one that can be pickled.
+    together : bool
+        Whether several columns are tested at once.
 
     Attributes
     ----------
@@ -164,8 +182,9 @@ class LawPvalues:
         nulls: list[NullModel],
         statistic: FloatArray,
         find: Callable[[list[ScoreLaw]], FoundPvalues],
+        together: bool = False,
     ) -> None:
-        self._all = _AllEdges(fit, nulls, statistic, find)
+        self._all = _AllEdges(fit, nulls, statistic, find, together)
         self._at: Any = slice(None)
 
     def take(self, positions: IntArray) -> LawPvalues:
@@ -254,9 +273,9 @@ def find_pvalues(
                 for values in source.of(law, block, inside, whole):
                     at = whole[values.which], label
                     rest = values.values - explained[:, values.which][values.at]
-                    piece = Rest(rest, values.cells, values.weights)
+                    piece = Rest.of(law, rest, values, law.has_constant)
                     size = np.sqrt(square[at])
-                    given, chosen = column_tails(law, piece, size, log_pvalue[at], always)
+                    given, chosen = column_tails(piece, size, log_pvalue[at], always)
                     log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
                     replaced[at] = chosen
     alike = first_alike(statistic)
@@ -285,14 +304,12 @@ def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) 
 
 
 def column_tails(
-    law: ScoreLaw, piece: Rest, size: FloatArray, log_pvalue: FloatArray, always: bool
+    piece: Rest, size: FloatArray, log_pvalue: FloatArray, always: bool
 ) -> tuple[FloatArray, BoolArray]:
     """Give log p-values by saddlepoint approximation, and for which columns they are chosen.
 
     Parameters
     ----------
-    law : ScoreLaw
-        The label.
     piece : Rest
         What the null model leaves of the columns.
     size, log_pvalue : ndarray, shape (m,)
@@ -307,68 +324,99 @@ def column_tails(
     chosen : ndarray of bool, shape (m,)
         Where they differ from chi-square by more than a little.
     """
-    probability, complement = law.probability[piece.cells], law.complement[piece.cells]
-    variance, difference, decided = _how_far_off(law, piece, size)
+    variance, difference, decided = _how_far_off(piece, size)
     chosen = variance > 0
     if not always:
         chosen &= (difference > DIFFERENCE - SHARE * log_pvalue) & ~decided
     given = log_pvalue.copy()
     at = np.flatnonzero(chosen)
     if len(at):
-        weights = piece.weights if piece.weights.ndim == 1 else piece.weights[:, at]
+        probability, complement, weights = (
+            each if each.ndim == 1 else each[:, at]
+            for each in (piece.probability, piece.complement, piece.weights)
+        )
         _, log10p = bernoulli_saddlepoint(
-            size[at] * np.sqrt(variance[at] * law.inflation),
+            size[at] * np.sqrt(variance[at] * piece.inflation),
             piece.rest[:, at],
             probability,
-            weights * law.inflation,
+            weights * piece.inflation,
             cutoff=SADDLEPOINT_CUTOFF * (1 - 1e-6),
             complement=complement,
-            fixed_total=law.has_constant,
+            fixed_total=piece.fixed,
         )
         given[at] = log10p * LOG_10
     return given, chosen & np.isfinite(given)
 
 
-def _how_far_off(
-    law: ScoreLaw, piece: Rest, size: FloatArray
-) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _how_far_off(piece: Rest, size: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Variances, how far logarithms of tails are from normal ones, and where none of it matters."""
-    rest, n_columns = piece.rest, piece.rest.shape[1]
-    probability, complement = law.probability[piece.cells], law.complement[piece.cells]
-    weight = probability * complement
-    kinds = np.array([weight, weight * (complement - probability), weight * (1 - 6 * weight)])
+    rest = piece.rest
+    weight = piece.probability * piece.complement
+    kinds = weight, weight * (piece.complement - piece.probability), weight * (1 - 6 * weight)
 
     def add(kind: int, values: FloatArray) -> FloatArray:
-        if piece.weights.ndim == 1:
-            return np.asarray((kinds[kind] * piece.weights) @ values)
-        return np.asarray(np.einsum("i,ij,ij->j", kinds[kind], piece.weights, values))
+        factors = kinds[kind], piece.weights
+        if all(each.ndim == 1 for each in factors):
+            return np.asarray((factors[0] * factors[1]) @ values)
+        first, second = (each if each.ndim == 2 else each[:, None] for each in factors)
+        return np.asarray(np.einsum("ij,ij->j", first * second, values))
 
     squares = rest**2
     variance = add(0, squares)
     usable = np.where(variance > 0, variance, np.nan)
     third = add(1, squares * rest) / usable**1.5
     fourth = add(2, squares**2) / usable**2
-    if law.has_constant:
-        total = add(0, np.ones((len(rest), n_columns)))
-        fourth -= 3 * (add(1, squares) / usable) ** 2 / total
-    third, fourth = third / np.sqrt(law.inflation), fourth / law.inflation
+    if piece.fixed is not False:
+        held = np.broadcast_to(np.asarray(piece.fixed, float), len(rest))[:, None]
+        total = add(0, np.broadcast_to(held, rest.shape))
+        lost = 3 * (add(1, held * squares) / usable) ** 2
+        fourth -= np.divide(lost, total, out=np.zeros_like(total), where=total > 0)
+    third, fourth = third / np.sqrt(piece.inflation), fourth / piece.inflation
     moved = np.abs(third) * size**3 / 6
     # log cosh without overflow: both tails count.
     difference = moved + np.log1p(np.exp(-2 * moved)) - np.log(2)
     difference += (np.abs(fourth) + 3 * third**2) * size**4 / 24
     # Bernstein's inequality.
-    largest = np.sqrt(squares.max(axis=0, initial=0.0) / (usable * law.inflation))
+    largest = np.sqrt(squares.max(axis=0, initial=0.0) / (usable * piece.inflation))
     bound = -(size**2) / (2 + largest * size * 2 / 3)
     return variance, np.nan_to_num(difference), bound < _DECIDED
 
 
 @dataclass(frozen=True)
 class Rest:
-    """What the null model leaves of columns, as rows × columns, with cells and weights of rows."""
+    """What null models leave of columns, and how the outcomes of the rows are distributed.
+
+    Attributes
+    ----------
+    rest : ndarray, shape (rows, m)
+        What is left of the columns.
+    probability, complement, weights : ndarray, shape (rows,) or (rows, m)
+        Probabilities of outcomes, one minus them and how many observations rows stand for; the
+        same in all columns or not.
+    inflation : float
+        What variances are multiplied by.
+    fixed : bool or ndarray of bool, shape (rows,)
+        Rows whose number of ones is fixed by the fit: all, none, or some.
+    """
 
     rest: FloatArray
-    cells: IntArray
+    probability: FloatArray
+    complement: FloatArray
     weights: FloatArray
+    inflation: float
+    fixed: bool | BoolArray
+
+    @classmethod
+    def of(cls, law: ScoreLaw, rest: FloatArray, values: Columns, fixed: bool | BoolArray) -> Rest:
+        """Take how outcomes are distributed from a law."""
+        return cls(
+            rest,
+            law.probability[values.cells],
+            law.complement[values.cells],
+            values.weights,
+            law.inflation,
+            fixed,
+        )
 
 
 @dataclass(frozen=True)

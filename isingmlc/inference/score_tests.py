@@ -21,7 +21,7 @@ from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pvalues
 from isingmlc.inference.permutation import permute
-from isingmlc.inference.product_scores import product_scores
+from isingmlc.inference.product_scores import product_scores, statistics_of_products
 from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.score import (
     NullModel,
@@ -65,8 +65,8 @@ def score_test(
     allowed = ("auto", "chi2", "permutation") if products == "joint" else ("auto", "chi2")
     if (products or by == "term") and pvalue not in allowed:
         raise exc.DataError(
-            f"pvalue={pvalue!r} is for single features; use pvalue='chi2' with products or "
-            "by='term', or pvalue='permutation' with products='joint'."
+            f"pvalue={pvalue!r} is for single features; use pvalue='auto' or 'chi2' with products "
+            "or by='term', or pvalue='permutation' with products='joint'."
         )
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
@@ -76,7 +76,7 @@ def score_test(
             f"has cov_type={fit.settings.cov_type!r}. Use pvalue={ROBUST_PVALUES[0]!r}, or fit "
             "with cov_type='nonrobust'."
         )
-    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, products, by)
+    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, by)
     if by == "term":
         terms = tuple(fit.terms)
         chosen = check_names("features", features, terms)
@@ -94,7 +94,7 @@ def score_test(
         if not by_law:
             return joint
         given = joint_pvalues(fit, for_products(fit), nulls, joint.statistic, joint.df)
-        return _with_law(joint, given, "auto")
+        return with_law(joint, given, "auto")
     plain = single_tests(fit, nulls, reason, products)
     if products and not by_law:
         return plain
@@ -104,24 +104,22 @@ def score_test(
     return PVALUES[pvalue](fit, nulls, plain, chance)
 
 
-def is_corrected(fit: NetworkFit, products: str | None, by: str) -> bool:
+def is_corrected(fit: NetworkFit, by: str) -> bool:
     """Tell whether ``pvalue="auto"`` corrects p-values for little information.
 
     Parameters
     ----------
     fit : NetworkFit
         The fit.
-    products, by
-        As `IsingResults.score_test` takes them.
+    by : {"feature", "term"}
+        As `IsingResults.score_test` takes it.
 
     Returns
     -------
     bool
-        Whether it does. Otherwise they are chi-square p-values whatever the rows say.
+        Whether it does: of terms it needs the rows. Otherwise they are chi-square p-values.
     """
-    if by == "term":
-        return fit.rows is not None and not fit.is_penalised
-    return products is None or (products in ("individual", "joint") and not fit.is_penalised)
+    return by != "term" or fit.rows is not None
 
 
 def check_tested(products: str | None, by: str) -> None:
@@ -206,7 +204,9 @@ def single_tests(
     reason = judge_tests(reason, collinear, np.zeros(reason.shape, bool))
     product_statistic = None
     if products == "individual":
-        product_statistic = _product_statistic(stats, nulls, spread)
+        shape = (*reason.shape, reason.shape[1])
+        found = product_scores(stats, nulls, spread)
+        product_statistic = statistics_of_products(found, shape)
         copies = np.flatnonzero(equals != np.arange(len(equals)))
         product_statistic[copies] = product_statistic[equals[copies]]
         product_statistic[constant] = np.nan
@@ -228,17 +228,6 @@ def single_tests(
         df_denom=degrees_of_clusters(fit),
         distribution=reference(fit),
     )
-
-
-def _product_statistic(
-    stats: LabelsetStatistics, nulls: list[NullModel], spread: FloatArray
-) -> FloatArray:
-    """Statistics of the products of features with labels: features × labels × labels."""
-    n_features, n_labels = len(stats.feature_names), len(stats.label_names)
-    by_label = np.full((n_labels, n_labels, n_features), np.nan)
-    for part, other, labels, scores in product_scores(stats, nulls, spread):
-        by_label[other, labels, part] = scores.statistic()
-    return by_label.transpose(2, 1, 0)
 
 
 def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
@@ -301,7 +290,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int, by_law: bo
     if not by_law:
         return tests
     given = term_pvalues(fit, nulls, single.statistic, first, statistic, df)
-    return _with_law(tests, given, "auto")
+    return with_law(tests, given, "auto")
 
 
 @dataclass(frozen=True)
@@ -352,11 +341,26 @@ def _by_law(
 ) -> EdgeArrays:
     """Refer scores to their own distribution, always or where that makes a difference."""
     always = distribution == "saddlepoint"
-    return _with_law(plain, edge_pvalues(fit, nulls, plain.statistic, always=always), distribution)
+    return with_law(plain, edge_pvalues(fit, nulls, plain.statistic, always=always), distribution)
 
 
-def _with_law(plain: EdgeArrays, given: LawPvalues, distribution: str) -> EdgeArrays:
-    """Put p-values in the place of those of chi-square."""
+def with_law(plain: EdgeArrays, given: LawPvalues, distribution: str) -> EdgeArrays:
+    """Put p-values in the place of those of chi-square.
+
+    Parameters
+    ----------
+    plain : EdgeArrays
+        The tests.
+    given : LawPvalues
+        The p-values.
+    distribution : str
+        What they are called.
+
+    Returns
+    -------
+    EdgeArrays
+        The tests with them.
+    """
     note = "; ".join(filter(None, [plain.note, given.note]))
     return replace(plain, given=given, distribution=distribution, note=note)
 

@@ -132,13 +132,14 @@ class BernoulliSum:
     ----------
     columns : ndarray, shape (n, p)
         The columns x, in units of their largest entries: all lie between −1 and 1.
-    probability : ndarray, shape (n,)
-        Probabilities that outcomes are 1, none of them 0 or 1.
+    probability : ndarray, shape (n,) or (n, p)
+        Probabilities that outcomes are 1, in all columns or in each; none of them is 0 or 1.
     weights : ndarray, shape (n,) or (n, p)
         How many observations each row stands for, in all columns or in each.
-    total : ndarray, shape (n,), or None
+    total : ndarray, shape (n,) or (n, p), or None
         Where given, tails are those among outcomes with the expected :math:`\sum_i w_i d_i y_i`, d
-        this array of 1 and −1: what a model with a constant, fitted to the outcomes, holds fixed.
+        this array of 1, −1 and 0: what a model that was fitted to the outcomes holds fixed, with
+        a constant, or with a column that is 1 in some rows.
 
     Examples
     --------
@@ -164,10 +165,11 @@ class BernoulliSum:
         ndarray, shape (p,)
             The variances.
         """
-        spread = self.probability * (1 - self.probability)
-        variance = np.zeros(self.columns.shape[1])
+        every = np.arange(self.columns.shape[1])
+        variance = np.zeros(len(every))
         for rows in chunks(len(self.columns), 16 * len(variance)):
-            squares = spread[rows, None] * self.columns[rows] ** 2
+            probability = self._probability(rows, every)
+            squares = probability * (1 - probability) * self.columns[rows] ** 2
             variance += _add_rows(self.weights[rows], squares)
         return variance
 
@@ -230,11 +232,15 @@ class BernoulliSum:
         weights = self.weights[rows]
         return weights if weights.ndim == 1 else weights[:, which]
 
+    def _probability(self, rows: slice, which: IntArray) -> FloatArray:
+        """Probabilities of some rows, rows × 1, or in chosen columns where these differ."""
+        return _pick(self.probability, rows, which)
+
     def _extreme(self, which: IntArray, sign: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Largest and smallest possible scores, and log probabilities of the largest."""
         largest, smallest, log_probability = np.zeros((3, len(which)))
         for rows, x in self._blocks(which, sign):
-            weights, probability = self._weights(rows, which), self.probability[rows, None]
+            weights, probability = self._weights(rows, which), self._probability(rows, which)
             # Terms of one sign alone, so that no digits cancel in either sum.
             rising, falling = np.maximum(x, 0.0), np.minimum(x, 0.0)
             one, zero = 1 - probability, -probability
@@ -245,8 +251,9 @@ class BernoulliSum:
             log_probability += _add_rows(weights, certain)
         return largest, smallest, log_probability
 
-    def _logit(self) -> FloatArray:
-        return np.asarray(np.log(self.probability) - np.log1p(-self.probability))
+    def _logit(self, rows: slice, which: IntArray) -> FloatArray:
+        probability = self._probability(rows, which)
+        return np.asarray(np.log(probability) - np.log1p(-probability))
 
     def _tilted(
         self, tilt: FloatArray, which: IntArray, sign: float, offset: FloatArray | None = None
@@ -255,17 +262,16 @@ class BernoulliSum:
 
         A row moves by `tilt` times its entry, and by `offset` times its share of the total.
         """
-        logit = self._logit()
         for rows, x in self._blocks(which, sign):
             moves = tilt * x
             if offset is not None:
-                moves += offset * self._direction(rows)
-            tilted_logit = logit[rows, None] + moves
+                moves += offset * self._direction(rows, which)
+            tilted_logit = self._logit(rows, which) + moves
             yield rows, x, moves, tilted_logit > 0, np.exp(-np.abs(tilted_logit))
 
-    def _direction(self, rows: slice) -> FloatArray:
+    def _direction(self, rows: slice, which: IntArray) -> FloatArray:
         assert self.total is not None
-        return self.total[rows, None]
+        return _pick(self.total, rows, which)
 
     def _divergence(
         self, tilt: FloatArray, which: IntArray, sign: float, offset: FloatArray | None = None
@@ -275,14 +281,15 @@ class BernoulliSum:
         Each adds up one term per row, none of them negative. The difference of ts and K(t), which
         may both be far larger, would lose its digits.
         """
-        logit = self._logit()
-        # −log p and −log(1 − p), in the same steps as below: where x is zero, exactly zero is left.
-        rest = np.log1p(np.exp(-np.abs(logit)))
-        if_one, if_zero = rest + np.maximum(-logit, 0.0), rest + np.maximum(logit, 0.0)
         value = np.zeros(len(which))
         for rows, _, moves, likely, odds in self._tilted(tilt, which, sign, offset):
+            logit = self._logit(rows, which)
+            # −log p and −log(1 − p), in the same steps as below: where x is zero, exactly zero is
+            # left.
+            rest = np.log1p(np.exp(-np.abs(logit)))
+            if_one, if_zero = rest + np.maximum(-logit, 0.0), rest + np.maximum(logit, 0.0)
             shift = moves * odds / (1 + odds)
-            surprise = np.where(likely, if_one[rows, None] - shift, if_zero[rows, None] + shift)
+            surprise = np.where(likely, if_one - shift, if_zero + shift)
             value += _add_rows(self._weights(rows, which), surprise - np.log1p(odds))
         return value
 
@@ -294,14 +301,16 @@ class BernoulliSum:
         for rows, x, _, likely, odds in self._tilted(tilt, which, sign):
             weights = self._weights(rows, which)
             unlikelier = odds / (1 + odds)
-            moved = self._moved(rows, likely, unlikelier)
+            moved = self._moved(rows, which, likely, unlikelier)
             slope += _add_rows(weights, x * moved)
             curvature += _add_rows(weights, x**2 * unlikelier / (1 + odds))
         return slope, curvature
 
-    def _moved(self, rows: slice, likely: BoolArray, unlikelier: FloatArray) -> FloatArray:
+    def _moved(
+        self, rows: slice, which: IntArray, likely: BoolArray, unlikelier: FloatArray
+    ) -> FloatArray:
         """How far tilted probabilities are from those of the null."""
-        probability = self.probability[rows, None]
+        probability = self._probability(rows, which)
         return np.where(likely, (1 - probability) - unlikelier, unlikelier - probability)
 
     def _double_saddlepoint(
@@ -318,27 +327,26 @@ class BernoulliSum:
         active = np.arange(len(which))
         own = np.zeros(len(which))
         for rows, _ in self._blocks(which, sign):
-            spread = (self.probability * (1 - self.probability))[rows, None]
-            spread = np.broadcast_to(
-                spread * self._direction(rows) ** 2, (spread.shape[0], len(which))
-            )
+            probability, direction = self._probability(rows, which), self._direction(rows, which)
+            spread = probability * (1 - probability) * direction**2
+            spread = np.broadcast_to(spread, (len(spread), len(which)))
             own += _add_rows(self._weights(rows, which), spread)
         for _ in range(MAX_DOUBLE_STEPS):
             columns = which[active]
             slope, total, along, across, crossed = np.zeros((5, len(active)))
             tilted = self._tilted(tilt[active], columns, sign, offset[active])
             for rows, x, _, likely, odds in tilted:
-                weights, direction = self._weights(rows, columns), self._direction(rows)
+                weights = self._weights(rows, columns)
+                direction = self._direction(rows, columns)
                 unlikelier = odds / (1 + odds)
-                moved = self._moved(rows, likely, unlikelier) * direction
+                moved = self._moved(rows, columns, likely, unlikelier)
                 spread = unlikelier / (1 + odds)
-                turned = x * direction
-                total += _add_rows(weights, moved)
-                slope += _add_rows(weights, turned * moved)
-                across += _add_rows(weights, spread)
-                spread *= turned
-                crossed += _add_rows(weights, spread)
-                along += _add_rows(weights, spread * turned)
+                slope += _add_rows(weights, x * moved)
+                total += _add_rows(weights, direction * moved)
+                along += _add_rows(weights, x**2 * spread)
+                spread *= direction
+                crossed += _add_rows(weights, x * spread)
+                across += _add_rows(weights, direction * spread)
             determinant = along * across - crossed**2
             curvature[active] = determinant / own[active]
             missing, surplus = target[active] - slope, -total
@@ -383,6 +391,11 @@ class BernoulliSum:
             if not len(active):
                 break
         return tilt, curvature
+
+
+def _pick(values: FloatArray, rows: slice, which: IntArray) -> FloatArray:
+    """Take some rows of what is the same in all columns, or of some columns if it is not."""
+    return values[rows, None] if values.ndim == 1 else values[rows][:, which]
 
 
 def _add_rows(weights: FloatArray, values: FloatArray) -> FloatArray:

@@ -19,7 +19,11 @@ from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.schema import Listed, Names, Optional, Record, Text
 from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.diagnostics import diagnose, warn_of_little_information
+from isingmlc.fitting.diagnostics import (
+    diagnose,
+    warn_of_few_carriers,
+    warn_of_little_information,
+)
 from isingmlc.fitting.moderated import ModeratedFit, find_moderators
 from isingmlc.fitting.nodewise import (
     FIT_FIELDS,
@@ -984,11 +988,19 @@ class IsingResults(ReadOnly):
         """Warn once of labels that the rows say little about, and once more of chi-square there."""
         told = vars(self).setdefault("_told_of_information", set())
         corrected, remedy = pvalue != "chi2", None
-        if pvalue == "auto" and not is_corrected(self._fit, products, by):
-            corrected, remedy = False, exc.MEND_PRODUCTS
-        if self.feature_names and self.model._for_tests and (corrected, remedy) not in told:
-            told.add((corrected, remedy))
-            warn_of_little_information(self._fit, corrected=corrected, remedy=remedy)
+        if self._fit.is_robust:
+            corrected, remedy = False, exc.MEND_ROBUST
+        elif pvalue == "auto" and not is_corrected(self._fit, by):
+            corrected, remedy = False, exc.MEND_TERMS
+        of_products = products is not None and pvalue == "auto" and corrected
+        if not self.feature_names or not self.model._for_tests:
+            return
+        if (corrected, remedy, of_products) in told:
+            return
+        told.add((corrected, remedy, of_products))
+        if of_products and warn_of_few_carriers(self._fit):
+            return
+        warn_of_little_information(self._fit, corrected=corrected, remedy=remedy)
 
     def _name_tests(self, arrays: EdgeArrays) -> EdgeTests:
         """Give tests their names, and say what they are adjusted for."""
@@ -1037,12 +1049,13 @@ class IsingResults(ReadOnly):
             where the rows say little for the number of coefficients of a label's model, and under
             a penalty, variances are scaled to what residuals vary by. ``"saddlepoint"``
             approximates all of statistics above 4, and permutations are a slow reference; both
-            need the rows of the data. Joint tests and terms refer to a mixture of noncentral
-            chi-square distributions, over the outcomes of the rows that matter most, where
-            chi-square does not hold; joint tests also to permutations. Products given their
-            feature, products and terms of penalised models, and terms without rows have
-            chi-square p-values. The column ``pvalue_method`` of
-            `EdgeTests.to_frame` says what was used for each edge.
+            need the rows of the data. Products are treated like features. Tests of several
+            columns, which are joint tests and terms, refer to a mixture of noncentral chi-square
+            distributions, over the outcomes of the rows that matter most, where chi-square does
+            not hold; joint tests also to permutations. Given the feature, outcomes have the
+            probabilities of the model that has it. Terms without rows and robust fits have
+            large-sample p-values. The column ``pvalue_method`` of `EdgeTests.to_frame` says what
+            was used for each edge.
         n_permutations : int
             How many permutations.
         random_state : int, Generator or None
@@ -1051,9 +1064,10 @@ class IsingResults(ReadOnly):
             For products given their feature: whether the models that have the feature are fitted
             to the rows, or one Newton step is taken towards them. ``"auto"`` fits all of them
             where that is a matter of seconds (20 million rows times edges), and otherwise those
-            whose feature has a statistic above 4 itself. Without rows, under a penalty and with
-            robust errors it takes the step, which comes near where the feature's own effect is
-            weak and the feature not very skewed. The note says how many were fitted.
+            whose feature has a statistic above 4 itself. Without rows, with ``method="firth"`` and
+            with robust errors it takes the step, which comes near where the feature's own effect
+            is weak and the feature not very skewed; without rows and for Firth a warning says
+            where it may not. The note says how many were fitted.
 
         Returns
         -------
@@ -1088,7 +1102,13 @@ class IsingResults(ReadOnly):
         if products in ("given", "given-joint") and by == "feature" and pvalue in ("auto", "chi2"):
             return self._name_tests(
                 moderation_test(
-                    self._fit, features, products, min_count=min_count, n_jobs=n_jobs, refit=refit
+                    self._fit,
+                    features,
+                    products,
+                    min_count=min_count,
+                    n_jobs=n_jobs,
+                    pvalue=pvalue,
+                    refit=refit,
                 )
             )
         return self._name_tests(
