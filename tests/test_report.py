@@ -629,3 +629,29 @@ def test_names_of_covariates_are_text(tmp_path):
     assert len(page.scripts) == 6
     assert "given <script>ale…)</script>" in " ".join(page.text)
     assert page.facts["adjustedFor"] == "<script>alert(1)</script>"
+
+
+def test_how_sure_the_network_is(tmp_path):
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()
+    plain = gather(res, ReportOptions(pairs=0)).sure
+    table = res.network_table()
+    clear = ((table["lower"] > 0) | (table["upper"] < 0)).sum()
+    assert f"Of 15 pairs of labels {clear} have" in plain.sentences[0]
+    assert "not drawn" in plain.sentences[-1]
+    assert plain.pairs["Pair"].iloc[0] == "hypertension – diabetes"
+    assert plain.pairs["Interaction"].iloc[0] == "1.24"
+    assert not len(plain.ranks)
+    assert not len(plain.coefficients)
+    boot = res.bootstrap(20, features=True, random_state=0)
+    drop = res.drop_cases(20, random_state=0)
+    path = res.report(tmp_path / "sure.html", bootstrap=boot, dropping=drop, pairs=0)
+    page = path.read_text(encoding="utf-8")
+    assert "<h2>How sure is this?</h2>" in page
+    for words in ("Draws with its sign", "Among the first 10", "CS-coefficient", "at 95%"):
+        assert words in page
+    other = im.IsingModel(data.labels.iloc[:, :4]).fit()
+    with pytest.raises(DataError, match="bootstrap must be of the labels"):
+        res.report(tmp_path / "other.html", bootstrap=other.bootstrap(2, random_state=0))
+    with pytest.raises(DataError, match="dropping must be of the labels"):
+        res.report(tmp_path / "other.html", dropping=other.drop_cases(10, random_state=0))

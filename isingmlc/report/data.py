@@ -25,9 +25,12 @@ from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import check_edges
 from isingmlc.plots.style import digits
+from isingmlc.report.sureness import Sureness, gather_sureness
 from isingmlc.summaries import TEST_NAMES, attention
 
 if TYPE_CHECKING:
+    from isingmlc.networks.bootstrap import NetworkBootstrap
+    from isingmlc.networks.case_dropping import CaseDropping
     from isingmlc.results.edge_tests import EdgeTests
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
@@ -153,11 +156,14 @@ class ReportData:
         What was asked for.
     features : FeaturePart or None
         Features and their edges, if the model has features.
+    sure : Sureness
+        How sure the network is.
     """
 
     results: IsingResults
     options: ReportOptions
     features: FeaturePart | None
+    sure: Sureness
 
     @property
     def title(self) -> str:
@@ -284,12 +290,15 @@ def gather(
     options: ReportOptions,
     edges: EdgeTests | None = None,
     ranking: FeatureRanking | None = None,
+    bootstrap: NetworkBootstrap | None = None,
+    dropping: CaseDropping | None = None,
 ) -> ReportData:
     """Collect what a report shows; `IsingResults.report` explains the arguments."""
+    sure = gather_sureness(results, options.alpha, options.adjust, bootstrap, dropping)
     if edges is None and results.feature_names:
         edges = results.score_test()
     if edges is None:
-        return ReportData(results, options, None)
+        return ReportData(results, options, None, sure)
     check_edges(edges, results)
     if ranking is not None and set(ranking.feature_names) != set(edges.feature_names):
         raise exc.DataError(
@@ -304,7 +313,8 @@ def gather(
             f"{exc.shorten(ranking.adjusted_for) or 'none'}. Take it from the same results, e.g. "
             "with results.rank_features()."
         )
-    return ReportData(results, options, _gather_features(results, options, edges, ranking))
+    part = _gather_features(results, options, edges, ranking)
+    return ReportData(results, options, part, sure)
 
 
 def _gather_features(

@@ -1787,6 +1787,8 @@ class IsingResults(ReadOnly):
         *,
         edges: EdgeTests | None = None,
         ranking: FeatureRanking | None = None,
+        bootstrap: NetworkBootstrap | None = None,
+        dropping: CaseDropping | None = None,
         alpha: float = 0.05,
         adjust: str | None = "fdr_bh",
         top: int = 2000,
@@ -1797,8 +1799,8 @@ class IsingResults(ReadOnly):
 
         It has a table of the features that can be sorted and searched, with the network of the
         chosen one beside it, the pairs of labels that it moves, a heat map of all edges, the
-        network of the labels, the summary, what needs attention, the settings and versions, and
-        all tables as CSV.
+        network of the labels, how sure it is, the summary, what needs attention, the settings and
+        versions, and all tables as CSV.
 
         Parameters
         ----------
@@ -1808,6 +1810,10 @@ class IsingResults(ReadOnly):
             Tests of the edges; `score_test` if omitted.
         ranking : FeatureRanking, optional
             Order and p-values of the features; by the sum of their statistics if omitted.
+        bootstrap : NetworkBootstrap, optional
+            What `bootstrap` gave, for what other samples say of pairs and of ranks of features.
+        dropping : CaseDropping, optional
+            What `drop_cases` gave, for CS-coefficients.
         alpha : float
             Features and edges with an adjusted p-value up to this are significant; one minus the
             level of the confidence intervals in the summary.
@@ -1860,7 +1866,7 @@ class IsingResults(ReadOnly):
             raise exc.ModelError(
                 f'a report needs the package {error.name!r}: pip install "isingmlc[report]".'
             ) from error
-        write_page(gather(self, options, edges, ranking), target)
+        write_page(gather(self, options, edges, ranking, bootstrap, dropping), target)
         return target
 
     # Keeping

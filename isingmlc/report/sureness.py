@@ -1,0 +1,165 @@
+"""What a report says about how sure the network is: intervals, draws, rows left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from isingmlc import exceptions as exc
+
+if TYPE_CHECKING:
+    from isingmlc.networks.bootstrap import NetworkBootstrap
+    from isingmlc.networks.case_dropping import CaseDropping
+    from isingmlc.results.ising import IsingResults
+
+# So many pairs of labels are listed, the surest first; with more than so many none has an error.
+_LISTED = 40
+_MOST_PAIRS = 5000
+# Features whose ranks are listed.
+_RANKED = 20
+# Twice the logarithm of a Bayes factor above which evidence is called strong.
+_STRONG = 6.0
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How sure a network is, as sentences and tables of text.
+
+    Attributes
+    ----------
+    sentences : tuple of str
+        What there is to say.
+    pairs, ranks, coefficients : DataFrame
+        Pairs of labels, ranks of features and CS-coefficients, as text; empty where there are none.
+    """
+
+    sentences: tuple[str, ...]
+    pairs: pd.DataFrame
+    ranks: pd.DataFrame
+    coefficients: pd.DataFrame
+
+
+def gather_sureness(
+    results: IsingResults,
+    alpha: float,
+    adjust: str | None,
+    boot: NetworkBootstrap | None,
+    drop: CaseDropping | None,
+) -> Sureness:
+    """Collect how sure a network is; `IsingResults.report` explains the arguments."""
+    for name, given in (("bootstrap", boot), ("dropping", drop)):
+        if given is not None and given.label_names != results.label_names:
+            raise exc.DataError(
+                f"{name} must be of the labels of the fit, {exc.shorten(results.label_names)}, but "
+                f"is of {exc.shorten(given.label_names)}. Take it from the same results."
+            )
+    sentences, pairs = [], pd.DataFrame()
+    n_labels = len(results.label_names)
+    n_pairs = n_labels * (n_labels - 1) // 2
+    if n_pairs > _MOST_PAIRS:
+        sentences.append(f"{n_pairs:,} pairs of labels are too many to list; see network_table().")
+    else:
+        found, pairs = _list_pairs(results, alpha, adjust, boot)
+        sentences += found
+    ranks, coefficients = pd.DataFrame(), pd.DataFrame()
+    if boot is not None and boot.feature_names:
+        ranks = _list_ranks(boot)
+        sentences.append(f"Ranks of features are those in {boot.n_draws:,} bootstrap draws.")
+    if drop is not None:
+        coefficients = _list_coefficients(drop)
+        sentences.append(
+            "The CS-coefficient is the largest share of rows that can be left out so that more "
+            "than 95% of draws correlate above 0.7 with all rows; 0.25 is wanted at least, and "
+            "better 0.5."
+        )
+    if boot is None and drop is None:
+        sentences.append(
+            "Other samples were not drawn. report(bootstrap=res.bootstrap(1000), "
+            "dropping=res.drop_cases(1000)) adds what they say."
+        )
+    return Sureness(tuple(sentences), pairs, ranks, coefficients)
+
+
+def _list_pairs(
+    results: IsingResults, alpha: float, adjust: str | None, boot: NetworkBootstrap | None
+) -> tuple[list[str], pd.DataFrame]:
+    """List pairs of labels with their intervals."""
+    table = results.network_table(alpha=alpha, adjust=adjust)
+    if boot is not None:
+        table["share"] = boot.edges(alpha=alpha)["share"]
+    clear = (table["lower"] > 0) | (table["upper"] < 0)
+    absent = table["evidence"] < 0
+    unknown = int((~np.isfinite(table["se"])).sum())
+    said = [
+        f"Of {len(table):,} pairs of labels {int(clear.sum()):,} have intervals at "
+        f"{1 - alpha:.0%} that leave out zero, and {int(absent.sum()):,} have data that rather "
+        "speak for the absence of an interaction."
+    ]
+    if unknown:
+        said.append(f"{unknown:,} have no error: they are infinite, or the data say nothing.")
+    order = table["pvalue"].fillna(2.0).sort_values(kind="stable").index[:_LISTED]
+    if len(order) < len(table):
+        said.append(f"The {len(order)} surest are listed.")
+    rows = []
+    for row in table.loc[order].to_dict("records"):
+        known = np.isfinite(row["se"])
+        listed = {
+            "Pair": f"{row['first']} – {row['second']}",
+            "Interaction": _number(row["weight"]),
+            "Interval": f"{_number(row['lower'])} to {_number(row['upper'])}" if known else "–",
+            "Adjusted p" if adjust else "p": f"{row['pvalue_adj']:.2g}" if known else "–",
+            "Evidence": _weigh(row["evidence"]),
+            "Rows with both": f"{row['both']:,.12g}",
+        }
+        if boot is not None:
+            listed["Draws with its sign"] = f"{row['share']:.0%}"
+        rows.append(listed)
+    return said, pd.DataFrame(rows)
+
+
+def _list_ranks(boot: NetworkBootstrap) -> pd.DataFrame:
+    """List the ranks of the best features."""
+    rows = [
+        {
+            "Feature": row["feature"],
+            "Rank": f"{row['rank']}",
+            "Interval": f"{row['lower']:g} to {row['upper']:g}",
+            "Among the first 10": f"{row['among_first']:.0%}",
+        }
+        for row in boot.ranks(first=10).head(_RANKED).to_dict("records")
+    ]
+    return pd.DataFrame(rows)
+
+
+def _list_coefficients(drop: CaseDropping) -> pd.DataFrame:
+    """List CS-coefficients."""
+    rows = [
+        {
+            "Measure": str(measure).replace("_", " "),
+            "CS-coefficient": f"{row['cs']:.2f}",
+            "With more draws": f"{row['cs_lower']:.2f} to {row['cs_upper']:.2f}",
+            "At the edge of the levels": "yes" if row["at_edge"] else "no",
+        }
+        for measure, row in drop.cs_coefficient().iterrows()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _number(value: float) -> str:
+    """Write a number with two digits after the point."""
+    if np.isnan(value):
+        return "–"
+    return ("∞" if np.isinf(value) else f"{abs(value):.2f}").rjust(1 + (value < 0), "−")
+
+
+def _weigh(evidence: float) -> str:
+    """Say what the data speak for."""
+    if np.isnan(evidence):
+        return "–"
+    if abs(evidence) < 2:
+        return "neither"
+    side = "interaction" if evidence > 0 else "absence"
+    return f"strong for {side}" if abs(evidence) > _STRONG else f"for {side}"
