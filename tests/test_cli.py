@@ -243,6 +243,7 @@ MEANINGS = {
     "--pvalue": "where p-values of score tests come from (default: ",
     "--alpha": "level",
     "--by": "single columns, or all columns of a category together",
+    "--draws": "how many draws of the rows",
     "--n-features": "how many features",
     "--features": "the feature columns",
     "--format": "form of the result",

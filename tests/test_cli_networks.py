@@ -99,6 +99,15 @@ def test_stability_ranks_features_that_are_named(call, rows):
     assert "ranking" in call(*given, "--features", "age,tea_cups,bmi", "--table", "cs")[1]
 
 
+def test_report_says_how_sure_the_network_is(call, rows, tmp_path):
+    pytest.importorskip("bokeh")
+    path = tmp_path / "report.html"
+    given = ("report", rows[0], "--labels", LABELS, "--features", "age,bmi", "--pairs", "0")
+    code, _, err = call(*given, "--draws", "10", "--seed", "0", "--out", path)
+    assert code == 0, err
+    assert "CS-coefficient" in path.read_text(encoding="utf-8")
+
+
 def test_compare_takes_groups_covariates_and_pairs(call, rows, tmp_path):
     path, frame = rows
     labels = frame[LABELS.split(",")]

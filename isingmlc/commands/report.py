@@ -13,6 +13,7 @@ from isingmlc.commands.options import (
     add_null,
     add_page,
     add_ranking,
+    add_seed,
     adjustment,
     check_penalty,
 )
@@ -66,6 +67,14 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help="how many pairs of labels to keep for each feature, 0 for none (default: 10, of the "
         "best features alone if there are very many products to test)",
     )
+    page.add_argument(
+        "--draws",
+        type=count,
+        metavar="N",
+        help="how many draws of the rows to say how sure the network is, in bootstraps and with "
+        "rows left out (default: none)",
+    )
+    add_seed(page, "the draws")
     page.add_argument("--title", metavar="TEXT", help="the headline")
     add_page(page, "report.html")
     page.add_argument("--open", action="store_true", help="open the report in a browser")
@@ -85,9 +94,14 @@ def run(options: Namespace) -> None:
     if results.feature_names:
         combined = {} if options.combine is None else {"combine": options.combine}
         ranking = results.rank_features(options.method, **combined)
+    drawn: dict[str, Any] = {}
+    if options.draws is not None:
+        drawn["bootstrap"] = results.bootstrap(options.draws, random_state=options.seed)
+        drawn["dropping"] = results.drop_cases(options.draws, random_state=options.seed)
     path = results.report(
         options.out,
         ranking=ranking,
+        **drawn,
         alpha=options.alpha,
         adjust=adjustment(options),
         top=options.top,

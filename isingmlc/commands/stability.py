@@ -66,7 +66,11 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     add_penalty(group, "--method")
     group.add_argument(
-        "--draws", type=count, default=1000, metavar="N", help="how many draws (default: 1000)"
+        "--draws",
+        type=count,
+        default=1000,
+        metavar="N",
+        help="how many draws of the rows (default: 1000)",
     )
     add_alpha(group, "level of the intervals (default: 0.05)", 0.05)
     add_seed(group, "the draws")

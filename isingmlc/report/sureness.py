@@ -126,7 +126,7 @@ def _list_ranks(boot: NetworkBootstrap) -> pd.DataFrame:
         {
             "Feature": row["feature"],
             "Rank": f"{row['rank']}",
-            "Interval": f"{row['lower']:g} to {row['upper']:g}",
+            "Interval": f"{row['lower']:.3g} to {row['upper']:.3g}",
             "Among the first 10": f"{row['among_first']:.0%}",
         }
         for row in boot.ranks(first=10).head(_RANKED).to_dict("records")
