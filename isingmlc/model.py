@@ -733,12 +733,11 @@ class IsingModel(ReadOnly):
         names = np.array(self.label_names, dtype=object)
         separated = varies & np.array([not fit.in_play.all() for fit in fits])
         aliased = np.zeros(len(fits), dtype=np.bool_)
-        context = regressors.matrix[:, 1 + len(fits) :]
         columns = np.array(self.statistics.context.column_names, dtype=object)
         if settings.method == "ridge" or not len(regressors.relations.dropped):
             pass
         elif settings.neighbors == "all" and settings.method not in SHARED:
-            related = find_aliases(patterns, self.intercept, context)
+            related = find_aliases(regressors, self.intercept)
             aliased[:] = [bool(others) for others in related[: len(fits)]]
         else:
             aliased[:] = [(fit.aliased[1 : 1 + len(fits)] != 0).any() for fit in fits]

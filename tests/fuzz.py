@@ -113,6 +113,7 @@ def main(arguments=None):
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--case", type=int, help="this case alone")
+    parser.add_argument("--kinds", nargs="+", default=[], help="cases of these kinds alone")
     parser.add_argument("--without", nargs="+", default=[], help="leave out cases of these kinds")
     parser.add_argument("--only", choices=list(CHECKS), help="this check alone")
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")
@@ -130,7 +131,7 @@ def main(arguments=None):
             break
         case = draw_case(seed, number)
         kinds = {kind.removeprefix("covariate: ") for kind in map(str, case.kinds)}
-        if kinds & set(options.without):
+        if kinds & set(options.without) or (options.kinds and not kinds & set(options.kinds)):
             continue
         for name, check in CHECKS.items():
             if options.only not in (None, name):

@@ -595,7 +595,8 @@ def compare(case, one, other, what, counts, features=None, labels=None):
         share = case.shares[j2, k2]
         a, b = (one.reason[j2, k2], other.reason[j, k])
         # Without a share a label cannot be tested, or the oracle cannot tell.
-        unknown = np.isnan(share) and {a, b} & {"ok", "collinear-feature", "separated-alternative"}
+        hanging = {"ok", "collinear-feature", "separated-alternative", "not-converged"}
+        unknown = np.isnan(share) and {a, b} & hanging
         if unknown or ROUNDING < share < CLEAR:
             counts["undecided"] += 1
             continue

@@ -19,9 +19,9 @@ ROUNDING, CLEAR = 1e-13, 1e-7
 # Standard errors from the maximum at which the package calls a fit converged, and at which a
 # likelihood is no longer what its second derivatives say.
 CONVERGED, FAR = 1e-6, 1e-2
-# What a column of unit length must leave of itself to be no function of others: cross-products, by
-# which the package eliminates, have half the digits of columns.
-DEPENDENT = 1e-4
+# What a column of unit length must leave of itself to be no function of others. The package says
+# 1e-9 of columns that it brings to one size in another way, by medians.
+DEPENDENT = 1e-6
 # Pivots of a weighted design, its columns of unit length, from which on they are clear.
 SINGULAR = 1e-9
 

@@ -321,6 +321,47 @@ def test_covariates_that_are_all_but_the_same(method):
         np.testing.assert_allclose(one.predict()["y1"], glm.fittedvalues, atol=1e-8)
 
 
+@pytest.mark.parametrize("size", [1e-4, 1e-6, 1e-7])
+def test_covariates_that_differ_in_their_last_digits(size):
+    """Cross-products do not tell them apart, columns do; nothing is dropped or settled."""
+    rng = np.random.default_rng(0)
+    age, other = rng.normal(size=(2, 200))
+    labels = (rng.random((200, 2)) < expit(np.outer(other, [1.0, 0.0]))).astype(int)
+    near = pd.DataFrame({"age": age, "near": age + size * other})
+    apart = pd.DataFrame({"age": age, "other": other})
+    one, two = (im.IsingModel(labels, covariates=given).fit() for given in (near, apart))
+    assert one.converged
+    assert one.llf == pytest.approx(two.llf, abs=1e-6)
+    np.testing.assert_allclose(one.predict(), two.predict(), atol=1e-7)
+    expected = two.params.loc["other", "y1"] / size
+    assert one.params.loc["near", "y1"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_rounding_left_of_a_covariate_is_no_covariate():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (100, 2))
+    time = 1e8 + rng.normal(size=100)
+    given = pd.DataFrame({"time": time, "later": 3.0 + 0.7 * time})
+    with pytest.warns(im.exceptions.AliasingWarning, match="later"):
+        res = im.IsingModel(labels, covariates=given).fit()
+    alone = im.IsingModel(labels, covariates=given[["time"]]).fit()
+    assert res.llf == pytest.approx(alone.llf, abs=1e-6)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_a_maximum_that_few_digits_of_small_weights_hold_is_found():
+    # Cross-products of regressors had lost what the rows of margins around 40 say.
+    rows = ["00000", "10111", "10100", "01101", "01110", "10001", "00100"]
+    labels = np.array([[digit == "1" for digit in row] for row in rows]).astype(int)
+    c = pd.DataFrame({"c": [0.701, 0.8446, 5.2974, -7.7405, -1.2393, 0.4468, -40.6856]})
+    found = []
+    for column in (c, 1e9 * c, c.iloc[::-1]):
+        res = im.IsingModel(labels[column.index], covariates=column, intercept=False).fit()
+        assert res.converged
+        found.append([fit.llf for fit in res.fits])
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, atol=1e-9)
+
+
 @pytest.mark.filterwarnings(OURS)
 def test_a_maximum_that_is_far_out_is_found():
     # A row that is certain soon lets two others, which tell little, send the coefficient far.

@@ -1,6 +1,7 @@
 """Nodewise fits against R, statsmodels and scikit-learn, and by hand."""
 
 import warnings
+from dataclasses import replace
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
 from isingmlc.fitting.nodewise import FitSettings, find_aliases, fit_nodes
+from isingmlc.fitting.regressors import Regressors
 
 SEPARATION = "ignore::isingmlc.exceptions.SeparationWarning"
 
@@ -238,7 +240,8 @@ def test_a_duplicate_label_is_aliased_and_changes_no_probability():
 def test_a_label_that_is_the_sum_of_two_others_is_aliased():
     # y1 and y2 never meet and s = y1 + y2.
     patterns, counts = table(_0000=9, _1010=5, _0110=6, _0001=4, _1011=3, _0111=8)
-    assert find_aliases(patterns, intercept=True) == ((1, 2), (0, 2), (0, 1), ())
+    regressors = Regressors.of(patterns, np.ones(len(patterns)))
+    assert find_aliases(regressors, intercept=True) == ((1, 2), (0, 2), (0, 1), ())
     last = fit_nodes(patterns, counts, FitSettings())[3]
     # Three groups of rows, each with its own share of the last label; s is dropped.
     np.testing.assert_allclose(last.probability, [4 / 13, 3 / 8, 8 / 14, 4 / 13, 3 / 8, 8 / 14])
@@ -339,6 +342,14 @@ def test_a_fit_that_runs_out_of_steps_says_so():
         res = im.IsingModel(labels).fit(max_iter=1)
     assert not res.converged
     assert "did not converge" in str(res.summary())
+
+
+def test_a_weight_that_is_as_good_as_none_is_none():
+    patterns, counts = table(_00=3, _01=2, _10=2, _11=1)
+    fit = fit_nodes(patterns, counts, FitSettings())[0]
+    tiny = np.array([1e-313, 1e-200, 1e-100, 0.5])
+    weight = replace(fit, probability=tiny, complement=1 - tiny).weight
+    np.testing.assert_array_equal(weight, [0.0, 0.0, 1e-100, 0.25])
 
 
 def test_large_counts_converge():

@@ -86,6 +86,21 @@ def test_no_direction_settles_rows_that_overlap():
     assert shortest_direction(overlapping, np.eye(2)) is None
 
 
+@pytest.mark.parametrize("size", [1e-3, 1e-5, 1e-7, 1e-8])
+def test_columns_tell_apart_what_cross_products_do_not(size):
+    rng = np.random.default_rng(0)
+    first, other = rng.uniform(-1, 1, (2, 30))
+    rows = np.column_stack([np.ones(30), first, first + size * other, 2.0 - first])
+    wide = {"binary": np.array([True, False, False, False]), "rows": lambda: rows}
+    columns = independent_columns(rows.T @ rows, **wide)
+    np.testing.assert_array_equal(columns.dropped, [3])
+    np.testing.assert_allclose(columns.dependence.ravel(), [2.0, -1.0, 0.0], atol=1e-7)
+    # What may be rounding of one of them tells nothing apart.
+    lost = np.array([0.0, size, 0.0, 0.0])
+    columns = independent_columns(rows.T @ rows, **wide, lost=lost)
+    np.testing.assert_array_equal(columns.dropped, [2, 3])
+
+
 def test_dependent_columns_are_named_in_order():
     rng = np.random.default_rng(0)
     z = (rng.random((30, 4)) < 0.5).astype(float)

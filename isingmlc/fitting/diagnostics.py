@@ -169,8 +169,7 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
     minority = np.minimum(positives, stats.nobs - positives)
     constant = minority == 0
     reasons = judge_fits(fit)
-    context = fit.regressors.matrix[:, 1 + len(nodes) :]
-    aliases = find_aliases(stats.patterns, fit.settings.intercept, context)[: len(nodes)]
+    aliases = find_aliases(fit.regressors, fit.settings.intercept)[: len(nodes)]
     names = np.array([*stats.label_names, *stats.context.column_names], dtype=object)
     constants = _theorem_constants(fit)
     known = information(fit)

@@ -40,7 +40,8 @@ _SHORTEST = 1e-6
 # At a maximum the next step moves no margin by more than this, so that the curvature along it is
 # the one that the step was made with.
 _STILL = 0.1
-# But rows with a margin beyond this have no say in anything.
+# But rows with a margin beyond this have no say in anything; nor have those that can gain less than
+# what a fit has converged at.
 _CERTAIN = 80.0
 # Squared decrements are twice the gain that they promise; this much more than there is to gain is
 # no promise.
@@ -193,6 +194,7 @@ def climb(
     gives_up: GivesUp | None = None,
     margins: Margins | None = None,
     widest: FloatArray | None = None,
+    certain: Callable[[int], FloatArray] | None = None,
     furthest: float = _FURTHEST,
 ) -> Ends:
     """Go from point to point, halving steps that lead down, each model until its own end.
@@ -221,6 +223,9 @@ def climb(
     widest : ndarray, shape (m,), optional
         The most that a margin moves per unit of each coefficient: short steps are known by it
         without looking at rows.
+    certain : callable, optional
+        Gives the margins from which on rows have no say in that, from the number of a model; see
+        `certain_from`. The same for all rows if omitted.
     furthest : float
         A step that leads down is cut so that no coefficient, or no margin, moves by more.
 
@@ -282,7 +287,8 @@ def climb(
                 own = points.step[line]
                 if widest is None or not np.abs(own) @ widest <= _STILL:
                     before, moves = margins(model, candidate[line]), margins(model, own)
-                    moves = moves[np.minimum(before, before + moves) < _CERTAIN]
+                    limit = _CERTAIN if certain is None else certain(model)
+                    moves = moves[np.minimum(before, before + moves) < limit]
                     at_end = bool(np.abs(moves).max(initial=0.0) <= _STILL)
             converged[model] = at_end
             if converged[model] or steps[model] >= most[model] or math.isnan(decrement):
@@ -318,6 +324,22 @@ def climb(
         converged=np.array(converged),
         curvature=curvature,
     )
+
+
+def certain_from(counts: FloatArray) -> FloatArray:
+    """Give the margins from which on rows can gain less than what a fit has converged at.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (rows,)
+        How many observations each row stands for.
+
+    Returns
+    -------
+    ndarray, shape (rows,)
+        The margins.
+    """
+    return np.asarray(np.minimum(np.log(counts / CONVERGED), _CERTAIN))
 
 
 def newton(
@@ -394,6 +416,7 @@ def newton(
         max_steps,
         first=first,
         margins=lambda _, coef: signed @ coef,
+        certain=lambda _: certain_from(counts),
     )
     return ends.solution(0, inverse(ends.curvature[0]))
 
@@ -538,6 +561,7 @@ def newton_together(
         gives_up=None if gives_up is None else asks,
         margins=margins,
         widest=pairs.widest,
+        certain=lambda model: certain_from(counts[model][counts[model] > 0]),
     )
     lines = zip(ends.curvature, ends.decrement.tolist(), columns, strict=True)
     return [

@@ -26,6 +26,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.schema import Array, Flag, Number, Record, Text
 from isingmlc.fitting.dependence import COV_TYPES, Dependence
+from isingmlc.fitting.flat import climb_flat
 from isingmlc.fitting.information import Factors
 from isingmlc.fitting.newton import (
     Solution,
@@ -38,7 +39,6 @@ from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.separation import (
     Columns,
     find_separation,
-    independent_columns,
     peel,
     shortest_direction,
     unit_rows,
@@ -63,6 +63,8 @@ _QUIET = 0.1
 _GUESSES = 3
 # Entries of a direction below this are rounding.
 _ROUNDING = 1e-9
+# A weight below this is felt nowhere, but what is divided by it may overflow.
+_UNFELT = 1e-150
 # Share of cells that labelsets may be for a fit on them to pay.
 _FEWER = 0.5
 
@@ -186,8 +188,9 @@ class NodeFit:
 
     @property
     def weight(self) -> FloatArray:
-        """The variance of the label at each labelset; zero where it is certain."""
-        return self.probability * self.complement
+        """The variance of the label at each labelset; zero where it is certain, or as good as."""
+        weight = self.probability * self.complement
+        return np.where(weight > _UNFELT, weight, 0.0)
 
     def predict(self, design: FloatArray) -> FloatArray:
         """Give the probability of the label in any rows.
@@ -552,19 +555,15 @@ def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray |
     return penalties
 
 
-def find_aliases(
-    patterns: BoolArray, intercept: bool, context: FloatArray | None = None
-) -> tuple[tuple[int, ...], ...]:
+def find_aliases(regressors: Regressors, intercept: bool) -> tuple[tuple[int, ...], ...]:
     """Find labels and columns of the context that are linear functions of others.
 
     Parameters
     ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labelsets.
+    regressors : Regressors
+        The columns of all label models.
     intercept : bool
         Whether a constant counts as one of the others.
-    context : ndarray, shape (L, q), optional
-        Columns of the context, 0/1 or of unit size.
 
     Returns
     -------
@@ -577,26 +576,19 @@ def find_aliases(
     The third label is the first one turned round:
 
     >>> patterns = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0]], dtype=bool)
-    >>> find_aliases(patterns, intercept=True)
+    >>> find_aliases(Regressors.of(patterns, np.ones(4)), intercept=True)
     ((2,), (), (0,))
     """
-    n_labels = patterns.shape[1]
-    varies = np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
-    columns = patterns[:, varies].astype(np.float64)
-    if context is not None:
-        columns = np.hstack([columns, context])
-        varies = np.concatenate([varies, n_labels + np.arange(context.shape[1])])
-        n_labels += context.shape[1]
-    if intercept:
-        columns = np.column_stack([np.ones(len(patterns)), columns])
-    columns = unit_rows(columns)
-    relations = independent_columns(columns.T @ columns)
-    labels_of = np.concatenate([[-1], varies]) if intercept else varies
-    related: list[set[int]] = [set() for _ in range(n_labels)]
+    matrix = regressors.matrix
+    is_constant_label = (regressors.label_of >= 0) & (matrix == matrix[:1]).all(axis=0)
+    # The constant comes first.
+    columns = np.flatnonzero(~is_constant_label)[0 if intercept else 1 :]
+    relations = regressors.relations_among(columns)
+    related: list[set[int]] = [set() for _ in range(regressors.n_columns - 1)]
     for dropped, shares in zip(relations.dropped, relations.dependence.T, strict=True):
-        members = {int(labels_of[dropped]), *labels_of[relations.kept[shares != 0]].tolist()} - {-1}
+        members = {int(columns[dropped]), *columns[relations.kept[shares != 0]].tolist()} - {0}
         for member in members:
-            related[member] |= members - {member}
+            related[member - 1] |= {other - 1 for other in members - {member}}
     return tuple(tuple(sorted(others)) for others in related)
 
 
@@ -671,9 +663,9 @@ def _begin(
     penalties = ridge_penalty(settings, regressors)
     is_free = np.ones(size, dtype=np.bool_) if penalties is None else penalties == 0
     candidates = np.flatnonzero(is_free & uses.any(axis=0))
-    gram, whole = regressors.gram, regressors.relations
+    whole = regressors.relations
     if len(candidates) < size:
-        whole = independent_columns(gram[np.ix_(candidates, candidates)])
+        whole = regressors.relations_among(candidates)
     in_play = np.ones(table.signs.shape, dtype=np.bool_)
     directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
     if ahead is not None:
@@ -701,8 +693,7 @@ def _begin(
             is_whole = len(free) == len(candidates) - len(own)
             chosen = whole.without(int(own[0])) if is_whole and len(own) else None
             if chosen is None:
-                at = columns[free]
-                chosen = independent_columns(gram[np.ix_(at, at)])
+                chosen = regressors.relations_among(columns[free])
             chosen = chosen.among(free, len(columns))
             aliased = _spread(chosen.null_space, columns, size)
             columns, dropped = columns[chosen.kept], columns[chosen.dropped]
@@ -727,10 +718,12 @@ def _begin(
         for node, products in zip(
             left[block], crossing(range(len(rows_left)), rows_left), strict=True
         ):
-            node.chosen = _rank(table, products)
+            ranked = np.arange(len(node.columns))
             if node.in_play.any() and len(node.free) < len(node.columns):
-                inner = _rank(table, products[np.ix_(node.free, node.free)])
-                node.chosen = inner.among(node.free, len(node.columns))
+                ranked, products = node.free, products[np.ix_(node.free, node.free)]
+            at = node.columns[ranked]
+            rows = partial(_unit_rows_in_play, table, node, at)
+            node.chosen = regressors.rank(products, at, rows).among(ranked, len(node.columns))
     for node, known in zip(nodes, [] if ahead is None else ahead.nodes, strict=False):
         assert known.coef is not None
         start = _spread(known.coef, known.basis, size)
@@ -765,6 +758,8 @@ def _find_limits(table: _Table, nodes: list[_Node], settings: FitSettings) -> No
         )
         for node, solution in zip(nodes, solutions, strict=True):
             _learn(table, node, solution)
+            if node.coef is not None and not node.converged and node.steps < settings.max_iter:
+                _go_on(table, node, penalty, settings.max_iter)
         nodes = [node for node in nodes if node.coef is None]
         start = np.array([node.start for node in nodes])
 
@@ -803,7 +798,9 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
         remaining = signed[~settled]
         if not table.regressors.binary.all():
             remaining = unit_rows(remaining)
-        rest = _rank(table, remaining.T @ remaining)
+        rest = table.regressors.rank(
+            remaining.T @ remaining, node.columns[node.free], lambda: remaining
+        )
         direction = shortest_direction(signed[settled], rest.null_space)
         if direction is not None:
             places = node.columns[node.free]
@@ -812,6 +809,20 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
             node.in_play[node.in_play] = ~settled
             node.chosen = rest.among(node.free, len(node.columns))
     node.start = _spread(node.chosen.carry_over(coef), node.basis, table.design.shape[1])
+
+
+def _go_on(table: _Table, node: _Node, penalty: FloatArray | None, max_steps: int) -> None:
+    """Go on from where cross-products had no digits left for another step."""
+    assert node.coef is not None
+    solution = climb_flat(
+        table.signed(node, node.basis),
+        table.counts[node.in_play],
+        np.zeros(len(node.basis)) if penalty is None else penalty[node.basis],
+        node.coef,
+        max_steps - node.steps,
+    )
+    node.coef, node.converged = solution.coef, solution.converged
+    node.steps += solution.steps
 
 
 def _moves(table: _Table, node: _Node, step: FloatArray) -> FloatArray:
@@ -828,10 +839,10 @@ def _spread(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     return whole
 
 
-def _rank(table: _Table, gram: FloatArray) -> Columns:
-    """Choose independent columns; of a context that is centred the constant must stay."""
-    is_centred = bool(table.regressors.centre.any())
-    return independent_columns(gram, in_order=False, keep_first=is_centred)
+def _unit_rows_in_play(table: _Table, node: _Node, columns: IntArray) -> FloatArray:
+    """Give columns in the rows in play, brought to unit size as their cross-products are."""
+    regressors = table.design[node.in_play][:, columns]
+    return np.asarray(regressors / table.largest[node.in_play, None])
 
 
 def _collect(

@@ -10,6 +10,7 @@ brought to the user's by a linear map: with :math:`\tilde c = (c - m) / s` the c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,6 +36,8 @@ class Regressors:
         What was subtracted from a column, and what it was divided by afterwards.
     variance : ndarray, shape (m,)
         The variances of the columns of the context; 1 for the others.
+    lost : ndarray, shape (m,)
+        How much rounding may have changed a column when it was written down.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class Regressors:
     centre: FloatArray
     scale: FloatArray
     variance: FloatArray
+    lost: FloatArray
 
     @classmethod
     def of(
@@ -86,7 +90,8 @@ class Regressors:
         matrix[:, 1:] = patterns
         if columns is None or not columns.shape[1]:
             label_of = np.arange(-1, n_labels)
-            return cls(matrix, label_of, np.zeros(len(label_of)), *np.ones((2, len(label_of))))
+            zeros, ones = np.zeros(len(label_of)), np.ones(len(label_of))
+            return cls(matrix, label_of, zeros, ones, ones, zeros)
         labels = np.full(columns.shape[1], -1) if labels is None else labels
         centre, scale = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         wide = ~((columns == 0) | (columns == 1)).all(axis=0)
@@ -107,12 +112,14 @@ class Regressors:
             scale[products] = np.where(spread > 0, spread, 1.0)
         scaled = (columns - centre) / scale
         variance = share @ scaled**2 - (share @ scaled) ** 2
+        lost = np.finfo(float).eps * np.abs(columns).max(axis=0, initial=0.0) / scale
         return cls(
             np.hstack([matrix, scaled]),
             np.concatenate([[-1], np.arange(n_labels), labels]),
             np.concatenate([np.zeros(1 + n_labels), centre]),
             np.concatenate([np.ones(1 + n_labels), scale]),
             np.concatenate([np.ones(1 + n_labels), np.maximum(variance, 0.0)]),
+            np.concatenate([np.zeros(1 + n_labels), np.where(wide, lost, 0.0)]),
         )
 
     @classmethod
@@ -216,7 +223,67 @@ class Regressors:
     @cached_property
     def relations(self) -> Columns:
         """Which of the columns are linear functions of those before them."""
-        return independent_columns(self.gram)
+        return self.relations_among(np.arange(self.n_columns))
+
+    def relations_among(self, columns: IntArray) -> Columns:
+        """Tell which of some columns are linear functions of those before them.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            The columns.
+
+        Returns
+        -------
+        Columns
+            Which are kept and which dropped, numbered among these.
+        """
+        return self.rank(
+            self.gram[np.ix_(columns, columns)],
+            columns,
+            lambda: self._triangle[:, columns],
+            in_order=True,
+        )
+
+    def rank(
+        self,
+        gram: FloatArray,
+        columns: IntArray,
+        rows: Callable[[], FloatArray],
+        *,
+        in_order: bool = False,
+    ) -> Columns:
+        """Choose independent columns in some of the rows.
+
+        Parameters
+        ----------
+        gram : ndarray
+            Cross-products of the columns in these rows.
+        columns : ndarray of int
+            Which columns they are about.
+        rows : callable
+            Gives the rows themselves, where cross-products do not tell.
+        in_order : bool
+            Whether of dependent columns the last ones are dropped.
+
+        Returns
+        -------
+        Columns
+            Which are kept and which dropped. The constant is kept where columns are centred.
+        """
+        return independent_columns(
+            gram,
+            in_order=in_order,
+            keep_first=bool(self.centre.any()),
+            binary=self.binary[columns],
+            rows=rows,
+            lost=self.lost[columns],
+        )
+
+    @cached_property
+    def _triangle(self) -> FloatArray:
+        """A root of the cross-products with all digits of the columns."""
+        return np.asarray(np.linalg.qr(unit_rows(self.matrix), mode="r"))
 
     @cached_property
     def pairs(self) -> PairSums:

@@ -11,17 +11,28 @@ coefficients then raises the likelihood of a row when it raises its linear predi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
 
-# Columns are 0/1 or of unit size: a pivot below this share of its diagonal is a zero.
+# Columns are 0/1 or of unit size: a pivot below this share of its diagonal is a zero. That is so of
+# 0/1 columns; cross-products of others have half the digits of the columns, and where a pivot is
+# not clear the columns themselves are asked.
 _PIVOT_TOLERANCE = 1e-9
+_CLEAR_PIVOT = 1e-5
+# What is left of a column, singular values and pivots are zeros below this share: rounding leaves
+# far less and data far more.
+RANK_TOLERANCE = 1e-9
+# But of a column that lost digits when it was written down so many times that may be left.
+_LOST = 8.0
+# A column that has less than this of another, both of unit size, does not depend on it.
+_NO_SHARE = 1e-7
 # Residual of the least-distance problem below which it has no solution, and how far from zero, as
 # a share of it, the slope of a column may be at a solution.
 _INFEASIBLE = 1e-10
@@ -109,7 +120,13 @@ class Columns(NamedTuple):
 
 
 def independent_columns(
-    gram: FloatArray, *, in_order: bool = True, keep_first: bool = False
+    gram: FloatArray,
+    *,
+    in_order: bool = True,
+    keep_first: bool = False,
+    binary: BoolArray | None = None,
+    rows: Callable[[], FloatArray] | None = None,
+    lost: FloatArray | None = None,
 ) -> Columns:
     """Eliminate columns in order, as R does, and drop those without a pivot.
 
@@ -122,6 +139,13 @@ def independent_columns(
         elimination with pivots is faster.
     keep_first : bool
         Whether the first column is kept unless it is zero, in whatever order.
+    binary : ndarray of bool, shape (m,), optional
+        Which columns are of zeros and ones, the first if it is to be kept; all if omitted.
+    rows : callable, optional
+        Gives rows of at most unit size with these cross-products, which are asked where those do
+        not tell. For columns of zeros and ones they do.
+    lost : ndarray, shape (m,), optional
+        How much rounding changed the entries of a column when it was written down.
 
     Returns
     -------
@@ -137,6 +161,14 @@ def independent_columns(
     >>> columns.kept, columns.dropped, columns.dependence.ravel()
     (array([0, 1]), array([2]), array([1., 1.]))
     """
+    if rows is not None and binary is not None and not binary.all():
+        places = np.flatnonzero(binary)
+        inner = gram[np.ix_(places, places)]
+        among = independent_columns(inner, in_order=in_order, keep_first=keep_first)
+        columns = among.among(places, len(gram))
+        if _has_pivots(gram[np.ix_(columns.kept, columns.kept)], _CLEAR_PIVOT):
+            return columns
+        return _from_rows(rows(), np.zeros(len(gram)) if lost is None else lost)
     diagonal = gram.diagonal()
     # Mostly only empty columns depend on others, and that is seen without elimination.
     filled = diagonal.nonzero()[0]
@@ -152,9 +184,9 @@ def independent_columns(
     dependence = np.zeros((len(kept), len(dropped)))
     if len(kept) < len(filled):
         leaning = diagonal[dropped].nonzero()[0]
-        rows = gram[kept]
-        found = lapack.dposv(rows[:, kept], rows[:, dropped[leaning]])[1]
-        found[np.abs(found) < 1e-7] = 0.0
+        lines = gram[kept]
+        found = lapack.dposv(lines[:, kept], lines[:, dropped[leaning]])[1]
+        found[np.abs(found) < _NO_SHARE] = 0.0
         dependence[:, leaning] = found
     return Columns(kept, dropped, dependence)
 
@@ -169,12 +201,47 @@ def _with_pivots(gram: FloatArray, keep_first: bool) -> IntArray:
     return np.sort(order[:rank]) - 1
 
 
-def _has_pivots(gram: FloatArray) -> bool:
+def _from_rows(rows: FloatArray, lost: FloatArray) -> Columns:
+    """Eliminate columns in order, with all their digits."""
+    # The triangle of a QR decomposition has the lengths and angles of the columns.
+    columns: FloatArray = np.asarray(np.linalg.qr(rows, mode="r"))
+    lengths = np.linalg.norm(columns, axis=0)
+    longest = lengths.max(initial=0.0) or 1.0
+    lost = lost * longest
+    basis, triangle = np.zeros((len(columns), 0)), np.zeros((0, 0))
+    kept: list[int] = []
+    dropped: list[int] = []
+    dependences: list[FloatArray] = []
+    for at, (rest, length, own) in enumerate(zip(columns.T, lengths, lost, strict=True)):
+        along = np.zeros(len(kept))
+        # What rounding leaves of a projection is taken out by another.
+        for _ in range(2):
+            share = rest @ basis
+            rest, along = rest - basis @ share, along + share
+        left = np.linalg.norm(rest)
+        dependence = solve_triangular(triangle, along, check_finite=False) if kept else along
+        hidden = _LOST * (own + np.abs(dependence) @ lost[kept])
+        if left > max(RANK_TOLERANCE * length, hidden):
+            basis = np.column_stack([basis, rest / left])
+            triangle = np.pad(triangle, ((0, 1), (0, 1)))
+            triangle[:, -1] = np.append(along, left)
+            kept.append(at)
+        else:
+            dropped.append(at)
+            is_rounding = np.abs(dependence) < max(_NO_SHARE, hidden / longest)
+            dependences.append(np.where(is_rounding, 0.0, dependence))
+    table = np.zeros((len(kept), len(dropped)))
+    for column, dependence in enumerate(dependences):
+        table[: len(dependence), column] = dependence
+    return Columns(np.array(kept, dtype=np.intp), np.array(dropped, dtype=np.intp), table)
+
+
+def _has_pivots(gram: FloatArray, least: float = _PIVOT_TOLERANCE) -> bool:
     """Tell whether no column is a linear function of the others."""
     if not len(gram):
         return True
     factor, failed = lapack.dpotrf(gram, clean=0)
-    return not failed and bool((factor.diagonal() ** 2 > _PIVOT_TOLERANCE * gram.diagonal()).all())
+    return not failed and bool((factor.diagonal() ** 2 > least * gram.diagonal()).all())
 
 
 def _in_order(gram: FloatArray) -> IntArray:

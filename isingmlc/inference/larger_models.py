@@ -34,6 +34,7 @@ from scipy.special import expit, log_expit
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
+from isingmlc.fitting.flat import climb_flat, is_felt, lengths_of, root_odds
 from isingmlc.fitting.newton import (
     LEAST_MARGIN,
     ROUNDING,
@@ -43,16 +44,11 @@ from isingmlc.fitting.newton import (
     newton,
     proves_overlap,
 )
-from isingmlc.fitting.separation import find_separation, unit_rows
+from isingmlc.fitting.separation import RANK_TOLERANCE, find_separation, unit_rows
 from isingmlc.inference.score import COLLINEAR
 
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
-# Singular values and pivots below this share of the largest are zeros: columns are of about unit
-# size, rounding leaves far less and data far more.
-_RANK_TOLERANCE = 1e-9
-# A column of this share of its length, once rows are weighted, is in rows that are certain alone.
-_UNFELT = 1e-15
 # A step that moves the margin of a row by more than this settles it, if no other row moves.
 _CLEAR = 0.1
 
@@ -120,7 +116,7 @@ class RowsInPlay:
             return True
         slope = np.linalg.lstsq(self.regressors, self.multipliers, rcond=None)[0]
         rest = self.regressors @ slope - self.multipliers
-        return bool(np.abs(rest).max(initial=0.0) < _RANK_TOLERANCE)
+        return bool(np.abs(rest).max(initial=0.0) < RANK_TOLERANCE)
 
     @cached_property
     def margin(self) -> FloatArray:
@@ -737,7 +733,7 @@ def _fit_alone(
             rest = rest[:, basis]
         solution = newton(rest, counts, max_steps=max_steps, penalty=penalty[basis])
         if not solution.converged:
-            solution = _climb_flat(rest, counts, penalty[basis], solution.coef, max_steps)
+            solution = climb_flat(rest, counts, penalty[basis], solution.coef, max_steps)
         return assess(rest, counts, basis, solution)
 
     if step is None:
@@ -756,7 +752,7 @@ def _fit_alone(
     direction = _within(free[~settled], own)
     moves = design[settled][:, penalty == 0] @ direction
     # In a row that is far out what rounding left of a step is long too.
-    is_more = free[settled] @ direction > _RANK_TOLERANCE * np.linalg.norm(own)
+    is_more = free[settled] @ direction > RANK_TOLERANCE * np.linalg.norm(own)
     if settled.any() and (is_more & (moves > _CLEAR)).all():
         gain, solution, complete = fit_rest(settled)
         if complete:
@@ -773,74 +769,6 @@ def _fit_alone(
     return gain, direction if settled.any() else None, solution
 
 
-def _climb_flat(
-    design: FloatArray, counts: FloatArray, penalty: FloatArray, start: FloatArray, max_steps: int
-) -> Solution:
-    """Maximise a likelihood that is flat in some directions, with all digits that there are.
-
-    Its maximum may lie so far out that a step of any length is right, as long as it leads up.
-    """
-    ridge = np.diag(np.sqrt(penalty))
-
-    def evaluate(_: IntArray, coefs: FloatArray) -> Points:
-        (coef,) = coefs
-        margin = design @ coef
-        odds = _root_odds(counts, margin)
-        pull = np.concatenate([odds, -np.sqrt(penalty) * coef])
-        scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
-        step, decrement = np.zeros(len(coef)), 0.0
-        felt = _is_felt(scaled, design, counts)
-        if felt.any():
-            step[felt], decrement = _least_squares(scaled[:, felt], pull)
-        value = float(counts @ log_expit(margin) - 0.5 * penalty @ coef**2)
-        return Points.of_one(value, step, decrement, scaled)
-
-    ends = climb(
-        evaluate, start[None], max_steps, margins=lambda _, coef: design @ coef, furthest=np.inf
-    )
-    return ends.solution(0, None)
-
-
-def _root_odds(counts: FloatArray, margin: FloatArray) -> FloatArray:
-    """Give square roots of the odds against what happened, times counts.
-
-    So the squares of small numbers need not be told from zero.
-    """
-    return np.asarray(np.sqrt(counts) * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN)))
-
-
-def _is_felt(scaled: FloatArray, design: FloatArray, counts: FloatArray) -> BoolArray:
-    """Mark columns that some row with a weight has, or a penalty."""
-    whole = _lengths(np.sqrt(counts)[:, None] * design)
-    return np.asarray(scaled.any(axis=0) & (_lengths(scaled) > _UNFELT * whole))
-
-
-def _lengths(columns: FloatArray) -> FloatArray:
-    """Give the lengths of columns, of which the squares may be too small for numbers; one for zero.
-
-    Where only few rows have a weight left, columns may be of very different length.
-    """
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    largest[largest == 0] = 1.0
-    lengths = np.linalg.norm(columns / largest, axis=0)
-    return np.asarray(largest * np.where(lengths > 0, lengths, 1.0))
-
-
-def _least_squares(rows: FloatArray, target: FloatArray) -> tuple[FloatArray, float]:
-    """Solve least squares among columns of any length; give the square of what is explained too."""
-    lengths = _lengths(rows)
-    rows = rows / lengths
-    # Large rows first: then small ones keep their digits.
-    order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
-    left, triangle, columns = qr(rows[order], mode="economic", pivoting=True, check_finite=False)
-    pivots = np.abs(triangle.diagonal())
-    rank = int((pivots > np.finfo(float).eps * pivots[:1]).sum())
-    along = target[order] @ left[:, :rank]
-    solution = np.zeros(len(lengths))
-    solution[columns[:rank]] = solve_triangular(triangle[:rank, :rank], along)
-    return solution / lengths, float(along @ along)
-
-
 def _covariance_at(
     design: FloatArray, counts: FloatArray, penalty: FloatArray, coef: FloatArray
 ) -> tuple[FloatArray, float]:
@@ -849,14 +777,14 @@ def _covariance_at(
     Gives Newton's squared decrement besides.
     """
     margin = design @ coef
-    roots = _root_odds(counts, margin) * expit(margin)
+    roots = root_odds(counts, margin) * expit(margin)
     scaled = np.vstack([roots[:, None] * design, np.diag(np.sqrt(penalty))])
-    felt = _is_felt(scaled, design, counts)
+    felt = is_felt(scaled, design, counts)
     covariance = np.full((len(coef), len(coef)), np.nan)
     scaled = scaled[:, felt]
-    lengths = _lengths(scaled)
+    lengths = lengths_of(scaled)
     _, sizes, axes = np.linalg.svd(scaled / lengths, full_matrices=False)
-    if len(sizes) == len(lengths) and (sizes > _RANK_TOLERANCE).all():
+    if len(sizes) == len(lengths) and (sizes > RANK_TOLERANCE).all():
         gradient = ((counts * expit(-margin)) @ design - penalty * coef)[felt]
         decrement = float(np.sum((axes @ (gradient / lengths) / sizes) ** 2))
         if decrement <= ROUNDING:
@@ -892,7 +820,7 @@ def _design(null: RowsInPlay, rows: _Rows) -> FloatArray:
 def _within(rows: FloatArray, direction: FloatArray) -> FloatArray:
     """Give the part of a direction that leaves rows alone."""
     _, sizes, axes = np.linalg.svd(np.linalg.qr(rows, mode="r"))
-    rank = int(np.sum(sizes > _RANK_TOLERANCE * sizes.max(initial=0.0)))
+    rank = int(np.sum(sizes > RANK_TOLERANCE * sizes.max(initial=0.0)))
     return np.asarray(axes[rank:].T @ (axes[rank:] @ direction))
 
 
@@ -902,4 +830,4 @@ def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:
     triangle, order = qr(np.vstack([design, np.diag(np.sqrt(penalty))]), mode="r", pivoting=True)
     pivots = np.abs(np.diag(triangle))
     longest = np.sqrt((design**2).sum(axis=0).max())
-    return np.sort(order[: np.sum(pivots > _RANK_TOLERANCE * longest)])
+    return np.sort(order[: np.sum(pivots > RANK_TOLERANCE * longest)])
