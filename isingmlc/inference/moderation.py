@@ -53,6 +53,8 @@ _STRONG = (
     "{n_strong} edges have a strong effect of the feature itself, for which products are best "
     "tested in refitted models. {why}: the tests are one Newton step, and may be off there."
 )
+# Methods by which models that have a feature are fitted.
+_FITTED = ("mle", "ridge")
 _NO_ROWS = "That needs rows, and the model has none"
 _NOT_FITTED = "That is not done with method={method!r}, but with 'mle' and 'ridge'"
 
@@ -72,8 +74,7 @@ def moderation_test(
     n_jobs = check_jobs(n_jobs)
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
-    fitted = fit.settings.method in ("mle", "ridge")
-    if refit is True and not fitted:
+    if refit is True and fit.settings.method not in _FITTED:
         raise exc.ModelError(
             "refit=True is for models fitted with method='mle' or 'ridge', but this one was fitted "
             f"with method={fit.settings.method!r}. Leave refit out, or fit anew."
@@ -91,14 +92,15 @@ def moderation_test(
     reason = judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
     single = single_tests(fit, nulls, reason)
     large = np.zeros(reason.shape, dtype=np.bool_)
-    can_refit = fit.rows is not None and fitted and not fit.is_robust
-    if refit is True or (refit == "auto" and can_refit):
+    if refit is True or (refit == "auto" and can_refit(fit)):
         # A feature that is explained by others changes nothing, and nor does a refit.
         tested = single.reason == Reason.OK
         all_of_them = refit is True or tested.sum() * fit.stats.n_rows <= CHEAP
         large = tested & ((single.statistic > LARGE) | all_of_them)
     elif refit == "auto" and not fit.is_robust and (single.statistic > LARGE).any():
-        why = _NO_ROWS if fitted else _NOT_FITTED.format(method=fit.settings.method)
+        why = _NO_ROWS
+        if fit.settings.method not in _FITTED:
+            why = _NOT_FITTED.format(method=fit.settings.method)
         n_strong = int((single.statistic > LARGE).sum())
         exc.warn(_STRONG.format(n_strong=n_strong, why=why), exc.DataWarning)
     n_tested = int((single.reason == Reason.OK).sum())
@@ -115,6 +117,22 @@ def moderation_test(
     if pvalue == "chi2" or fit.is_robust:
         return tests
     return _by_law(fit, nulls, tests, large)
+
+
+def can_refit(fit: NetworkFit) -> bool:
+    """Tell whether models that have a feature can be fitted, or one Newton step is all there is.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+
+    Returns
+    -------
+    bool
+        Whether they can: that needs rows, and a method that they are fitted by.
+    """
+    return fit.rows is not None and fit.settings.method in _FITTED and not fit.is_robust
 
 
 def _by_law(

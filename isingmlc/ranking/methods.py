@@ -23,7 +23,7 @@ from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE, normal_scores
-from isingmlc.inference.moderation import CHEAP
+from isingmlc.inference.moderation import CHEAP, can_refit
 from isingmlc.inference.ordering import best_first
 from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import prepare
@@ -227,7 +227,7 @@ def _moved_pairs(results: IsingResults, min_count: int) -> FloatArray:
     """Give how much each feature moves each pair of labels, given itself: features × pairs."""
     n_edges = len(results.feature_names) * len(results.label_names)
     is_cheap = n_edges * results.model.statistics.n_rows <= CHEAP
-    refit = "auto" if is_cheap and results.model.data is not None else False
+    refit = "auto" if is_cheap and can_refit(results._fit) else False
     edges = results.score_test(products="given", min_count=min_count, refit=refit)
     return edges.pair_statistics()
 

@@ -20,6 +20,7 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
+from isingmlc.inference.moderation import can_refit
 from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
@@ -425,7 +426,7 @@ def _strong_pairs(
         if options.pairs is None:
             best = best[: max(_MAX_PRODUCTS // n_labels**2, _FEWEST)]
         asked = [edges.feature_names[at] for at in best]
-        refit = "auto" if results.model.data is not None else False
+        refit = "auto" if can_refit(results._fit) else False
         values = results.score_test(asked, products="given", refit=refit).pair_statistics()
     kept = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = np.triu_indices(n_labels, 1)
