@@ -7,6 +7,7 @@ score needs no other data than that of the feature; see :mod:`isingmlc.inference
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ INVERTED = 1e4
 # again, and a call.
 _LINE = 30
 _CALL = 100_000
+# F'zw of all labels at all labelsets is worth writing down where it takes no more than this.
+_WHOLE_BYTES = 2**20
 # What products need of null models, beside the weights.
 _KINDS = ("effective", "noise", "scale")
 
@@ -130,8 +133,43 @@ class _Products:
         self._has = np.zeros((len(nulls), n_regressors), dtype=np.bool_)
         self._inverse = np.zeros((len(nulls), n_regressors, n_regressors))
         self._between = np.zeros_like(self._inverse) if self._empirical else None
-        for at in np.flatnonzero(self._regular).tolist():
-            self._invert(at, nulls[at])
+        self._is_inverted = False
+        # How many regressors occur where a label does, and what F'zw of all labels would take.
+        carried = stats.patterns.astype(np.float64)
+        self._n_met = np.count_nonzero(carried.T @ (self._design != 0), axis=1)
+        self._rank = max(null.factor.matrix.shape[1] for null in nulls)
+        size = 8 * len(nulls) * self._rank * len(carried)
+        self._may_be_whole = not self._empirical and size <= _WHOLE_BYTES
+
+    @cached_property
+    def _rooted(self) -> FloatArray:
+        """F'zw of all labels at all labelsets: labelsets × (labels × rank)."""
+        rooted = np.zeros((len(self._nulls), self._rank, len(self._patterns)))
+        for null, lines in zip(self._nulls, rooted, strict=True):
+            root = null.root()
+            lines[: len(root), null.rows] = root
+        return np.ascontiguousarray(rooted.reshape(-1, len(self._patterns)).T)
+
+    def _is_whole(self, other: int, n_rows: int, n_columns: int) -> bool:
+        """Tell whether F of all regressors takes less than one of those that occur with a label."""
+        more = (self._rank - int(self._n_met[other])) * n_rows * n_columns
+        return self._may_be_whole and more <= _CALL
+
+    def _explained_by_all(self, rows: IntArray, sums: Any) -> FloatArray:
+        """Give what all models explain of columns that are zero outside some labelsets."""
+        rooted, n_labels = self._rooted[rows].T, len(self._nulls)
+        found = np.empty((n_labels, sums.shape[1]))
+        for part in chunks(sums.shape[1], 8 * len(rooted), limit=PART_BYTES):
+            leaning = (rooted @ dense(sums[:, part])).reshape(n_labels, self._rank, -1)
+            found[:, part] = np.einsum("kij,kij->kj", leaning, leaning)
+        return found
+
+    def _invert_all(self) -> None:
+        """Write down the inverse information of labels whose variances are not inflated."""
+        if not self._is_inverted:
+            self._is_inverted = True
+            for at in np.flatnonzero(self._regular).tolist():
+                self._invert(at, self._nulls[at])
 
     def _invert(self, at: int, null: NullModel) -> None:
         """Write down the inverse information of a label, and what stands between two B."""
@@ -158,14 +196,21 @@ class _Products:
             kind.T for kind in self._values[rows][:, :, in_play].transpose(1, 0, 2)
         )
         variance = np.asarray(noise @ squares)
-        scale = np.asarray(scales @ squares) if self._empirical else variance
-        scale = np.maximum(scale, np.multiply.outer(OWN_SPREAD * counted.sum(axis=1), spread))
+        scale = np.multiply.outer(OWN_SPREAD * counted.sum(axis=1), spread)
+        measured = np.asarray(scales @ squares) if self._empirical else variance
+        np.maximum(measured, scale, out=scale)
         if any(null.clusters is not None for null in self._nulls):
             for order, at in enumerate(in_play.tolist()):
                 variance[order] = self._nulls[at].cluster_variance(sums, rows)
             return self._labels[in_play], Scores(np.asarray(effective @ sums), variance, scale)
+        if self._is_whole(other, len(rows), sums.shape[1]):
+            variance -= self._explained_by_all(rows, sums)[in_play]
+            scores = Scores(np.asarray(effective @ sums), variance, scale)
+            nulls = [self._nulls[at] for at in in_play.tolist()]
+            return self._labels[in_play], sharpen(nulls, scores, sums, squares, rows)
         regular = self._regular[in_play]
         if regular.any():
+            self._invert_all()
             chosen = slice(None) if regular.all() else np.flatnonzero(regular)
             carried = in_play[chosen], rows, weights[chosen], noise[chosen]
             variance[chosen] -= self._explained(other, *carried, sums)

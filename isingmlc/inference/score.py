@@ -390,15 +390,18 @@ def sharpen(
     up to has their digits.
     """
     doubtful = scores.variance < DOUBTFUL * scores.scale
-    for order in np.flatnonzero(doubtful.any(axis=1)).tolist():
+    concerned = np.flatnonzero(doubtful.any(axis=1))
+    if len(concerned):
+        # Of columns that have none whatever rounding did there is no more to know.
+        lost = np.array([LOST * nulls[order].factor.inflation for order in concerned.tolist()])
+        least = np.where(lost < COLLINEAR, COLLINEAR - lost, -np.inf)
+        limit = least[:, None] * np.maximum(scores.scale[concerned], np.finfo(float).tiny)
+        doubtful[concerned] &= scores.variance[concerned] > limit
+        concerned = np.flatnonzero(doubtful.any(axis=1))
+    for order in concerned.tolist():
         null, columns = nulls[order], np.flatnonzero(doubtful[order])
         if null.empirical:
             continue
-        # Of columns that have none whatever rounding did there is no more to know.
-        least = COLLINEAR - LOST * null.factor.inflation
-        if least > 0:
-            is_open = scores.variance[order, columns] > least * scores.scale[order, columns]
-            columns = columns[is_open]
         for part in chunks(len(columns), 32 * len(null.rows), limit=PART_BYTES):
             at = columns[part]
             left = _what_is_left(null, sums[:, at], squares[:, at], rows)
