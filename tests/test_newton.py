@@ -241,6 +241,23 @@ def test_sums_of_pairs_are_products_of_matrices(monkeypatch, chance, limit):
         np.testing.assert_allclose(forms, [row @ matrix @ row for row in design])
 
 
+@pytest.mark.parametrize("chance", [0.05, 0.5])
+def test_runs_of_rows_that_carry_the_same_columns_are_added_up(chance):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(rng.random((7, 6)) < chance, [1, 5, 9, 2, 1, 30, 4], axis=0)
+    design = np.column_stack([np.ones(len(labels)), labels, rng.normal(size=(len(labels), 2))])
+    pairs = PairSums(design, np.arange(9) < 7)
+    weights, half = rng.random((3, len(design))), rng.normal(size=(3, 9, 9))
+    forms = half + half.transpose(0, 2, 1)
+    entries = np.zeros((3, pairs.n_sums))
+    for line, form in zip(entries, forms, strict=True):
+        line[pairs.place] = form
+    for sums, weight in zip(pairs.under(weights), weights, strict=True):
+        np.testing.assert_allclose(sums[pairs.place], (design.T * weight) @ design, atol=1e-12)
+    expected = np.einsum("ri,kij,rj->kr", design, forms, design)
+    np.testing.assert_allclose(pairs.quadratic_forms(entries), expected, atol=1e-12)
+
+
 def test_fits_are_the_same_whether_pairs_are_summed_or_matrices_multiplied(monkeypatch):
     data = im.datasets.load_example()
     patterns, counts = np.unique(data.labels.to_numpy(bool), axis=0, return_counts=True)

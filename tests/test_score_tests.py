@@ -449,6 +449,24 @@ def test_a_feature_seen_only_where_the_labels_explain_all_is_collinear():
     assert np.isnan(edges.statistics.loc["x", "a"])
 
 
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_products_by_one_factor_or_by_one_for_each_label_are_the_same(monkeypatch, intercept):
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels, data.features, intercept=intercept).fit()
+    by_one = res.score_test(products="individual", pvalue="chi2").arrays.product_statistic
+    monkeypatch.setattr(product_scores, "_WHOLE_BYTES", 0)
+    by_many = res.score_test(products="individual", pvalue="chi2").arrays.product_statistic
+    np.testing.assert_allclose(by_one, by_many, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_products_with_models_that_have_no_coefficient():
+    labels, features = [[1], [0], [1], [0]], [[1.0], [0.0], [3.0], [2.0]]
+    res = im.IsingModel(labels, features, intercept=False).fit()
+    assert np.isnan(res.score_test(products="individual").arrays.product_statistic).all()
+
+
 @pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
 def test_a_feature_without_products_is_tested_jointly_as_it_is_alone():
     # Where a is not settled b never occurs, so that the block of x is x. In one case x is zero but

@@ -78,6 +78,8 @@ class Columns(NamedTuple):
     @property
     def null_space(self) -> FloatArray:
         """Directions that change no linear predictor, as columns that span them."""
+        if not len(self.dropped):
+            return np.zeros((len(self.kept), 0))
         basis = np.zeros((len(self.kept) + len(self.dropped), len(self.dropped)))
         basis[self.kept] = -self.dependence
         basis[self.dropped, np.arange(len(self.dropped))] = 1.0

@@ -160,7 +160,8 @@ class _Products:
         rooted, n_labels = self._rooted[rows].T, len(self._nulls)
         found = np.empty((n_labels, sums.shape[1]))
         for part in chunks(sums.shape[1], 8 * len(rooted), limit=PART_BYTES):
-            leaning = (rooted @ dense(sums[:, part])).reshape(n_labels, self._rank, -1)
+            leaning = rooted @ dense(sums[:, part])
+            leaning = leaning.reshape(n_labels, self._rank, leaning.shape[1])
             found[:, part] = np.einsum("kij,kij->kj", leaning, leaning)
         return found
 

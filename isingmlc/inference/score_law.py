@@ -491,14 +491,16 @@ class RowValues:
     ) -> Iterator[Columns]:
         """Give features of a block, in a form that suits them."""
         null = law.null
+        if self._codes is not None and 2 * len(null.rows) >= len(self._rows_of(null)[0]):
+            # Ones and zeros of each cell would be no fewer than rows.
+            yield self.rows_of(law, whole)
+            return
         sums = dense(block.sums[:, inside])[null.rows]
         squares = dense(block.squares[:, inside])[null.rows]
         shift = self._stats.shift[whole]
         counts = null.counts[null.rows]
         ones = sums + counts[:, None] * shift
         binary = _are_binary(ones, squares, counts, shift)
-        if self._codes is not None and 2 * len(null.rows) >= len(self._rows_of(null)[0]):
-            binary[:] = False
         twice = np.tile(np.arange(len(null.rows)), 2)
         for chosen in (binary, ~binary):
             which = np.flatnonzero(chosen)
