@@ -557,6 +557,8 @@ class IsingModel(ReadOnly):
         elif neighbors is not None:
             chosen = find_neighbors(stats, neighbors)
             kind = str(neighbors) if isinstance(neighbors, int | np.integer) else "given"
+            if isinstance(neighbors, RegularizedIsingResults) and neighbors.model is self:
+                kind = "l1"
         settings = FitSettings(
             method,
             check_number("penalty", penalty, above=0),

@@ -491,11 +491,17 @@ def attention(results: IsingResults) -> list[str]:
     notes += _about_convergence(diagnostics)
     kind = results.settings.neighbors
     if kind != "all":
-        words = {"ebic": "by EBIC", "given": "by a given graph"}.get(kind, "by association")
+        words = {"ebic": "by EBIC", "given": "by a given graph", "l1": "by an l1 penalty"}
+        after = "standard errors take the choice as given."
+        if results.is_after_selection:
+            after = (
+                "the same rows chose them, and standard errors and p-values of interactions do "
+                "not know of that (after selection)."
+            )
         notes.append(
             f"Each label has {diagnostics['neighbors'].mean():.3g} of the "
-            f"{len(diagnostics) - 1} other labels on average in its model, chosen {words}; "
-            "standard errors take the choice as given."
+            f"{len(diagnostics) - 1} other labels on average in its model, chosen "
+            f"{words.get(kind, 'by association')}; {after}"
         )
     notes += _about_shared(results)
     notes += _about_errors(results)

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from golden import load, load_context, load_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -862,3 +863,59 @@ def test_a_feature_that_is_a_covariate_has_no_effect():
 def test_penalize_covariates_must_be_yes_or_no():
     with pytest.raises(im.exceptions.DataError, match="penalize_covariates must be"):
         context_model().fit_regularized(penalize_covariates="yes")
+
+
+# Files, and what follows a network
+
+
+@pytest.mark.parametrize("options", [{}, {"features": True, "gamma": 0.5, "rule": "or"}])
+def test_networks_are_saved_whole(tmp_path, options):
+    data = im.datasets.load_example()
+    features = data.features[["age", "bmi"]]
+    covariates = data.features[["female"]]
+    labels = data.labels.assign(never=0)
+    with pytest.warns(im.exceptions.DataWarning):
+        net = im.IsingModel(labels, features, covariates=covariates).fit_regularized(**options)
+    net.save(tmp_path / "net.npz")
+    again = im.RegularizedIsingResults.load(tmp_path / "net.npz")
+    assert again.settings == net.settings
+    assert again.adjusted_for == ("female",)
+    assert repr(again) == repr(net)
+    for name in ("interactions", "directed", "effects", "criteria", "diagnostics"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(net, name))
+    pd.testing.assert_series_equal(again.thresholds, net.thresholds)
+    assert str(again.summary()) == str(net.summary())
+    statistics = net.refit().score_test(pvalue="chi2").statistics
+    found = again.refit().score_test(pvalue="chi2").statistics
+    pd.testing.assert_frame_equal(found, statistics, rtol=1e-9)
+    with pytest.raises(
+        im.exceptions.FileError, match=r"Load it with RegularizedIsingResults\.load"
+    ):
+        im.IsingResults.load(tmp_path / "net.npz")
+
+
+def test_errors_of_a_refit_are_marked_as_after_selection(tmp_path):
+    data = im.datasets.load_example()
+    model = im.IsingModel(data.labels, data.features[["bmi"]])
+    net = model.fit_regularized()
+    res = net.refit()
+    assert res.is_after_selection
+    assert (res.network_table()["errors"] == "after selection").all()
+    assert any("after selection" in note for note in res.summary().notes)
+    res.save(tmp_path / "fit.npz")
+    assert im.IsingResults.load(tmp_path / "fit.npz").is_after_selection
+    # A graph that came from elsewhere was not chosen by these rows.
+    for other in (model.fit(), model.fit(neighbors=net.to_networkx())):
+        assert not other.is_after_selection
+        assert "errors" not in other.network_table()
+    assert model.fit(neighbors="ebic").is_after_selection
+
+
+def test_a_refit_is_the_maximum_likelihood_of_the_chosen_edges():
+    labels = im.datasets.load_example().labels
+    net = im.IsingModel(labels).fit_regularized()
+    params = net.refit().params
+    for label in labels:
+        chosen = [name for name in labels if net.interactions.loc[label, name] != 0]
+        expected = sm.Logit(labels[label], sm.add_constant(labels[chosen])).fit(disp=0).params
+        np.testing.assert_allclose(params.loc[["const", *chosen], label], expected, rtol=1e-6)

@@ -67,6 +67,21 @@ def save_thin_results(path):
     model.fit(method="ridge", penalty=2.5, max_iter=50).save(path)
 
 
+def save_network(path):
+    frame = rows()
+    model = im.IsingModel(frame[list("abc")], frame[["x"]])
+    model.fit_regularized(features=True, n_lambda=5).save(path)
+
+
+def use_network(net):
+    repr(net)
+    str(net.summary())
+    for table in (net.interactions, net.effects, net.criteria, net.diagnostics, net.to_frame()):
+        str(table)
+    net.centrality()
+    net.refit("ridge").score_test().to_frame()
+
+
 def use_statistics(stats):
     """Do with statistics what they are for."""
     repr(stats)
@@ -100,6 +115,7 @@ SAVED = {
     "loaded checkpoint": (save_checkpoint, im.LabelsetStatistics.load, use_statistics),
     "results": (save_results, im.IsingResults.load, use_results),
     "thin results": (save_thin_results, im.IsingResults.load, use_results),
+    "network": (save_network, im.RegularizedIsingResults.load, use_network),
 }
 
 

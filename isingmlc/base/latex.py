@@ -20,6 +20,7 @@ _PVALUES = re.compile(r"pvalue|pvalue_adj|\w+_pvalue|pvalue_\w+(?<!_method)|P>\|
 _NOTES = {
     "adjusted_for": "Adjusted for {}.",
     "pvalue_method": "p-values: {}.",
+    "errors": "Standard errors: {}.",
     "estimate": "Estimates: {}.",
     "reason": "Reason: {}.",
 }

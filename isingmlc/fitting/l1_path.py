@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.schema import Array, Matrix, Number, Record
 from isingmlc.fitting.l1_design import Design
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems, tolerance_at
@@ -86,6 +87,23 @@ class L1Path:
     def converged(self) -> bool:
         """Whether every penalty was solved to the tolerance."""
         return bool((self.kkt <= tolerance_at(self.lam)).all())
+
+
+# What is saved of it: one line per field.
+PATH_FIELDS = Record(
+    {
+        "lam": Array(float, ("penalties",), least=0),
+        "lam_max": Number(float, least=0),
+        "n_columns": Number(int, least=0),
+        "intercept": Array(float, ("penalties",)),
+        "coef": Matrix("penalties", "columns"),
+        "n_nonzero": Array(int, ("penalties",), least=0),
+        "llf": Array(float, ("penalties",), most=0),
+        "explained": Array(float, ("penalties",)),
+        "kkt": Array(float, ("penalties",), least=0),
+        "least_price": Number(float, least=0),
+    }
+)
 
 
 @dataclass(frozen=True)

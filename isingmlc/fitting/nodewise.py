@@ -86,7 +86,8 @@ class FitSettings:
         Newton or scoring steps after which a fit is given up.
     neighbors : str
         Which other labels the model of a label has: ``"all"``, those that an EBIC network
-        chooses (``"ebic"``), those of a ``"given"`` graph, or so many that are most associated.
+        chooses (``"ebic"``), those of a sparse network of the same rows (``"l1"``) or of a
+        ``"given"`` graph, or so many that are most associated.
     cov_type : {"nonrobust", "HC0", "HC2", "cluster"}
         Where standard errors and variances of scores come from.
     use_correction : bool
@@ -108,8 +109,8 @@ class FitSettings:
 def _check_settings(settings: Mapping[str, Any]) -> tuple[str, str] | None:
     """Say what is wrong with saved settings."""
     kind = settings["neighbors"]
-    if kind not in ("all", "ebic", "given") and not (kind.isascii() and kind.isdigit()):
-        return "neighbors", "must be 'all', 'ebic', 'given' or a number"
+    if kind not in ("all", "ebic", "l1", "given") and not (kind.isascii() and kind.isdigit()):
+        return "neighbors", "must be 'all', 'ebic', 'l1', 'given' or a number"
     return None
 
 

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.base.schema import Flag, Number, Record, Text
 from isingmlc.fitting.l1_design import Design, lay_out, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import L1Path, l1_paths
@@ -118,6 +119,22 @@ class NetworkSettings:
         """
         price = self.price(nobs, path.n_columns)
         return int((price * path.n_nonzero - 2 * path.llf).argmin())
+
+
+# What is saved of it: one line per field.
+NETWORK_FIELDS = Record(
+    {
+        "criterion": Text(CRITERIA),
+        "gamma": Number(float, least=0),
+        "rule": Text(RULES),
+        "features": Flag(),
+        "penalize_covariates": Flag(),
+        "max_iter": Number(int, least=1),
+        "n_lambda": Number(int, least=1),
+        "whole_paths": Flag(),
+        "fixed": Flag(),
+    }
+)
 
 
 def fit_paths(

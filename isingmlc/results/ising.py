@@ -393,7 +393,17 @@ class IsingResults(ReadOnly):
         1  hypertension   arthritis   0.923  0.136       0.000    38.616
         2  hypertension  depression   0.180  0.161       0.332    -6.073
         """
-        return list_pairs(self._estimate, alpha, adjust)
+        frame = list_pairs(self._estimate, alpha, adjust)
+        return frame.assign(errors="after selection") if self.is_after_selection else frame
+
+    @property
+    def is_after_selection(self) -> bool:
+        """Whether the rows that were fitted also chose which labels each model has.
+
+        Errors, intervals and p-values of interactions do not know of that: interactions that were
+        chosen look surer than they are. Tests of features given this network are not concerned.
+        """
+        return self.settings.neighbors not in ("all", "given")
 
     def contrast(self, combinations: Any, value: Any = 0.0) -> NetworkContrast:
         """Test linear combinations of interactions, from the covariance of all label models.

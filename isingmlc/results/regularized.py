@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -15,10 +17,12 @@ from isingmlc.base.arguments import RandomState
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.schema import Flag, Listed, Names, Optional, Record, Text
+from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.l1_design import lay_out
-from isingmlc.fitting.l1_path import L1Path
-from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
+from isingmlc.fitting.l1_path import PATH_FIELDS, L1Path
+from isingmlc.fitting.sparse_networks import NETWORK_FIELDS, TOO_RARE, NetworkSettings
 from isingmlc.fitting.testable import Reason, judge_counts
 from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
@@ -26,6 +30,8 @@ from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.predictability import list_predictability
 from isingmlc.networks.refits import SparseRefits
 from isingmlc.simulate.distribution import distribution_of
+from isingmlc.statistics.labelsets import SCHEMA as STATISTICS
+from isingmlc.statistics.labelsets import put_together, take_apart
 
 if TYPE_CHECKING:
     import networkx
@@ -157,7 +163,8 @@ class RegularizedIsingResults(ReadOnly):
         IsingResults
             The fit, with standard errors and with tests of features given this network. The
             network was chosen by the same data: standard errors and p-values of its interactions
-            do not know of that.
+            do not know of that. `IsingResults.is_after_selection` says so, as do the summary and a
+            column of `IsingResults.network_table`.
 
         Examples
         --------
@@ -171,6 +178,71 @@ class RegularizedIsingResults(ReadOnly):
         'each label is tested given 3 of the 5 other labels on average'
         """
         return self.model.fit(method, penalty=penalty, neighbors=self)
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network and its labelset statistics, but no rows, to one file without pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     net.save(f"{folder}/net.npz")
+        ...     again = im.RegularizedIsingResults.load(f"{folder}/net.npz")
+        >>> again.interactions.equals(net.interactions)
+        True
+        """
+        terms = self.model.terms.items()
+        fields = {
+            "intercept": self.model.intercept,
+            "settings": as_fields(self.settings),
+            "statistics": take_apart(self.model.statistics),
+            "terms": [{"name": name, "columns": columns} for name, columns in terms],
+            "column_names": self._column_names,
+            "paths": [{} if each is None else {"path": as_fields(each)} for each in self.paths],
+        }
+        write_fields(path, _SCHEMA, fields)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RegularizedIsingResults:
+        """Read a network that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        RegularizedIsingResults
+            The network with its paths and statistics, and without rows.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized(gamma=0.5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     net.save(f"{folder}/net.npz")
+        ...     im.RegularizedIsingResults.load(f"{folder}/net.npz").gamma
+        0.5
+        """
+        from isingmlc.model import IsingModel
+
+        fields = read_fields(path, _SCHEMA)
+        stats = put_together(fields["statistics"])
+        terms = {term["name"]: term["columns"] for term in fields["terms"]}
+        model = IsingModel._restore(stats, fields["intercept"], terms)
+        paths = tuple(
+            L1Path(**each["path"]) if "path" in each else None for each in fields["paths"]
+        )
+        return cls(model, NetworkSettings(**fields["settings"]), paths)
 
     # The network
 
@@ -691,13 +763,49 @@ class RegularizedIsingResults(ReadOnly):
         ]
         return pd.Series(values, self._labels, name=name)
 
+    @property
+    def _column_names(self) -> tuple[str, ...]:
+        """What paths have coefficients of."""
+        columns = self.model.statistics.context.column_names
+        return (*self.label_names, *columns, *self.feature_names)
+
     @cached_property
     def _coef(self) -> FloatArray:
         """The coefficients chosen: labels, columns of the covariates, and features × labels."""
-        columns = self.model.statistics.context.column_names
-        names = (*self.label_names, *columns, *self.feature_names)
-        coef = np.zeros((len(names), len(self.paths)))
+        coef = np.zeros((len(self._column_names), len(self.paths)))
         for label, (path, at) in enumerate(zip(self.paths, self._positions, strict=True)):
             if path is not None:
                 coef[:, label] = path.coef[[at]].toarray()[0]
         return coef
+
+
+def _check_network(fields: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Say what is wrong with saved fields that are right one by one."""
+    stats = fields["statistics"]
+    context = put_together(stats).context.column_names
+    features = stats["feature_names"] if fields["settings"]["features"] else ()
+    if tuple(fields["column_names"]) != (*stats["label_names"], *context, *features):
+        return "column_names", "must be those of labels, covariates and features"
+    for at, each in enumerate(fields["paths"]):
+        if "path" in each and not len(each["path"]["lam"]):
+            return f"paths/{at}/path/lam", "must not be empty"
+    columns = sorted(name for term in fields["terms"] for name in term["columns"])
+    if columns != sorted(stats["feature_names"]):
+        return "terms", "must have each feature as a column of one"
+    return None
+
+
+_SCHEMA = FileSchema(
+    "RegularizedIsingResults",
+    Record(
+        {
+            "intercept": Flag(),
+            "statistics": STATISTICS.fields,
+            "settings": NETWORK_FIELDS,
+            "terms": Listed(Record({"name": Text(), "columns": Names()})),
+            "column_names": Names("columns"),
+            "paths": Listed(Record({"path": Optional(PATH_FIELDS)}), "labels"),
+        },
+        rules=(_check_network,),
+    ),
+)
