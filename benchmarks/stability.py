@@ -1,9 +1,9 @@
-"""How long bootstraps of networks take, and what a single fit takes.
+"""How long bootstraps of networks and rankings take, and what a single fit takes.
 
-Twenty labels, 1,000 rows, each label tied to four others. A draw is compared with the fit that it
-repeats: what a bootstrap would take that calls `fit` or `fit_regularized` as often.
+Twenty labels, 1,000 rows, each label tied to four others, and 300 features. A draw is compared with
+the fit that it repeats: what a bootstrap would take that calls `fit` or `fit_regularized` as often.
 
-    python benchmarks/stability.py --draws 1000 --sparse 100
+    python benchmarks/stability.py --draws 1000 --sparse 100 --ranked 100
 """
 
 from __future__ import annotations
@@ -34,13 +34,26 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=20)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--sparse", type=int, default=100, help="draws of EBIC networks")
+    parser.add_argument("--ranked", type=int, default=100, help="draws of rankings")
+    parser.add_argument("--features", type=int, default=300)
     given = parser.parse_args()
-    model = im.IsingModel(make_labels(given.rows, given.labels))
+    labels = make_labels(given.rows, given.labels)
+    model = im.IsingModel(labels)
     fit, net = model.fit(), model.fit_regularized()
     half = np.arange(given.rows) % 2
 
     def compare(n: int, random_state: int) -> im.NetworkComparison:
         return im.compare_networks(model, half, n_permutations=n, random_state=random_state)
+
+    features = np.random.default_rng(1).normal(size=(given.rows, given.features))
+    with_features = im.IsingModel(labels, features)
+    tested = with_features.fit()
+
+    def rank() -> im.EdgeTests:
+        return with_features.fit().score_test(pvalue="chi2")
+
+    def bootstrap_ranks(n: int, random_state: int) -> im.NetworkBootstrap:
+        return tested.bootstrap(n, features=True, random_state=random_state)
 
     lines = []
     for what, alone, together, draws in (
@@ -48,6 +61,7 @@ def main() -> None:
         ("drop_cases", model.fit, fit.drop_cases, given.draws),
         ("compare_networks", model.fit, compare, given.draws),
         ("EBIC bootstrap", model.fit_regularized, net.bootstrap, given.sparse),
+        ("ranking bootstrap", rank, bootstrap_ranks, given.ranked),
     ):
         took = seconds(lambda f=together, n=draws: f(n, random_state=0), repeats=1)
         one = seconds(alone)

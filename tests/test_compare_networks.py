@@ -229,6 +229,8 @@ def test_results_that_cannot_be_compared_are_refused(rows, labels):
         im.compare_networks([first.fit_regularized(0.1), second.fit_regularized(0.1)])
     with pytest.raises(ModelError, match="neighbors"):
         im.compare_networks([first.fit(neighbors="ebic"), second.fit(neighbors="ebic")])
+    with pytest.raises(ModelError, match="one by one"):
+        im.compare_networks([first.fit("joint"), second.fit("joint")])
     adjusted = im.IsingModel(labels, covariates=rows[["age"]]).fit()
     with pytest.raises(DataError, match="same covariates"):
         im.compare_networks([fit, adjusted])

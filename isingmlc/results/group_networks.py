@@ -203,6 +203,11 @@ def _read_results(given: Any) -> dict[str, IsingResults | RegularizedIsingResult
             "sparse networks are compared with penalties that the data choose, and without "
             "features. Fit them without lam, with features=False."
         )
+    if isinstance(first, IsingResults) and first.method not in METHODS:
+        raise exc.ModelError(
+            f"{_WHAT} is for label models that are fitted one by one, but method={first.method!r} "
+            "has one interaction per pair. Compare results of fit()."
+        )
     if isinstance(first, IsingResults) and settings.neighbors != "all":
         raise exc.ModelError(
             "networks are compared with all labels in every label model, but these have few "
