@@ -225,6 +225,31 @@ def test_every_edge_with_a_statistic_has_a_pvalue(seed, method):
         assert ((arrays.pvalue_method != "") == tested).all()
 
 
+@pytest.mark.filterwarnings(OURS)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["mle", "ridge", "firth"]),
+    st.sampled_from(["individual", "joint", "given", "given-joint"]),
+)
+@settings(deadline=None, max_examples=25)
+def test_every_product_with_a_statistic_has_a_pvalue(seed, method, products):
+    rng = np.random.default_rng(seed)
+    n_rows, n_labels = int(rng.integers(20, 120)), int(rng.integers(1, 5))
+    labels = rng.random((n_rows, n_labels)) < rng.uniform(0.02, 0.98, n_labels)
+    labels[:2] = [[False] * n_labels, [True] * n_labels]
+    features = np.column_stack(
+        [rng.lognormal(sigma=2, size=(n_rows, 2)), rng.random((n_rows, 2)) < 0.1, np.ones(n_rows)]
+    )
+    res = im.IsingModel(labels, features).fit(method=method)
+    for results in (res, res.remove_data()):
+        frame = results.score_test(products=products, min_count=0).to_frame(adjust=None)
+        tested = frame["statistic"].notna()
+        assert (frame["pvalue"].notna() == tested).all()
+        assert np.isfinite(frame.loc[tested, "log10p"]).all()
+        assert (frame.loc[tested, "pvalue"] <= 1).all()
+        assert ((frame["pvalue_method"] != "") == tested).all()
+
+
 # The default
 
 
