@@ -1400,3 +1400,36 @@ def test_a_column_cannot_be_feature_and_covariate(tmp_path, capsys):
     assert cli.main([*shared, "--features", "age,bmi"]) != 0
     assert "'age' is named by --features and by --covariates" in capsys.readouterr().err
     assert cli.main([*shared, "--features", "ag*,bmi"]) == 0
+
+
+def test_rows_that_stand_for_several_are_told_by_a_column(call, data, tmp_path):
+    counts = 1 + np.arange(len(data.labels)) % 3
+    path = tmp_path / "counted.csv"
+    data.labels.join(data.features).assign(n=counts).to_csv(path, index=False)
+    code, out, _ = call("test", path, "--labels", LABELS, "--weights", "n", "--json")
+    assert code == 0
+    found = pd.DataFrame(json.loads(out)).set_index(["feature", "label"])
+    assert "n" not in found.index.get_level_values("feature")
+    model = im.IsingModel(data.labels, data.features, freq_weights=counts)
+    expected = model.fit().score_test().to_frame().set_index(["feature", "label"])
+    np.testing.assert_allclose(
+        found["statistic"], expected["statistic"].loc[found.index], rtol=1e-9
+    )
+    code, _, err = call("test", path, "--labels", LABELS, "--weights", "nosuch")
+    assert code == 2
+    assert "--weights must name a column, but is 'nosuch'" in err
+
+
+def test_odds_ratios_are_written(call, data, survey):
+    arguments = ("test", survey, "--labels", LABELS, "--odds-ratios", "sd", "--top", "3")
+    _, out, _ = call(*arguments, "--format", "csv")
+    found = pd.read_csv(io.StringIO(out))
+    edges = im.IsingModel(data.labels, data.features).fit().score_test()
+    expected = edges.to_frame(exponentiate=True, per="sd", refit=3).nsmallest(3, "log10p")
+    for name in ("odds_ratio", "lower", "upper"):
+        np.testing.assert_allclose(found[name], expected[name])
+    assert (found["estimate"] == "fitted").all()
+    _, out, _ = call(*arguments, "--format", "latex")
+    assert r"odds\_ratio & lower & upper" in out
+    _, table, _ = call(*arguments)
+    assert "one standard deviation" in table

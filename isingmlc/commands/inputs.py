@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from isingmlc.model import IsingModel
 
 
-# What says how rows were drawn: options, and arguments in Python.
-SAMPLING = ("groups", "sampling_weights")
+# What says how rows were drawn and what they stand for: arguments in Python, and options.
+SAMPLING = {
+    "groups": "--groups",
+    "sampling_weights": "--sampling-weights",
+    "freq_weights": "--weights",
+}
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class Input:
         Labels and features, without missing values; categories among them are 0/1 columns.
     covariates : DataFrame or None
         The covariates of the same rows, if any are named.
-    groups, sampling_weights : Series or None
-        Their clusters and sampling weights, if these are named.
+    groups, sampling_weights, freq_weights : Series or None
+        Their clusters and weights, if these are named.
     levels : mapping of str to tuple of str
         The categories among the features, with their levels.
     terms : mapping of str to tuple of str
@@ -53,6 +57,7 @@ class Input:
     covariates: pd.DataFrame | None = None
     groups: pd.Series | None = None
     sampling_weights: pd.Series | None = None
+    freq_weights: pd.Series | None = None
     levels: Levels = field(default_factory=dict)
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -138,8 +143,14 @@ def add_input_arguments(
             metavar="NAME",
             help="the column with inverse probabilities of being drawn; it is no feature",
         )
+        group.add_argument(
+            "--weights",
+            dest="freq_weights",
+            metavar="NAME",
+            help="the column that says how many observations a row stands for; it is no feature",
+        )
     else:
-        parser.set_defaults(covariates=None, groups=None, sampling_weights=None)
+        parser.set_defaults(covariates=None, **dict.fromkeys(SAMPLING))
     group.add_argument(
         "--drop",
         type=name_list,
@@ -284,13 +295,12 @@ def _choose_covariates(columns: list[str], labels: list[str], options: Namespace
 
 
 def _choose_sampling(columns: list[str], taken: list[str], options: Namespace) -> dict[str, str]:
-    """Find the columns of clusters and sampling weights, which are no labels and no features."""
+    """Find the columns of clusters and weights, which are no labels and no features."""
     found = {}
-    for argument in SAMPLING:
+    for argument, flag in SAMPLING.items():
         name = getattr(options, argument)
         if name is None:
             continue
-        flag = f"--{argument.replace('_', '-')}"
         if name not in columns:
             raise exc.DataError(
                 f"{flag} must name a column, but is {name!r}. There are {exc.shorten(columns, 10)}."
@@ -351,6 +361,7 @@ def _complete(given: Input, options: Namespace) -> Input:
         covariates=covariates,
         groups=given.groups,
         sampling_weights=given.sampling_weights,
+        freq_weights=given.freq_weights,
         missing=options.missing,
         feature_names=data.feature_names or None,
     )

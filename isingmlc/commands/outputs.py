@@ -68,6 +68,14 @@ def add_output_arguments(
         choices=formats,
         help=f"form of the result (default: by the ending of --out, else {default})",
     )
+    if "json" in formats:
+        group.add_argument(
+            "--json",
+            dest="format",
+            action="store_const",
+            const="json",
+            help="the same as --format json",
+        )
     group.add_argument(
         "--out", type=writable, metavar="FILE", help="file to write (default: standard output)"
     )

@@ -35,6 +35,7 @@ examples:
   isingmlc test data.csv --labels 'y_*' --products joint --out edges.parquet
   isingmlc test data.csv --labels 'y_*' --pvalue saddlepoint --format csv
   isingmlc test data.csv --labels 'y_*' --neighbors 10
+  isingmlc test data.csv --labels 'y_*' --odds-ratios sd --out edges.tex
   isingmlc test data.csv --labels 'y_*' --covariates age,sex --by term
   isingmlc test data.csv --labels 'y_*' --cov-type cluster --groups practice
   isingmlc test survey.csv --labels 'y_*' --sampling-weights w --groups district
@@ -85,6 +86,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--permutations", type=count, metavar="N", help="how many permutations (default: 999)"
     )
     add_seed(group, "the permutations")
+    group.add_argument(
+        "--odds-ratios",
+        choices=("unit", "sd"),
+        metavar="unit|sd",
+        help="give odds ratios with intervals, for one unit of a feature or for one standard "
+        "deviation; those of a table to read are fitted, others one step from the score",
+    )
     add_adjust(group)
     group.add_argument(
         "--within",
@@ -120,10 +128,14 @@ def run(options: Namespace) -> None:
     test = getattr(results, f"{options.method}_test")
     edges = test(products=options.products, by=options.by, min_count=options.min_count, **settings)
     adjust = adjustment(options)
-    table = edges.to_frame(adjust, options.within)
+    effects: dict[str, Any] = {}
+    if options.odds_ratios is not None:
+        effects = {"exponentiate": True, "per": options.odds_ratios}
+    refit = options.top or SHOWN
+    table = edges.to_frame(adjust, options.within, **effects, refit=refit if effects else 0)
     table = table.sort_values("log10p", kind="stable", na_position="last", ignore_index=True)
     write_output(
         options,
         first_rows(options, table),
-        edges.summary(options.top or SHOWN, adjust, options.within),
+        edges.summary(options.top or SHOWN, adjust, options.within, **effects),
     )
