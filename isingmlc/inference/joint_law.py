@@ -244,9 +244,10 @@ def _find_of_joint(
 ) -> FoundPvalues:
     """Compute the p-values of all edges."""
     spread = own_spread(stats, fit.settings.intercept)
+    square = statistic
     if fit.is_penalised:
-        statistic, df = trusted_joint_scores(stats, laws, spread, statistic, df)
-    square = deflate(statistic, laws)
+        square, df = trusted_joint_scores(stats, laws, spread, statistic, df)
+    square = deflate(square, laws)
     log_pvalue = np.asarray(chi2_log_sf(square, df))
     replaced = np.zeros(statistic.shape, dtype=np.bool_)
     source = RowValues(fit, stats)
