@@ -127,13 +127,15 @@ def warn_of_identifiers(matrix: Any, names: Sequence[str]) -> None:
     if sparse.issparse(matrix) or matrix.dtype == np.bool_ or matrix.shape[0] < 2:
         return
     head = np.asarray(matrix[:_FEWEST_ROWS])
-    is_whole = ~_has_fractions(head)
-    distinct = (np.diff(np.sort(head, axis=0), axis=0) != 0).all(axis=0)
-    named = np.array([bool(_NAMED_ID.search(name)) for name in names], dtype=np.bool_)
-    candidates = np.flatnonzero(is_whole & (distinct | named))
-    found = [
-        names[at] for at in candidates.tolist() if _is_identifier(matrix[:, at], bool(named[at]))
-    ]
+    whole = np.flatnonzero(~_has_fractions(head))
+    if not len(whole):
+        return
+    distinct = (np.diff(np.sort(head[:, whole], axis=0), axis=0) != 0).all(axis=0)
+    found = []
+    for at, is_distinct in zip(whole.tolist(), distinct.tolist(), strict=True):
+        is_named = _NAMED_ID.search(names[at]) is not None
+        if (is_distinct or is_named) and _is_identifier(matrix[:, at], is_named):
+            found.append(names[at])
     if found:
         verb, it = ("looks", "it says") if len(found) == 1 else ("look", "they say")
         exc.warn(
