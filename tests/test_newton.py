@@ -6,7 +6,13 @@ import statsmodels.api as sm
 
 import isingmlc as im
 from isingmlc.fitting import pair_sums
-from isingmlc.fitting.newton import firth_newton, inverse, newton, newton_together
+from isingmlc.fitting.newton import (
+    firth_newton,
+    inverse,
+    newton,
+    newton_together,
+    proves_overlap,
+)
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 from isingmlc.fitting.pair_sums import PairSums
 
@@ -172,6 +178,11 @@ def test_an_iteration_goes_on_until_no_margin_moves(size):
     if rest.params[1] > 0:
         assert solution.converged
         np.testing.assert_allclose(solution.coef, rest.params, rtol=1e-8)
+
+
+def test_very_many_observations_prove_nothing():
+    assert proves_overlap(1e-20, 1.0, 1.0, nobs=1e3)
+    assert not proves_overlap(1e-20, 1.0, 1.0, nobs=1e300)
 
 
 def test_an_inverse_that_overflows_is_none():

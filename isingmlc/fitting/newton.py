@@ -785,7 +785,9 @@ def proves_overlap(
        of Statistics* 4, 384–414, proposition 2.
     """
     times = 4 * radius_squared * trace
-    hidden = (_EPSILON * nobs) ** 2 * radius_squared * trace
+    # A product that overflows is infinite, a power of Python's is an error.
+    lost = _EPSILON * nobs
+    hidden = lost * lost * radius_squared * trace
     return (times * decrement <= 1.0) & (times * CONVERGED <= 1.0) & (times * hidden <= 1.0)
 
 

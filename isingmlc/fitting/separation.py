@@ -164,7 +164,9 @@ def independent_columns(
     (array([0, 1]), array([2]), array([1., 1.]))
     """
     if rows is not None and binary is not None and not binary.all():
-        places = np.flatnonzero(binary)
+        if _has_pivots(gram, _CLEAR_PIVOT):
+            return Columns.all_of(len(gram))
+        places = binary.nonzero()[0]
         inner = gram[np.ix_(places, places)]
         among = independent_columns(inner, in_order=in_order, keep_first=keep_first)
         columns = among.among(places, len(gram))
