@@ -1433,3 +1433,38 @@ def test_odds_ratios_are_written(call, data, survey):
     assert r"odds\_ratio & lower & upper" in out
     _, table, _ = call(*arguments)
     assert "one standard deviation" in table
+
+
+def test_files_of_any_size_are_summed_up_as_they_are_read(call, data, tmp_path):
+    frame = data.labels.join(data.features).assign(
+        place=np.where(np.arange(1500) % 3, "town", "land"), n=1 + np.arange(1500) % 2
+    )
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    frame[:600].to_parquet(folder / "a.parquet")
+    frame[600:].to_parquet(folder / "b.parquet")
+    frame.to_parquet(tmp_path / "whole.parquet")
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    given = ("--labels", LABELS, "--covariates", "pla*", "--weights", "n", "--drop", "female")
+    arguments = (*given, "--pvalue", "chi2", "--format", "csv")
+    _, out, _ = call("test", tmp_path / "whole.parquet", *arguments)
+    expected = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])
+    for name in ("whole.parquet", "whole.csv", "parts", "parts/*.parquet"):
+        code, out, _ = call("test", tmp_path / name, "--scan", *arguments)
+        assert code == 0
+        found = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])
+        np.testing.assert_allclose(
+            found["statistic"], expected["statistic"].loc[found.index], rtol=1e-8
+        )
+    code, _, err = call("test", folder, "--scan", *given, "--method", "wald")
+    assert code == 2
+    assert "rows" in err
+    code, _, err = call("test", tmp_path / "nosuch.parquet", "--scan", *given)
+    assert code == 2
+    assert "columns cannot be read" in err
+    code, _, err = call("test", folder, "--scan", *given, "--sep", ";")
+    assert code == 2
+    assert "--sep is for files that are read whole" in err
+    code, _, err = call("test", folder, "--scan")
+    assert code == 2
+    assert "which columns" in err

@@ -62,7 +62,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--features names are read so that --save keeps what tests of them need.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, labels_alone=True)
+    add_input_arguments(parser, labels_alone=True, scan=True)
     group = parser.add_argument_group("fit")
     group.add_argument(
         "--method",

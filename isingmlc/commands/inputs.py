@@ -80,6 +80,7 @@ def add_input_arguments(
     several: bool = False,
     labels_alone: bool = False,
     covariates: bool = True,
+    scan: bool = False,
 ) -> None:
     """Add the arguments that `read_file` understands.
 
@@ -93,6 +94,8 @@ def add_input_arguments(
         Whether no column is a feature unless ``--features`` names it.
     covariates : bool
         Whether the command takes covariates.
+    scan : bool
+        Whether the command does without rows, so that files of any size will do.
     """
     group = parser.add_argument_group("input")
     group.add_argument(
@@ -168,6 +171,15 @@ def add_input_arguments(
         "--sep", type=separator, help="separator of the columns of a text file (default: comma)"
     )
     group.add_argument("--encoding", help="encoding of a text file (default: utf-8)")
+    if scan:
+        group.add_argument(
+            "--scan",
+            action="store_true",
+            help="sum rows up as they are read: for Parquet and CSV files of any size, folders and "
+            "patterns of files; what needs rows, such as Wald tests, is not to be had then",
+        )
+    else:
+        parser.set_defaults(scan=False)
 
 
 def read_file(file: str, options: Namespace, like: Input | None = None) -> Input:
@@ -200,6 +212,10 @@ def read_file(file: str, options: Namespace, like: Input | None = None) -> Input
 
 def make_model(options: Namespace) -> IsingModel:
     """Make the model of the data that the arguments name; without features if they have none."""
+    if options.scan:
+        from isingmlc.commands.scanning import scan_model
+
+        return scan_model(options)
     return model_of(read_file(options.data, options), intercept=not options.no_intercept)
 
 
@@ -246,7 +262,7 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
     try:
         dropped = choose_columns("drop", list(frame.columns), options.drop) if options.drop else []
         known = [name for name in frame.columns if name not in dropped]
-        columns = _choose_covariates(known, label_columns, options)
+        columns = choose_covariates(known, label_columns, options)
         # A pattern may take in covariates, a name is meant.
         both = [name for name in options.features or () if name in columns]
         if both:
@@ -255,7 +271,7 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
                 f"{exc.shorten(both)} {verb} named by --features and by --covariates: nothing of a "
                 "feature is left to test once it is given. Name it once."
             )
-        drawn = _choose_sampling(known, [*label_columns, *(options.features or ())], options)
+        drawn = choose_sampling(known, [*label_columns, *(options.features or ())], options)
         taken = {*columns, *drawn.values()}
         features = frame[[name for name in feature_columns if name not in taken]]
         found = find_categories("features", features)
@@ -280,7 +296,7 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
         raise file_error(path, f"{error}{separator_hint(list(frame.columns))}") from error
 
 
-def _choose_covariates(columns: list[str], labels: list[str], options: Namespace) -> list[str]:
+def choose_covariates(columns: list[str], labels: list[str], options: Namespace) -> list[str]:
     """Choose the columns that are covariates, none of which may be a label."""
     from isingmlc.datasets.tables import choose_columns
 
@@ -294,7 +310,7 @@ def _choose_covariates(columns: list[str], labels: list[str], options: Namespace
     return chosen
 
 
-def _choose_sampling(columns: list[str], taken: list[str], options: Namespace) -> dict[str, str]:
+def choose_sampling(columns: list[str], taken: list[str], options: Namespace) -> dict[str, str]:
     """Find the columns of clusters and weights, which are no labels and no features."""
     found = {}
     for argument, flag in SAMPLING.items():
@@ -409,7 +425,7 @@ def _choose(data: Dataset, options: Namespace) -> Input:
     covariates, sampling = None, {}
     if options.covariates is not None:
         covariates, used = _arff_columns(
-            data, unwanted, partial(_choose_covariates, options=options)
+            data, unwanted, partial(choose_covariates, options=options)
         )
         unwanted |= used
     drawn = {name: getattr(options, name) for name in SAMPLING}
@@ -417,7 +433,7 @@ def _choose(data: Dataset, options: Namespace) -> Input:
         columns, used = _arff_columns(
             data,
             unwanted - {*(options.covariates or ())},
-            lambda known, labels: list(_choose_sampling(known, labels, options).values()),
+            lambda known, labels: list(choose_sampling(known, labels, options).values()),
         )
         unwanted |= used
         sampling = {name: columns[column] for name, column in drawn.items() if column}

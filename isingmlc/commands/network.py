@@ -36,7 +36,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "interval and counts; or how central and how predictable labels are.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, labels_alone=True)
+    add_input_arguments(parser, labels_alone=True, scan=True)
     group = parser.add_argument_group("network")
     add_null(group)
     add_alpha(group, "level of the confidence intervals (default: 0.05)", 0.05)

@@ -65,7 +65,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         description="Rank features by how much they matter to the labels.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser)
+    add_input_arguments(parser, scan=True)
     group = parser.add_argument_group("ranking")
     add_ranking(group, "see below")
     add_null(group, RANKING_NULLS, "auto")

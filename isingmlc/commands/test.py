@@ -59,7 +59,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         description="Test every feature-label edge, the strongest first.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser)
+    add_input_arguments(parser, scan=True)
     group = parser.add_argument_group("tests")
     group.add_argument(
         "--method",
