@@ -923,4 +923,4 @@ def test_several_values_are_drawn_on_one_scale(res):
     assert [ax.get_title() for ax in axes] == titles
     widest = max(np.abs(res.at({"age": age}).interactions.to_numpy()).max() for age in (30, 50, 70))
     texts = [text.get_text() for ax in axes for text in ax.get_legend().get_texts()]
-    assert texts.count(f"widest line: {widest:.2f}") == 3
+    assert texts.count(f"± {widest:.2g}") == 3
