@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
     from isingmlc.results.ranking import FeatureRanking
     from isingmlc.results.regularized import RegularizedIsingResults
+    from isingmlc.results.sample_size import EdgePlan, NetworkPlan
     from isingmlc.selection.result import SelectionResult
 
 # Tests as titles call them.
@@ -387,6 +388,80 @@ def _about_convergence(diagnostics: pd.DataFrame) -> list[str]:
     """Name the labels whose fits did not converge."""
     failed = diagnostics.index[~diagnostics["converged"]]
     return [f"The fit of {_list(failed)} did not converge."] if len(failed) else []
+
+
+def summarize_edge_plan(plan: EdgePlan) -> IsingSummary:
+    """Summarise a plan for edges; `EdgePlan.summary` explains it."""
+    frame = plan.table
+    tested = frame[frame["reason"] == Reason.OK]
+    rows = []
+    for (label, kind), part in tested.groupby(["label", "kind"], sort=False):
+        line = {"label": label, "odds ratio": kind, "features": len(part)}
+        line |= {name: part[name].median() for name in ("information", "raising", "lowering")}
+        rows.append(line | {"needed": part["needed"].median(), "most": part["needed"].max()})
+    forms = {"features": "{:d}", "information": "{:.3g}"}
+    if plan.n_rows is not None:
+        forms |= {"raising": "{:.2f}", "lowering": "{:.2f}"}
+    if plan.odds_ratio is not None:
+        forms |= {"needed": "{:.0f}", "most": "{:.0f}"}
+    columns = ["label", "odds ratio", "features", "information", "raising", "lowering", "needed"]
+    table = list_rows(
+        pd.DataFrame(rows, columns=[*columns, "most"]),
+        ["label", "odds ratio"],
+        forms,
+        "The median feature of each label",
+    )
+    left = [
+        ("Edges:", f"{len(frame)}"),
+        ("Power:", f"{plan.power:g}"),
+        ("Rows:", "--" if plan.n_rows is None else f"{plan.n_rows:g}"),
+    ]
+    right = [
+        ("Level over all tests:", f"{plan.alpha:g}"),
+        ("Level of each test:", f"{plan.level:.3g}"),
+        ("Odds ratio:", "--" if plan.odds_ratio is None else f"{plan.odds_ratio:g}"),
+    ]
+    notes = [
+        f"The level is divided by {plan.n_tests} tests (Bonferroni). Odds ratios are per standard "
+        "deviation of a feature, or of one against zero where it is binary."
+    ]
+    if plan.n_rows is not None:
+        notes.append(
+            f"raising, lowering: the odds ratios nearest to one that are found on {plan.n_rows:g} "
+            f"rows with power {plan.power:g}."
+        )
+    if plan.odds_ratio is not None:
+        notes.append(
+            f"needed, most: rows that an odds ratio of {plan.odds_ratio:g} needs, for the median "
+            "feature and for that which needs most."
+        )
+    if len(tested) < len(frame):
+        notes.append(f"{len(frame) - len(tested)} edges cannot be tested; the table has reasons.")
+    return IsingSummary([two_columns("Plan for edges", left, right, table.width), table], notes)
+
+
+def summarize_network_plan(plan: NetworkPlan) -> IsingSummary:
+    """Summarise a plan for a network; `NetworkPlan.summary` explains it."""
+    wide = plan.table.pivot_table("mean", "n", "measure", sort=False, dropna=False).reset_index()
+    forms = {name: "{:.2f}" for name in plan.measures if name in wide}
+    means = list_rows(wide.astype({"n": int}), ["n"], forms, "Means over draws")
+    needed = plan.needed().reset_index()
+    forms = {"target": "{:.2f}", "n": "{:.0f}", "lower": "{:.0f}", "upper": "{:.0f}"}
+    rows = list_rows(needed, ["measure", "reason"], forms, "Rows at which targets are reached")
+    about = plan.about
+    left = [("Labels:", f"{about['labels']}"), ("Estimator:", str(about["estimator"]))]
+    right = [
+        ("Edges:", f"{about['edges']} of {about['pairs']} pairs"),
+        ("Draws per size:", f"{about['draws']}"),
+    ]
+    width = max(means.width, rows.width)
+    notes = [
+        "Means over draws are made not to fall with the number of rows (isotonic regression); "
+        "intervals are from draws drawn again, and take the network for the true one."
+    ]
+    if (needed["reason"] == "not-reached").any():
+        notes.append("A target that is not reached needs more rows than the largest size tried.")
+    return IsingSummary([two_columns("Plan for a network", left, right, width), means, rows], notes)
 
 
 def _head(results: IsingResults, width: int) -> Table:

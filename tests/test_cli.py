@@ -21,6 +21,7 @@ from isingmlc.inference import pvalues
 from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import BY, PRODUCTS, PVALUES
 from isingmlc.metrics import METRICS
+from isingmlc.networks import network_power
 from isingmlc.ranking import methods
 from isingmlc.ranking.methods import RANKING_METHODS
 from isingmlc.results import group_networks
@@ -224,6 +225,8 @@ def test_names_offered_are_those_that_exist():
     assert set(names.RANKINGS) == set(RANKING_METHODS)
     assert names.NULLS == nodewise.METHODS
     assert names.SHARED == shared.SHARED
+    assert names.ESTIMATORS == network_power.ESTIMATORS
+    assert names.MEASURES == network_power.MEASURES
     assert names.RANKING_NULLS == methods.NULLS
     assert names.COMPARED == group_networks.METHODS
     assert set(names.PVALUES) == set(PVALUES)

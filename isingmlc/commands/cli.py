@@ -28,6 +28,7 @@ COMMANDS = (
     "compare",
     "test",
     "calibrate",
+    "plan",
     "rank",
     "select",
     "report",

@@ -78,6 +78,7 @@ def add_input_arguments(
     parser: ArgumentParser,
     *,
     several: bool = False,
+    optional: bool = False,
     labels_alone: bool = False,
     covariates: bool = True,
     scan: bool = False,
@@ -90,6 +91,8 @@ def add_input_arguments(
         Parser of a subcommand.
     several : bool
         Whether the command takes more than one file.
+    optional : bool
+        Whether it can do without any.
     labels_alone : bool
         Whether no column is a feature unless ``--features`` names it.
     covariates : bool
@@ -101,7 +104,7 @@ def add_input_arguments(
     group.add_argument(
         "data",
         metavar="FILE",
-        nargs="+" if several else None,
+        nargs="+" if several else "?" if optional else None,
         help="CSV, TSV, Parquet, Feather or ARFF file; - reads CSV from standard input",
     )
     which = group.add_mutually_exclusive_group()

@@ -39,6 +39,8 @@ ADJUSTMENTS = (
     "fdr_tsbky",
     "fdr_gbs",
 )
+ESTIMATORS = ("ebic", "mle")
+MEASURES = ("sensitivity", "specificity", "correlation", "cs")
 METRICS = ("subset", "hamming", "jaccard")
 CLASSIFIERS = ("ising", "chain")
 SPLITS = ("stratified", "random", "ordered")

@@ -79,6 +79,17 @@ def count_or_share(text: str) -> int | float:
         ) from None
 
 
+def count_list(text: str) -> list[int]:
+    """Read counts that are separated by commas.
+
+    Examples
+    --------
+    >>> count_list("200, 500")
+    [200, 500]
+    """
+    return [count(part.strip()) for part in text.split(",")]
+
+
 def name_list(text: str) -> list[str]:
     """Read names that are separated by commas; quotes hold a name with a comma together.
 

@@ -9,10 +9,11 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import FloatArray, chunks, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, chunks, dense
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.nodewise import NetworkFit, find_aliases
 from isingmlc.fitting.testable import Reason, judge_fits
+from isingmlc.statistics.labelsets import LabelsetStatistics
 
 # Labels with fewer rows of one kind than this are called rare.
 RARE = 10
@@ -122,6 +123,28 @@ def warn_of_few_carriers(fit: NetworkFit) -> bool:
     return bool(low.any())
 
 
+def column_moments(stats: LabelsetStatistics) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Give means and variances of features, and tell which are of zeros and ones.
+
+    Parameters
+    ----------
+    stats : LabelsetStatistics
+        The statistics.
+
+    Returns
+    -------
+    mean, variance : ndarray, shape (p,)
+        Both.
+    binary : ndarray of bool, shape (p,)
+        Features whose moments are those of zeros and ones.
+    """
+    moved = stats.column_sums / stats.nobs
+    variance = stats.column_squares / stats.nobs - moved**2
+    mean = moved + stats.shift
+    binary = np.abs(variance - mean * (1 - mean)) <= _BINARY * np.abs(variance)
+    return mean, variance, binary
+
+
 def any_skewed(fit: NetworkFit) -> bool:
     """Tell whether any feature is skewed; without rows, of features other than 0/1, whether it may.
 
@@ -136,13 +159,10 @@ def any_skewed(fit: NetworkFit) -> bool:
         Whether a skewness is above 1 or below −1.
     """
     stats = fit.stats
-    mean = stats.column_sums / stats.nobs
-    variance = stats.column_squares / stats.nobs - mean**2
+    mean, variance, binary = column_moments(stats)
     varied = np.flatnonzero(~stats.constant_features)
     if fit.rows is None:
-        whole = mean + stats.shift
-        binary = np.abs(variance - whole * (1 - whole)) <= _BINARY * np.abs(variance)
-        third = np.abs(1 - 2 * whole) / np.sqrt(np.where(variance > 0, variance, np.inf))
+        third = np.abs(1 - 2 * mean) / np.sqrt(np.where(variance > 0, variance, np.inf))
         return bool((~binary[varied] | (third[varied] > SKEWED)).any())
     features: Any = fit.rows.features
     weights = fit.rows.weights
@@ -152,7 +172,7 @@ def any_skewed(fit: NetworkFit) -> bool:
         at = varied[part]
         is_run = at[-1] - at[0] == len(at) - 1
         some = features[:, at[0] : at[-1] + 1] if is_run else features[:, at]
-        rest = dense(some) - (mean + stats.shift)[at]
+        rest = dense(some) - mean[at]
         # A power takes twenty times as long as two products.
         cubes = rest * rest
         cubes *= rest

@@ -730,7 +730,7 @@ def bootstrap_network(
 
     def draw_cells(size: int) -> list[tuple[Any, FloatArray, FloatArray]]:
         return [
-            _count_cells(distribution.sample(nobs, random_state=generator).to_numpy(np.bool_))
+            count_cells(distribution.sample(nobs, random_state=generator).to_numpy(np.bool_))
             for _ in range(size)
         ]
 
@@ -827,8 +827,19 @@ def check_whole(counts: FloatArray, what: str) -> int:
     return int(counts.sum())
 
 
-def _count_cells(labels: Any) -> tuple[Any, FloatArray, FloatArray]:
-    """Give the distinct label vectors of rows with their counts."""
+def count_cells(labels: Any) -> tuple[Any, FloatArray, FloatArray]:
+    """Give the distinct label vectors of rows with their counts.
+
+    Parameters
+    ----------
+    labels : ndarray of bool, shape (n, K)
+        The labels.
+
+    Returns
+    -------
+    patterns, columns, counts : ndarray
+        The vectors, no columns of covariates, and the counts.
+    """
     patterns, codes = find_labelsets(np.packbits(labels, axis=1), labels.shape[1])
     counts = np.bincount(codes).astype(np.float64)
     return patterns, np.empty((len(patterns), 0)), counts

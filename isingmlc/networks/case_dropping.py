@@ -335,17 +335,30 @@ def drop_rows(
     fit: Any = refits.fit_times if isinstance(refits, RowRefits) else refits.fit_counts
     whole, parts = fit(counts[None]), refit_draws(fit, draw, n_draws, n_jobs, "draws")
     correlations = {
-        of: _correlate(take_values(parts, of), take_values(whole, of)) for of in COMPARED
+        of: correlate(take_values(parts, of), take_values(whole, of)) for of in COMPARED
     }
     if tests:
         # Ranks with ties, so that features that are all alike do not vary.
         ranks = (rankdata(each.importance, axis=1) for each in (parts, whole))
-        correlations[RANKING] = _correlate(*ranks)
+        correlations[RANKING] = correlate(*ranks)
     return CaseDropping(label_names, kept, nobs, correlations, parts.reasons)
 
 
-def _correlate(values: FloatArray, wanted: FloatArray) -> FloatArray:
-    """Correlate lines with one, over what is finite in both; zero where nothing varies."""
+def correlate(values: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Correlate lines with one, over what is finite in both; zero where nothing varies.
+
+    Parameters
+    ----------
+    values : ndarray, shape (lines, q)
+        The lines.
+    wanted : ndarray, shape (1, q)
+        The one.
+
+    Returns
+    -------
+    ndarray, shape (lines,)
+        Correlations.
+    """
     both = np.isfinite(values) & np.isfinite(wanted)
     size = np.maximum(both.sum(axis=1, keepdims=True), 1)
     centred = []

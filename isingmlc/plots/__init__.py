@@ -11,6 +11,7 @@ from isingmlc.plots.forest import plot_forest
 from isingmlc.plots.heatmap import plot_heatmap
 from isingmlc.plots.label_network import plot_label_network, plot_networks_at
 from isingmlc.plots.network import plot_network, plot_networks
+from isingmlc.plots.plan import plot_edge_plan, plot_network_plan
 from isingmlc.plots.qq import plot_qq
 from isingmlc.plots.ranking import plot_pairs, plot_ranking
 from isingmlc.plots.roc import plot_roc
@@ -28,12 +29,14 @@ __all__ = [
     "plot_centrality",
     "plot_diagnostics",
     "plot_differences",
+    "plot_edge_plan",
     "plot_forest",
     "plot_groups",
     "plot_heatmap",
     "plot_intervals",
     "plot_label_network",
     "plot_network",
+    "plot_network_plan",
     "plot_networks",
     "plot_networks_at",
     "plot_pairs",

@@ -1,0 +1,312 @@
+r"""Power of score tests of feature–label edges, from what the null model of a label says.
+
+Under an effect :math:`\gamma` of a feature on a label the score :math:`\sum_i (y_i - p_i) r_i`, r
+what the other labels leave of the feature, is a sum of independent terms with mean :math:`\mu` and
+variance :math:`\sigma^2` each; the test divides it by the root of n times its variance without an
+effect, :math:`V_0`, the information :math:`D - B'A^{-1}B` per row. So with :math:`z_a` the quantile
+of the level the power on n rows is
+
+.. math:: \Phi\{(\sqrt n \mu - z_a \sqrt{V_0}) / \sigma\}
+
+and the rows that a power with quantile :math:`z_b` needs are
+:math:`n = \{(z_a \sqrt{V_0} + z_b \sigma) / \mu\}^2`. For small effects
+:math:`\mu = \gamma V_0` and :math:`\sigma^2 = V_0`, which gives the textbook's
+:math:`(z_a + z_b)^2 / (\gamma^2 V_0)`. For others both are sums over the linear predictors that
+the null model has and over the values of the feature, two of a binary one and the nodes of a
+quadrature for a normal one; the threshold moves so that the label stays as frequent as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from isingmlc.base.arrays import BoolArray, FloatArray, chunks
+
+# So many values stand for the linear predictors of a label, and for a normal feature.
+_PREDICTORS = 24
+_NODES = 15
+# Newton steps for a threshold, and halvings for an effect: beyond these nothing changes.
+_THRESHOLD_STEPS = 8
+_HALVINGS = 40
+# The largest effect that is looked at, a log odds ratio.
+_LARGEST = 6.0
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeDesigns:
+    """What the power of edges depends on, one line per edge.
+
+    Attributes
+    ----------
+    predictor, share : ndarray, shape (edges, b)
+        Linear predictors of the label under the null, and their shares of the rows. Rows in which
+        the label is certain are left out, so shares may add up to less than one.
+    left : ndarray, shape (edges,)
+        The share of the variance of the feature that the other labels leave, where rows weigh as
+        the label's model says; it may be above one.
+    prevalence : ndarray, shape (edges,)
+        How often a binary feature is one; NaN for others.
+    """
+
+    predictor: FloatArray
+    share: FloatArray
+    left: FloatArray
+    prevalence: FloatArray
+
+    @cached_property
+    def _feature(self) -> tuple[FloatArray, FloatArray]:
+        """Values of what is left of the feature, and their probabilities, edges × nodes."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        values = np.tile(nodes, (len(self.left), 1))
+        chances = np.tile(weights / weights.sum(), (len(self.left), 1))
+        binary = np.flatnonzero(~np.isnan(self.prevalence))
+        often = self.prevalence[binary]
+        values[binary], chances[binary] = 0.0, 0.0
+        values[binary, 0], values[binary, 1] = -often, 1 - often
+        chances[binary, 0], chances[binary, 1] = 1 - often, often
+        return values * np.sqrt(self.left)[:, None], chances
+
+    @cached_property
+    def information(self) -> FloatArray:
+        """The variance of a row's score without an effect, shape (edges,)."""
+        values, chances = self._feature
+        weight = expit(self.predictor) * expit(-self.predictor)
+        return np.asarray((self.share * weight).sum(axis=1) * (chances * values**2).sum(axis=1))
+
+    def moments(self, effect: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Give mean and variance of a row's score under effects.
+
+        Parameters
+        ----------
+        effect : ndarray, shape (edges,)
+            Log odds ratios, per standard deviation or of a binary feature.
+
+        Returns
+        -------
+        mean, variance : ndarray, shape (edges,)
+            Both.
+        """
+        values, chances = self._feature
+        moved = effect[:, None] * values
+        null = expit(self.predictor)
+        frequent = (self.share * null).sum(axis=1)
+        threshold = np.zeros(len(effect))
+        weight = self.share[:, :, None] * chances[:, None, :]
+        for _ in range(_THRESHOLD_STEPS):
+            chance = expit(self.predictor[:, :, None] + (moved + threshold[:, None])[:, None, :])
+            found = (weight * chance).sum(axis=(1, 2))
+            slope = (weight * chance * (1 - chance)).sum(axis=(1, 2))
+            step = (frequent - found) / np.where(slope > 0, slope, 1.0)
+            threshold += np.clip(step, -1.0, 1.0)
+        away = chance - null[:, :, None]
+        mean = (weight * away * values[:, None, :]).sum(axis=(1, 2))
+        second = chance * (1 - chance) + away**2
+        variance = (weight * second * values[:, None, :] ** 2).sum(axis=(1, 2)) - mean**2
+        return mean, variance
+
+    def take(self, edges: slice) -> EdgeDesigns:
+        """Give some of the edges."""
+        return EdgeDesigns(
+            self.predictor[edges], self.share[edges], self.left[edges], self.prevalence[edges]
+        )
+
+
+def find_power(
+    designs: EdgeDesigns, effect: FloatArray, n_rows: FloatArray | float, level: float
+) -> FloatArray:
+    """Give the power of two-sided score tests.
+
+    Parameters
+    ----------
+    designs : EdgeDesigns
+        The edges.
+    effect : ndarray, shape (edges,)
+        Log odds ratios.
+    n_rows : ndarray or float
+        Rows.
+    level : float
+        Level of each test.
+
+    Returns
+    -------
+    ndarray, shape (edges,)
+        Probabilities.
+
+    Examples
+    --------
+    A label in half of the rows, and a normal feature with an odds ratio of 1.5:
+
+    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
+    >>> find_power(half, np.log([1.5]), 200, 0.05).round(2)
+    array([0.8])
+    """
+    mean, variance = designs.moments(effect)
+    least = -ndtri(level / 2) * np.sqrt(designs.information)
+    drift, spread = np.sqrt(n_rows) * mean, np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = ndtr((drift - least) / spread) + ndtr((-drift - least) / spread)
+    return np.asarray(np.where(spread > 0, found, np.nan))
+
+
+def find_needed(designs: EdgeDesigns, effect: FloatArray, power: float, level: float) -> FloatArray:
+    """Give the rows that effects need; `find_power` has the arguments.
+
+    Parameters
+    ----------
+    designs, effect, level
+        As `find_power` takes them.
+    power : float
+        The power wanted.
+
+    Returns
+    -------
+    ndarray, shape (edges,)
+        Rows, whole numbers; NaN where nothing can be tested.
+
+    Examples
+    --------
+    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
+    >>> find_needed(half, np.log([1.5]), 0.8, 0.05)
+    array([199.])
+    """
+    mean, variance = designs.moments(effect)
+    wanted = -ndtri(level / 2) * np.sqrt(designs.information) + ndtri(power) * np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = np.ceil((wanted / mean) ** 2)
+    return np.asarray(np.where(designs.information > 0, rows, np.nan))
+
+
+def find_detectable(
+    designs: EdgeDesigns, n_rows: float, power: float, level: float, *, raises: bool
+) -> FloatArray:
+    """Give the smallest effects that are found.
+
+    Parameters
+    ----------
+    designs, n_rows, level
+        As `find_power` takes them.
+    power : float
+        The power wanted.
+    raises : bool
+        Whether effects raise the odds of the label, or lower them.
+
+    Returns
+    -------
+    ndarray, shape (edges,)
+        Log odds ratios; NaN where no effect is large enough.
+
+    Examples
+    --------
+    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
+    >>> np.exp(find_detectable(half, 199, 0.8, 0.05, raises=True)).round(2)
+    array([1.5])
+    """
+    sign = 1.0 if raises else -1.0
+    low, high = np.zeros(len(designs.left)), np.full(len(designs.left), _LARGEST)
+    enough = find_power(designs, sign * high, n_rows, level) >= power
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        found = find_power(designs, sign * middle, n_rows, level) >= power
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return np.asarray(np.where(enough, sign * high, np.nan))
+
+
+def in_parts(designs: EdgeDesigns) -> list[EdgeDesigns]:
+    """Cut many edges into parts whose sums fit into memory.
+
+    Parameters
+    ----------
+    designs : EdgeDesigns
+        The edges.
+
+    Returns
+    -------
+    list of EdgeDesigns
+        The parts, in order.
+    """
+    size = 8 * 4 * designs.predictor.shape[1] * _NODES
+    return [designs.take(some) for some in chunks(len(designs.left), size, limit=2**24)]
+
+
+def condense(
+    predictor: FloatArray, share: FloatArray, inside: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Let a few linear predictors stand for many.
+
+    Parameters
+    ----------
+    predictor, share : ndarray, shape (cells,)
+        Linear predictors, and shares of the rows.
+    inside : ndarray of bool, shape (cells,)
+        Cells at which the label is not certain.
+
+    Returns
+    -------
+    predictor, share : ndarray
+        Means of neighbours, and their shares; at most 24 of them, filled up with empty ones.
+
+    Examples
+    --------
+    >>> few, share = condense(np.array([0.5, -1.0]), np.array([0.25, 0.5]), np.array([True, True]))
+    >>> few[:2], share[:3]
+    (array([-1. ,  0.5]), array([0.5 , 0.25, 0.  ]))
+    """
+    order = np.flatnonzero(inside)[np.argsort(predictor[inside], kind="stable")]
+    predictor, share = predictor[order], share[order]
+    if not len(order):
+        return np.zeros(_PREDICTORS), np.zeros(_PREDICTORS)
+    codes = np.arange(len(order))
+    if len(order) > _PREDICTORS:
+        reached = np.cumsum(share) - share / 2
+        codes = np.minimum((reached / share.sum() * _PREDICTORS).astype(int), _PREDICTORS - 1)
+    shares = np.bincount(codes, share, _PREDICTORS).astype(np.float64)
+    few = np.bincount(codes, share * predictor, _PREDICTORS) / np.where(shares > 0, shares, 1.0)
+    return few, shares
+
+
+def predictors_of(prevalence: float, explained: float) -> tuple[FloatArray, FloatArray]:
+    r"""Give linear predictors of a label of which only two numbers are known.
+
+    Parameters
+    ----------
+    prevalence : float
+        How often the label occurs.
+    explained : float
+        The share of its variance that other labels explain: :math:`1 - E[p(1-p)] / (\pi(1-\pi))`.
+
+    Returns
+    -------
+    predictor, share : ndarray
+        Normal ones with the mean and the spread that give these numbers.
+
+    Examples
+    --------
+    >>> predictor, share = predictors_of(0.3, 0.2)
+    >>> chance = expit(predictor)
+    >>> (share @ chance).round(3), (1 - share @ (chance * (1 - chance)) / (0.3 * 0.7)).round(3)
+    (np.float64(0.3), np.float64(0.2))
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_PREDICTORS)
+    share = weights / weights.sum()
+
+    def centre(spread: float) -> FloatArray:
+        low, high = -60.0, 60.0
+        for _ in range(80):
+            middle = (low + high) / 2
+            if share @ expit(middle + spread * nodes) < prevalence:
+                low = middle
+            else:
+                high = middle
+        return np.asarray(high + spread * nodes)
+
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        chance = expit(centre(middle))
+        found = 1 - share @ (chance * (1 - chance)) / (prevalence * (1 - prevalence))
+        low, high = (middle, high) if found < explained else (low, middle)
+    return centre(low if explained == 0 else high), share
