@@ -459,7 +459,7 @@ def summarize_network_plan(plan: NetworkPlan) -> IsingSummary:
         "Means over draws are made not to fall with the number of rows (isotonic regression); "
         "intervals are from draws drawn again, and take the network for the true one."
     ]
-    if (needed["reason"] == "not-reached").any():
+    if (needed["reason"] == Reason.NOT_REACHED).any():
         notes.append("A target that is not reached needs more rows than the largest size tried.")
     return IsingSummary([two_columns("Plan for a network", left, right, width), means, rows], notes)
 

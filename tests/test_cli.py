@@ -245,6 +245,8 @@ MEANINGS = {
     "--permutations": "how many permutations (default: ",
     "--pvalue": "where p-values of score tests come from (default: ",
     "--alpha": "level",
+    "--draws": "how many draws",
+    "--fit": "a fit",
     "--by": "single columns, or all columns of a category together",
     "--draws": "how many draws of the rows",
     "--n-features": "how many features",
@@ -290,7 +292,7 @@ def test_an_option_means_one_thing_in_all_commands():
 def test_alpha_is_a_level_and_penalty_the_ridge_penalty():
     options = options_of_commands()
     for flag, word, commands in (
-        ("--alpha", "level", {"fit", "network", "stability", "select", "report"}),
+        ("--alpha", "level", {"fit", "network", "stability", "plan", "select", "report"}),
         (
             "--penalty",
             "the ridge penalty",

@@ -8,7 +8,7 @@ from typing import Any
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, model_of, read_file
 from isingmlc.commands.names import ESTIMATORS, MEASURES
-from isingmlc.commands.options import add_alpha, add_jobs, add_seed, refuse_foreign
+from isingmlc.commands.options import add_alpha, add_jobs, add_plot, add_seed, refuse_foreign
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
@@ -16,7 +16,7 @@ from isingmlc.commands.outputs import (
     write_output,
     write_picture,
 )
-from isingmlc.commands.values import count, count_list, name_list, writable
+from isingmlc.commands.values import count, count_list, name_list
 
 EXAMPLES = """\
 examples:
@@ -86,7 +86,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "--power", type=float, metavar="X", help="probability of finding it (default: 0.8)"
     )
     edges.add_argument(
-        "--n-tests", type=count, metavar="N", help="tests that the level is divided by"
+        "--n-tests", type=count, metavar="N", help="how many tests --alpha is divided by"
     )
     edges.add_argument(
         "--prevalence", type=float, metavar="X", help="without FILE: how often the label occurs"
@@ -129,13 +129,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         metavar="X",
         help="smaller interactions are set to zero before drawing (default: 0)",
     )
-    network.add_argument("--draws", type=count, metavar="N", help="draws per size (default: 100)")
+    network.add_argument(
+        "--draws", type=count, metavar="N", help="how many draws, per size (default: 100)"
+    )
     add_seed(network, "the draws")
     add_jobs(network, "processes", default=None)
     add_output_arguments(parser, formats=SUMMARY_FORMATS)
-    parser.add_argument(
-        "--plot", type=writable, metavar="FILE", help="picture to write, e.g. plan.png"
-    )
+    add_plot(parser, "plan.png")
     parser.set_defaults(run=run)
 
 

@@ -47,6 +47,9 @@ class Reason(StrEnum):
     NO_MODEL = "no-model"
     NO_ERROR = "no-error"
     INFINITE_COVARIATE = "infinite-covariate"
+    AT_THE_SMALLEST = "at-the-smallest"
+    NOT_REACHED = "not-reached"
+    NOTHING_TO_FIND = "nothing-to-find"
 
     @property
     def meaning(self) -> str:
@@ -81,6 +84,9 @@ _MEANINGS = {
     Reason.NO_MODEL: "neither label is in the model of the other",
     Reason.NO_ERROR: "it has no standard error; a bootstrap tells how far it varies",
     Reason.INFINITE_COVARIATE: "a covariate settles the label in part of the rows",
+    Reason.AT_THE_SMALLEST: "the smallest number of rows that was tried is enough",
+    Reason.NOT_REACHED: "the largest number of rows that was tried is not enough",
+    Reason.NOTHING_TO_FIND: "the network has no such pairs",
 }
 _ABOUT_LABELS = (
     Reason.CONSTANT_LABEL,

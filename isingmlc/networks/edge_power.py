@@ -142,7 +142,7 @@ def find_power(
 
     >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
     >>> find_power(half, np.log([1.5]), 200, 0.05).round(2)
-    array([0.8])
+    array([0.79])
     """
     mean, variance = designs.moments(effect)
     least = -ndtri(level / 2) * np.sqrt(designs.information)
@@ -171,7 +171,7 @@ def find_needed(designs: EdgeDesigns, effect: FloatArray, power: float, level: f
     --------
     >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
     >>> find_needed(half, np.log([1.5]), 0.8, 0.05)
-    array([199.])
+    array([205.])
     """
     mean, variance = designs.moments(effect)
     wanted = -ndtri(level / 2) * np.sqrt(designs.information) + ndtri(power) * np.sqrt(variance)
@@ -202,7 +202,7 @@ def find_detectable(
     Examples
     --------
     >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
-    >>> np.exp(find_detectable(half, 199, 0.8, 0.05, raises=True)).round(2)
+    >>> np.exp(find_detectable(half, 205, 0.8, 0.05, raises=True)).round(2)
     array([1.5])
     """
     sign = 1.0 if raises else -1.0

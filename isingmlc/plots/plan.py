@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from isingmlc.fitting.testable import Reason
 from isingmlc.plots.style import (
     FAINT,
     INK,
@@ -115,14 +116,14 @@ def plot_network_plan(
         said = str(measure)
         if measure in needed.index:
             found = needed.loc[measure]
-            if found["reason"] == "at-the-smallest":
+            if found["reason"] == Reason.AT_THE_SMALLEST:
                 said += f": {found['target']:g} at {found['n']:.0f} rows or fewer"
             elif np.isfinite(found["n"]):
                 ax.plot([found["n"]], [found["target"]], "D", color=colour, markersize=6.5)
                 low, high = found["lower"], min(found["upper"], part["n"].max())
                 ax.hlines(found["target"], low, high, color=colour, linewidth=1.2)
                 said += f": {found['target']:g} at {found['n']:.0f} rows"
-            elif found["reason"] == "not-reached":
+            elif found["reason"] == Reason.NOT_REACHED:
                 said += f": {found['target']:g} not reached"
         entries.append((line, said))
     diamond = Line2D([], [], linestyle="none", marker="D", color=INK, markersize=6)
