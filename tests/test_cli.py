@@ -245,7 +245,6 @@ MEANINGS = {
     "--permutations": "how many permutations (default: ",
     "--pvalue": "where p-values of score tests come from (default: ",
     "--alpha": "level",
-    "--draws": "how many draws",
     "--fit": "a fit",
     "--by": "single columns, or all columns of a category together",
     "--draws": "how many draws of the rows",

@@ -130,7 +130,10 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help="smaller interactions are set to zero before drawing (default: 0)",
     )
     network.add_argument(
-        "--draws", type=count, metavar="N", help="how many draws, per size (default: 100)"
+        "--draws",
+        type=count,
+        metavar="N",
+        help="how many draws of the rows, per size (default: 100)",
     )
     add_seed(network, "the draws")
     add_jobs(network, "processes", default=None)

@@ -492,6 +492,14 @@ class NetworkPlan(ReadOnly):
         -------
         IsingSummary
             Measures at all sizes, and the rows that they need.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> plan = im.plan_sample_size(net, of="network", n=[200, 800], n_draws=5, random_state=0)
+        >>> "9 of 15 pairs" in plan.summary().as_text()
+        True
         """
         from isingmlc.summaries import summarize_network_plan
 
