@@ -24,6 +24,8 @@ _NOTES = {
     "estimate": "Estimates: {}.",
     "reason": "Reason: {}.",
 }
+# What a note need not say; reasons add the one that is none.
+IDLE_WORDS: set[str] = {""}
 # Lines of a page that a table may fill; longer ones run over several pages.
 _PAGE = 36
 # The share of a line that one other column of words may take.
@@ -265,8 +267,8 @@ def _read(
             continue
         column = _column(head, values, digits, holds_pvalues or bool(_PVALUES.fullmatch(head)))
         same = set(column.cells)
-        if head in _NOTES and ((len(same) <= 1 and len(frame) > 1) or same == {"ok"}):
-            notes += [_NOTES[head].format(word) for word in same - {"ok", ""}]
+        if head in _NOTES and ((len(same) <= 1 and len(frame) > 1) or same <= IDLE_WORDS):
+            notes += [_NOTES[head].format(word) for word in same - IDLE_WORDS]
             continue
         is_leading &= not column.is_number
         n_names += is_leading

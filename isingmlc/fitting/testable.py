@@ -8,6 +8,7 @@ import numpy as np
 
 from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.base.latex import IDLE_WORDS
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
@@ -88,6 +89,7 @@ _MEANINGS = {
     Reason.NOT_REACHED: "the largest number of rows that was tried is not enough",
     Reason.NOTHING_TO_FIND: "the network has no such pairs",
 }
+IDLE_WORDS.update(reason for reason, meaning in _MEANINGS.items() if not meaning)
 _ABOUT_LABELS = (
     Reason.CONSTANT_LABEL,
     Reason.DETERMINED_LABEL,

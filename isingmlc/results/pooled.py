@@ -161,7 +161,7 @@ def _columns(pooled: PooledEstimates, alpha: float) -> dict[str, FloatArray]:
 
 def _count_lost(coef: FloatArray, bse: FloatArray) -> StrArray:
     lost = (~(np.isfinite(coef) & np.isfinite(bse))).sum(axis=0)
-    said = [f"not finite in {count} of {len(coef)}" if count else "ok" for count in lost]
+    said = [f"not finite in {count} of {len(coef)}" if count else Reason.OK for count in lost]
     return np.array(said, dtype=object)
 
 
@@ -221,7 +221,9 @@ def _find_reasons(tests: list[EdgeTests], is_lost: FloatArray) -> StrArray:
     found = reasons[first, np.arange(reasons.shape[1])]
     count = (reasons != Reason.OK).sum(axis=0)
     said = [
-        (f"{reason} in {n} of {len(tests)}" if n else "degrees of freedom differ") if lost else "ok"
+        (f"{reason} in {n} of {len(tests)}" if n else "degrees of freedom differ")
+        if lost
+        else Reason.OK
         for reason, n, lost in zip(found, count, is_lost, strict=True)
     ]
     return np.array(said, dtype=object)
