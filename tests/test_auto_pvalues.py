@@ -13,6 +13,7 @@ from scipy import stats
 
 import isingmlc as im
 from isingmlc.exceptions import LowInformationWarning
+from isingmlc.inference.joint_law import Block, joint_tails
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
 from isingmlc.inference.tails import BernoulliSum
 
@@ -736,3 +737,32 @@ def test_terms_of_one_column_have_the_pvalues_of_features():
     terms, features = res.score_test(by="term"), res.score_test()
     np.testing.assert_array_equal(terms.log10_pvalues, features.log10_pvalues)
     np.testing.assert_array_equal(terms.arrays.pvalue_method, features.arrays.pvalue_method)
+
+
+def test_outcomes_that_cannot_be_change_no_joint_pvalue():
+    rng = np.random.default_rng(0)
+
+    def tails(probability, rest):
+        probability = np.atleast_2d(probability)
+        block = Block(
+            features=np.array([0]),
+            rest=rest[None],
+            scale=np.ones((1, rest.shape[1])),
+            probability=probability,
+            complement=1 - probability,
+            counts=np.ones(probability.shape),
+            cells=np.arange(probability.shape[1]),
+            inflation=1.0,
+        )
+        return joint_tails(block, np.array([9.0]), np.array([2.0]), np.array([-4.5]))[0][0]
+
+    rest = rng.normal(size=(40, 2))
+    probability = rng.uniform(0.01, 0.1, size=40)
+    expected = tails(probability, rest)
+    assert np.isfinite(expected)
+    never = np.append(probability, 0.0), np.vstack([rest, [[3.0, 3.0]]])
+    assert tails(*never) == pytest.approx(expected, rel=1e-6)
+    # What all but never happens takes the place of one that is enumerated, and so the p-value comes
+    # nearer to that of chi-square, but remains a number.
+    far = np.append(probability, 1e-60), np.vstack([rest, [[1e28, 1e28]]])
+    assert -4.5 < tails(*far) < expected

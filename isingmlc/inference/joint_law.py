@@ -68,6 +68,8 @@ _LEAST_REMAINS = 0.05
 # Beyond these, tails of noncentral distributions are replaced by a bound that has a logarithm.
 _LOG_SMALLEST_TAIL = -570.0
 _LARGEST_LIMIT = 1e4
+# A mean by so many standard deviations beyond the limit leaves nothing on this side of it.
+_FAR_BEYOND = 40.0
 # What p-values from enumerated outcomes are called.
 MIXTURE = "mixture"
 
@@ -462,9 +464,10 @@ def joint_tails(
     taken = spread * np.einsum("jhd,jhd->jh", moves, moves)
     remains = np.maximum(1 - taken.sum(axis=1) / df, _LEAST_REMAINS)
     outcomes = (np.arange(2**_HEAVY)[:, None] >> np.arange(_HEAVY)) & 1
+    # What cannot be has the logarithm −∞, which a product with zero would make undefined.
     with np.errstate(divide="ignore"):
-        log_chance = np.log(chance) @ outcomes.T
-        log_chance += np.log(otherwise) @ (1 - outcomes).T
+        logs = np.log(otherwise)[:, None, :], np.log(chance)[:, None, :]
+    log_chance = np.where(outcomes == 1, logs[1], logs[0]).sum(axis=2)
     shift = (outcomes - chance[:, None, :]) @ moves
     off_centre = np.einsum("jod,jod->jo", shift, shift) / remains[:, None]
     limit, degrees = (square / remains)[:, None], df[:, None]
@@ -494,9 +497,10 @@ def _log_noncentral_tails(limit: FloatArray, df: FloatArray, off_centre: FloatAr
     """Logarithms of upper tails of noncentral chi-square distributions."""
     limit, df = np.broadcast_to(limit, off_centre.shape), np.broadcast_to(df, off_centre.shape)
     # A normal vector is no farther out than the limit less how far its mean is.
-    apart = np.maximum(np.sqrt(limit) - np.sqrt(off_centre), 0.0)
-    log_tail = np.asarray(chi2_log_sf(apart**2, df))
-    exact = (log_tail > _LOG_SMALLEST_TAIL) & (limit < _LARGEST_LIMIT)
+    beyond = np.sqrt(limit) - np.sqrt(off_centre)
+    log_tail = np.asarray(chi2_log_sf(np.maximum(beyond, 0.0) ** 2, df))
+    # A mean far beyond the limit has the tail 1.
+    exact = (log_tail > _LOG_SMALLEST_TAIL) & (limit < _LARGEST_LIMIT) & (beyond > -_FAR_BEYOND)
     tail = np.asarray(ncx2.sf(limit[exact], df[exact], off_centre[exact]))
     with np.errstate(divide="ignore"):
         log_tail[exact] = np.minimum(np.log(tail), log_tail[exact])
