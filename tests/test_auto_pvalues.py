@@ -17,6 +17,9 @@ from isingmlc.inference.joint_law import Block, joint_tails
 from isingmlc.inference.pvalues import bernoulli_saddlepoint
 from isingmlc.inference.tails import BernoulliSum
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
 
@@ -280,6 +283,7 @@ def test_pvalues_do_not_depend_on_order_or_scale(seed):
     )
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_binary_features_have_the_same_pvalues_without_rows():
     rng = np.random.default_rng(3)
     labels = rare_and_common(rng)
@@ -293,6 +297,7 @@ def test_binary_features_have_the_same_pvalues_without_rows():
 
 @pytest.mark.parametrize("products", [None, "joint", "individual"])
 @pytest.mark.parametrize("unit", [1e-12, 1e9])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_the_unit_of_a_feature_is_of_no_matter(products, unit):
     rng = np.random.default_rng(4)
     labels = rare_and_common(rng)
@@ -307,6 +312,7 @@ def test_the_unit_of_a_feature_is_of_no_matter(products, unit):
     pd.testing.assert_frame_equal(found.log10_pvalues, expected.log10_pvalues, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_a_summary_says_which_pvalues_are_saddlepoint_approximations():
     rng = np.random.default_rng(3)
     labels = rare_and_common(rng)
@@ -435,6 +441,7 @@ def test_permutations_of_joint_tests():
     assert set(joint.arrays.pvalue_method.ravel()) == {"permutation"}
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_joint_pvalues_of_rare_labels_come_near_permutations():
     rng = np.random.default_rng(0)
     labels = rare_and_common(rng, share=0.03)
@@ -455,6 +462,7 @@ def test_joint_pvalues_of_rare_labels_come_near_permutations():
     assert (np.log(chi2.pvalues.loc[names, "rare"]) - expected < -np.log(5)).any()
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_joint_level_with_rare_labels_and_skewed_features():
     rng = np.random.default_rng(1)
     found = {"chi2": [], "auto": []}
@@ -484,6 +492,7 @@ def test_joint_pvalues_do_not_depend_on_order_or_scale():
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_joint_pvalues_of_binary_features_need_no_rows():
     rng = np.random.default_rng(2)
     labels = rare_and_common(rng, n_rows=3000)
@@ -712,6 +721,7 @@ def test_robust_fits_and_terms_without_rows_say_what_suits_them():
     assert "by='feature'" in message
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_level_of_terms_with_rare_levels():
     rng = np.random.default_rng(4)
     found = {"chi2": [], "auto": []}

@@ -15,6 +15,9 @@ import isingmlc as im
 from isingmlc.statistics.blocks import SumsInBlocks
 from isingmlc.statistics.labelsets import feature_blocks, in_memory
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 LABELS = ["a", "b", "c"]
 FEATURES = ["x1", "x2"]
 
@@ -296,6 +299,7 @@ def test_batches_that_can_be_read_again_are_read_in_blocks(n_jobs):
         im.LabelsetStatistics.from_batches(iter(batches), max_memory=5e4)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_batches_that_change_between_blocks_are_refused():
     labels, features = many_labels()
     batches = [(labels[rows], features[rows]) for rows in np.split(np.arange(300), 6)]
@@ -433,6 +437,7 @@ def test_a_checkpoint_knows_the_covariates(tmp_path, whole_context):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_batches_with_many_cells_are_read_in_blocks(n_jobs):
     rng = np.random.default_rng(3)
     labels, features = rng.random((300, 4)) < 0.4, rng.normal(size=(300, 23))

@@ -1024,7 +1024,7 @@ def test_report_says_what_it_is_adjusted_for(call, cohort_csv, tmp_path):
     code, _, _ = call("report", cohort_csv, *GIVEN, "--out", path)
     assert code == 0
     text = path.read_text(encoding="utf-8")
-    assert text.count('<span class="given">given age, sex, region</span>') == 6
+    assert text.count('<span class="given">given age, sex, region</span>') == 7
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from isingmlc.inference.combine import COMBINE, combine_cauchy, combine_scores, 
 from isingmlc.inference.score_covariance import POOLED
 from isingmlc.report.data import ReportOptions, gather
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 REFERENCE = Path(__file__).parent / "reference"
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -276,6 +279,7 @@ def test_equal_and_mirrored_features_have_equal_p_values():
         assert found["less"] == pytest.approx(found["bmi"], rel=1e-6)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_p_values_of_edges_make_those_of_features():
     """Where edges have other p-values than chi-square, so have features."""
     rng = np.random.default_rng(0)

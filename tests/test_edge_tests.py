@@ -10,11 +10,15 @@ from scipy import sparse
 
 import isingmlc as im
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 SEPARATION = "ignore::isingmlc.exceptions.SeparationWarning"
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("name", ["plain", "rare"])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_score_statistics_agree_with_r(name, intercept):
     labels, features = load_data(name)
     edges = im.IsingModel(labels, features, intercept=intercept).fit().score_test(pvalue="chi2")

@@ -19,6 +19,9 @@ from hypothesis import strategies as st
 import isingmlc as im
 from isingmlc.statistics.blocks import SumsInBlocks
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 ibis = pytest.importorskip("ibis", reason='pip install "isingmlc[engines]"')
 
 # Ibis calls DuckDB by a name that newer versions of it do not like.
@@ -358,6 +361,7 @@ def test_tests_of_scanned_files_are_those_of_rows_in_memory(files):
 # Samples
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_samples_are_the_rows_that_numpy_draws(files):
     options = {"labels": LABELS, "features": FEATURES, "freq_weights": "w", "sample": 40}
     stats, sample = im.scan(files, **options, random_state=3)

@@ -28,6 +28,9 @@ from isingmlc.experiments.paper import FRIEDMAN_PVALUES, MEASURES
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.results.ranking import RankingRoc
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 AWKWARD = "<script>alert('$x_1$')</script>"
 
 
@@ -247,6 +250,7 @@ def test_the_rates_of_ties_have_the_area_of_ties(values):
 
 
 @pytest.mark.filterwarnings("ignore:method .* finds nothing:isingmlc.exceptions.DataWarning")
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_filters_do_not_find_what_they_cannot_see():
     # No cut is worth its description in any feature, and the relevant ones come first in the data.
     data = im.datasets.make_artdata(2, n_samples=200, random_state=0)
@@ -303,6 +307,7 @@ def test_data_sets_that_the_paper_has_not_are_compared_apart():
 # The parts
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_networks_of_the_extreme_features_are_drawn_with_names_as_they_stand(tmp_path, mulan):
     section = run_part("figure-scene", tmp_path, mulan)
     table = pd.read_csv(tmp_path / "figure-scene.csv")
@@ -472,6 +477,7 @@ def test_times_are_measured_for_all_methods_and_sizes(tmp_path):
     assert (table[list(METHODS)] > 0).all(axis=None)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_the_paper_and_we_agree_on_the_most_important_feature_of_scene(tmp_path, data_dir):
     section = run_part("figure-scene", tmp_path, data_dir)
     assert "The most important feature is Att239" in section.text[0]

@@ -9,6 +9,9 @@ import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
 from isingmlc.networks.feature_draws import RowRefits, rank_lines
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 NAMES = ["age", "bmi", "smoker", "tea_cups", "siblings"]
 
@@ -97,6 +100,7 @@ def test_some_features_and_weights_and_seeds(example, res):
     assert 0.6 < ratio.median() < 0.8
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_clusters_are_drawn_whole_and_count_twice_where_they_are_drawn_twice(example):
     labels, features = example.labels.iloc[:400], example.features[NAMES].iloc[:400]
     groups = np.repeat(np.arange(100), 4)
@@ -133,6 +137,7 @@ def test_a_label_that_is_constant_in_a_draw_is_marked():
     assert boot.draws("ranks").notna().all(axis=None)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_rows_left_out_and_the_ranking(example, res):
     drop = res.drop_cases(20, features=True, random_state=2)
     frame = drop.correlations()

@@ -13,6 +13,9 @@ import isingmlc as im
 from isingmlc.base.latex import Column, escape, format_number, format_pvalue, write_columns
 from isingmlc.exceptions import DataError
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 needs_latex = pytest.mark.skipif(
     shutil.which("pdflatex") is None,
     reason="no pdflatex here: install texlive-latex-base and texlive-latex-recommended",
@@ -170,6 +173,7 @@ def compile_latex(texts, folder, size, preamble=""):
 @pytest.mark.parametrize(
     ("size", "preamble"), [("10pt", ""), ("11pt", ""), ("12pt", "\\usepackage[T1]{fontenc}\n")]
 )
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_every_table_compiles_and_stays_on_the_page(tables, more_tables, tmp_path, size, preamble):
     assert compile_latex({**tables, **more_tables}, tmp_path, size, preamble) == []
 

@@ -26,6 +26,9 @@ from isingmlc.exceptions import (
 )
 from isingmlc.report.data import ReportOptions, gather
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 pytest.importorskip("bokeh", reason="reports need Bokeh: pip install 'isingmlc[report]'")
 
 
@@ -320,6 +323,7 @@ def test_infinite_interactions_are_kept_and_counted(separated, separated_page):
 
 
 @pytest.mark.parametrize("method", ["ridge", "firth"])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_penalised_fits_say_that_p_values_are_approximate(method, tmp_path):
     fit = separated_fit(method=method)
     sentence = f"The null model is penalised ({method}), so p-values are approximate"
@@ -428,6 +432,7 @@ def test_hostile_names_make_no_element(separated_page, tmp_path):
     assert columns(facts, "labels")["name"] == hostile.LABELS
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_two_thousand_features_and_fifty_labels_stay_below_5_megabytes(tmp_path):
     generator = np.random.default_rng(0)
     features = generator.normal(size=(300, 2000))

@@ -15,6 +15,9 @@ from scipy import stats
 import isingmlc as im
 from isingmlc.inference import product_scores
 
+# Few rows on purpose: that p-values are not to be trusted is known.
+FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
+
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
 
@@ -28,6 +31,7 @@ def example():
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("name", ["plain", "rare"])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_products_agree_with_r(name, intercept):
     labels, features = load_data(name)
     res = im.IsingModel(labels, features, intercept=intercept).fit()
@@ -44,6 +48,7 @@ def test_products_agree_with_r(name, intercept):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("name", ["plain", "rare"])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_joint_statistics_agree_with_r(name, intercept):
     labels, features = load_data(name)
     res = im.IsingModel(labels, features, intercept=intercept).fit()
@@ -730,6 +735,7 @@ def test_the_bound_of_the_theorem_is_as_it_is_written():
 
 @pytest.mark.parametrize("test", ["lr", "wald"])
 @pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_refits_agree_with_r(test, intercept):
     labels, features = load_data("plain")
     res = im.IsingModel(labels, features, intercept=intercept).fit()
@@ -823,6 +829,7 @@ def test_diagnostics_know_of_labels_that_a_penalty_does_not_make_testable():
 # Sums of parts
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_parts_around_other_origins_leave_collinear_features_collinear():
     labels = np.repeat([[1, 0], [0, 0], [0, 1]], 10, axis=0)
     x = (np.isin(np.arange(30), range(20, 25))).astype(float)[:, None]
@@ -881,6 +888,7 @@ def test_features_that_labels_explain_are_not_taken_for_equal(products):
         np.testing.assert_allclose(both.product_statistic[1], alone.product_statistic[0], rtol=1e-9)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
 def test_what_is_left_of_a_column_has_its_digits():
     """Labels explain all but 1e-8 of a feature; against numbers of fifty digits.
 
