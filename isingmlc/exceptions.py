@@ -345,6 +345,10 @@ MEND_ROBUST = (
     "Robust variances of their scores come from too few rows, and p-values are not to be trusted: "
     "compare fit(cov_type='nonrobust'), or fit(neighbors='ebic')"
 )
+MEND_GIVEN = (
+    "p-values of products given their feature are corrected for it (pvalue_method says how), and "
+    "too large as a rule: they may miss something"
+)
 MEND_AUTO = (
     "Their p-values are corrected for it (pvalue_method says how) and approximate; "
     "fit(neighbors='ebic') leaves more information to test with"

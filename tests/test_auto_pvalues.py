@@ -675,12 +675,14 @@ def test_products_with_few_carriers_are_named():
     rng = np.random.default_rng(0)
     labels, features = rare_and_common(rng), rng.lognormal(size=(800, 2))
     model = im.IsingModel(labels, features)
-    for products in ("individual", "joint", "given", "given-joint"):
-        for method in ("mle", "ridge", "firth"):
-            assert (
-                told(lambda by=method, of=products: model.fit(method=by).score_test(products=of))
-                == []
-            )
+    for method, kinds in {
+        "mle": ("individual", "joint"),
+        "ridge": ("individual", "joint", "given", "given-joint"),
+        "firth": ("individual", "joint", "given", "given-joint"),
+    }.items():
+        for kind in kinds:
+            warned = told(lambda by=method, of=kind: model.fit(method=by).score_test(products=of))
+            assert warned == []
     labels["scarce"] = (rng.random(800) < 0.02).astype(int)
     labels.loc[labels.index[labels["rare"] == 1][:2], "scarce"] = 1
     res = im.IsingModel(labels, features).fit()
@@ -747,6 +749,18 @@ def test_terms_of_one_column_have_the_pvalues_of_features():
     terms, features = res.score_test(by="term"), res.score_test()
     np.testing.assert_array_equal(terms.log10_pvalues, features.log10_pvalues)
     np.testing.assert_array_equal(terms.arrays.pvalue_method, features.arrays.pvalue_method)
+
+
+def test_products_given_skewed_features_are_warned_of_where_rows_say_little():
+    rng = np.random.default_rng(5)
+    labels = rare_and_common(rng, 1000, 0.03)
+    skewed, even = np.exp(rng.normal(size=(1000, 3))), rng.normal(size=(1000, 3))
+    model = im.IsingModel(labels, skewed)
+    (message,) = told(lambda: model.fit().score_test(products="given"))
+    assert "'rare'" in message
+    assert "given their feature" in message
+    assert not told(lambda: model.fit().score_test())
+    assert not told(lambda: im.IsingModel(labels, even).fit().score_test(products="given"))
 
 
 def test_outcomes_that_cannot_be_change_no_joint_pvalue():

@@ -65,8 +65,7 @@ def name_of(path):
 def in_a_folder(tmp_path, monkeypatch):
     """Run as on a page: in a folder that may be written to, pictures drawn and forgotten."""
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    plt.close("all")
+    return tmp_path
 
 
 @pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")

@@ -1,6 +1,5 @@
 """Effects of edges: odds ratios, intervals, one step and fitted; forest plots."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -190,7 +189,6 @@ def test_forests(data, edges):
     ax = plain.plot_forest(feature="x1", per="sd", ax=Figure().subplots())
     assert ax.get_xlabel() == "odds ratio for one standard deviation"
     assert next(tick.get_text() for tick in ax.get_yticklabels()) in labels.columns
-    plt.close("all")
     with pytest.raises(DataError, match="exclude each other"):
         plain.plot_forest(label="a", feature="x1")
     with pytest.raises(DataError, match="label"):

@@ -1,6 +1,5 @@
 """Networks around features and of labels: what lines, marks and legends say."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,12 +25,6 @@ from isingmlc.plots.layout import (
 )
 from isingmlc.plots.style import DASHED, DOTTED, LOWERS, RAISES, SOLID, UNTESTED
 from isingmlc.plots.ties import choose_ties
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

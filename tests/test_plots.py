@@ -42,12 +42,6 @@ from isingmlc.plots.style import LINES, set_title, wrap, wrap_names
 FIT_WARNINGS = "ignore::isingmlc.exceptions.IsingWarning"
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def legend_texts(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 

@@ -96,7 +96,7 @@ def rank_simulations(
 
     Examples
     --------
-    >>> found = rank_simulations(which=3, n=100, n_simulations=1, seed=0)
+    >>> found = rank_simulations(which=3, n=1000, n_simulations=1, seed=0)
     >>> len(found["score"]["tpr"])
     42
     """

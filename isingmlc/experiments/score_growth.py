@@ -129,7 +129,7 @@ def simulate_statistics(a: float, n: int, n_simulations: int, seed: int) -> list
 
     Examples
     --------
-    >>> len(simulate_statistics(a=0.5, n=100, n_simulations=2, seed=0))
+    >>> len(simulate_statistics(a=0.5, n=1000, n_simulations=2, seed=0))
     2
     """
     # The same effect and size get the same draws, whatever else is simulated.

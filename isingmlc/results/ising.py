@@ -1003,12 +1003,16 @@ class IsingResults(ReadOnly):
         elif pvalue == "auto" and not is_corrected(self._fit, by):
             corrected, remedy = False, exc.MEND_TERMS
         of_products = products is not None and pvalue == "auto" and corrected
+        is_given = of_products and str(products).startswith("given")
+        if is_given and not self._fit.is_penalised:
+            corrected, remedy = False, exc.MEND_GIVEN
         if not self.feature_names or not self.model._for_tests:
             return
         if (corrected, remedy, of_products) in told:
             return
         told.add((corrected, remedy, of_products))
-        if of_products and warn_of_few_carriers(self._fit):
+        if of_products and ("carriers" in told or warn_of_few_carriers(self._fit)):
+            told.add("carriers")
             return
         warn_of_little_information(self._fit, corrected=corrected, remedy=remedy)
 
