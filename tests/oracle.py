@@ -152,7 +152,8 @@ def fit_rows(design, outcome, counts, penalty=None):
 
     def objective(coef):
         value = weight @ log_expit(sign * (rows @ coef))
-        return value - 0.5 * penalty[columns] @ coef**2
+        # Without a penalty a step may go farther out than squares can say.
+        return value - 0.5 * np.sum((np.sqrt(penalty[columns]) * coef) ** 2)
 
     coef, last, spread = np.zeros(len(columns)), np.inf, np.zeros((0, 0))
     value = objective(coef)
