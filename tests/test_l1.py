@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import sklearn
 from golden import load, load_context, load_data
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 from scipy import sparse
@@ -254,6 +254,7 @@ def test_order_of_rows_labels_and_features_does_not_matter(seed):
 
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10_000), ratio=st.floats(1e-6, 1))
+@example(seed=0, ratio=0.9999999999999999)
 def test_any_penalty_is_solved(seed, ratio):
     # More columns than rows: every label is separated by the features.
     labels, features = draw(30, 3, 40, seed)

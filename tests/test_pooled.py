@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 from statsmodels.imputation.mice import MICE
 
 import isingmlc as im
@@ -159,3 +160,10 @@ def test_what_cannot_be_pooled_is_said(fits, imputed):
     joint = im.pool([fit.score_test(products="joint") for fit in fits])
     assert (joint["df"] == 3).all()
     assert "longtable" not in joint.to_latex(caption="Pooled.")
+
+
+def test_tests_that_hardly_differ_between_data_sets_have_their_own_pvalue():
+    # What is left of a difference by rounding makes degrees of freedom of 1e28 and more.
+    for spread in (0.0, 1e-14, 1e-10, 1e-6):
+        found = pool_tests(23.0 + spread * np.array([-1.0, 0.0, 1.0]), np.array(1.0))
+        assert found.pvalue == pytest.approx(stats.chi2.sf(23.0, 1), rel=1e-4)

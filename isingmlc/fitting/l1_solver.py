@@ -279,7 +279,7 @@ class L1Problems:
         self._quadratics = _Quadratics(
             places=nothing.astype(np.intp),
             is_in=nothing.astype(np.bool_),
-            gram=nothing[..., None],
+            gram=np.zeros((len(outcomes), 0, 0)),
             center=nothing,
             total=np.zeros(len(outcomes)),
         )

@@ -9,6 +9,9 @@ from scipy import stats
 
 from isingmlc.base.arrays import FloatArray
 
+# So many degrees of freedom are as good as infinitely many.
+_MANY = 1e10
+
 
 @dataclass(frozen=True)
 class PooledEstimates:
@@ -113,9 +116,10 @@ class PooledTests:
     def pvalue(self) -> FloatArray:
         """p-values by the F distribution; 1 where D2 is negative."""
         found = stats.f.sf(np.maximum(self.statistic, 0.0), self.df, self.df_denom)
-        # Without any difference between data sets it is the chi-square distribution.
-        same = stats.chi2.sf(self.statistic * self.df, self.df)
-        return np.asarray(np.where(np.isinf(self.df_denom), same, found))
+        # With next to no difference between data sets it is the chi-square distribution, where F
+        # of older versions of scipy loses its way.
+        same = stats.chi2.sf(np.maximum(self.statistic, 0.0) * self.df, self.df)
+        return np.asarray(np.where(self.df_denom > _MANY, same, found))
 
 
 def pool_tests(statistic: FloatArray, df: FloatArray) -> PooledTests:
