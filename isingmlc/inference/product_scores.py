@@ -95,7 +95,7 @@ def statistics_of_products(
     by_label = np.full(shape[::-1], np.nan)
     for part, other, labels, found in scores:
         by_label[other, labels, part] = found.statistic()
-    return np.ascontiguousarray(by_label.transpose(2, 1, 0))
+    return by_label.transpose(2, 1, 0)
 
 
 class _Products:
