@@ -550,7 +550,7 @@ def test_files_that_are_something_else_are_said_to_be(call, tmp_path, folder):
     assert code == 2
     assert "nothing says which attributes are labels" in err
     assert "--sep is for tables" in call("fit", alone, "--sep", ";")[2]
-    assert "this is a folder" in call("fit", tmp_path, "--labels", "a")[2]
+    assert "this is a folder" in call("describe", tmp_path, "--labels", "a")[2]
 
 
 def test_standard_input_that_is_empty_is_said_to_be(call, monkeypatch):
@@ -1465,10 +1465,127 @@ def test_files_of_any_size_are_summed_up_as_they_are_read(call, data, tmp_path):
     assert "rows" in err
     code, _, err = call("test", tmp_path / "nosuch.parquet", "--scan", *given)
     assert code == 2
-    assert "columns cannot be read" in err
+    assert "there is no file or Parquet file in" in err
     code, _, err = call("test", folder, "--scan", *given, "--sep", ";")
     assert code == 2
     assert "--sep is for files that are read whole" in err
     code, _, err = call("test", folder, "--scan")
     assert code == 2
     assert "which columns" in err
+
+
+@pytest.fixture
+def categories(data, tmp_path):
+    """A survey with text features and covariates, some of which say the order of their levels."""
+    rng = np.random.default_rng(0)
+    frame = data.labels.join(data.features[["age", "bmi"]]).assign(
+        region=pd.Categorical(
+            rng.choice(["south", "north", "east"], 1500), ["south", "north", "east", "west"]
+        ),
+        place=rng.choice(["town", "land"], 1500),
+        school=pd.Categorical(rng.choice(["low", "mid", "high"], 1500), ["low", "mid", "high"]),
+        n=1 + np.arange(1500) % 3,
+    )
+    frame.to_parquet(tmp_path / "survey.parquet")
+    return frame
+
+
+@pytest.mark.parametrize("by", ["feature", "term"])
+def test_scans_code_text_as_whole_files_do(call, categories, tmp_path, by):
+    (tmp_path / "parts").mkdir()
+    categories[:700].to_parquet(tmp_path / "parts" / "a.parquet")
+    categories[700:].to_parquet(tmp_path / "parts" / "b.parquet")
+    given = ("--labels", LABELS, "--covariates", "sch*,place", "--weights", "n", "--by", by)
+    given += ("--pvalue", "chi2", "--format", "csv")
+    _, out, said = call("test", tmp_path / "survey.parquet", "--no-scan", *given)
+    expected = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])
+    for name in ("survey.parquet", "parts"):
+        _, out, err = call("test", tmp_path / name, "--scan", *given)
+        assert err == said
+        found = pd.read_csv(io.StringIO(out)).set_index(["feature", "label"])
+        assert set(found.index) == set(expected.index)
+        statistics = expected["statistic"].loc[found.index]
+        np.testing.assert_allclose(found["statistic"], statistics, rtol=1e-8)
+    fit = ("fit", tmp_path / "survey.parquet", "--labels", LABELS, "--covariates", "school")
+    assert call(*fit, "--scan")[1] == call(*fit)[1]
+
+
+def test_scans_say_what_is_wrong_with_text(call, categories, tmp_path):
+    path = tmp_path / "odd.parquet"
+    arguments = ("rank", path, "--labels", LABELS, "--scan")
+    categories.assign(place=[None, *categories["place"][1:]]).to_parquet(path)
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "missing values in 1 row(s), in column(s) 'place' (1)" in err
+    code, _, err = call(*arguments, "--missing", "drop")
+    assert code == 0
+    assert "1 of 1500 rows have missing values and were dropped" in err
+    categories.assign(place=[f"p{row}" for row in range(1500)]).to_parquet(path)
+    assert "1500 different texts in 1500 rows, like an identifier" in call(*arguments)[2]
+    categories.assign(place="here").to_parquet(path)
+    assert "'place' hold the same text in every row" in call(*arguments)[2]
+
+
+def test_large_parquet_files_are_scanned_by_themselves(call, categories, tmp_path, monkeypatch):
+    path = tmp_path / "survey.parquet"
+    arguments = ("test", path, "--labels", LABELS, "--features", "age,bmi", "--format", "csv")
+    assert call(*arguments)[2] == ""
+    monkeypatch.setattr("isingmlc.commands.scanning.LARGE", 1000)
+    code, _, err = call(*arguments)
+    assert code == 0
+    assert "1,500 rows and 12 columns; they are summed up as they are read" in err
+    assert call(*arguments, "--no-scan")[2] == ""
+    code, _, err = call(*arguments, "--method", "wald")
+    assert code == 0
+    assert "read into memory, for this needs rows" in err
+    monkeypatch.setattr("isingmlc.commands.scanning.find_spec", lambda name: None)
+    code, _, err = call(*arguments)
+    assert code == 0
+    assert 'needs pip install "isingmlc[engines]"' in err
+
+
+def test_commands_that_need_no_rows_scan(call, categories, tmp_path):
+    path, given = (
+        tmp_path / "survey.parquet",
+        ("--labels", LABELS, "--seed", "0", "--format", "csv"),
+    )
+    for command in (
+        ("stability", path, *given, "--draws", "5"),
+        ("compare", path, *given, "--between", "place", "--permutations", "5"),
+        ("plan", path, *given[:2], *given[4:], "--features", "age", "--odds-ratio", "1.3"),
+    ):
+        whole, scanned = (
+            pd.read_csv(io.StringIO(call(*command, how)[1])) for how in ("--no-scan", "--scan")
+        )
+        pd.testing.assert_frame_equal(whole, scanned, rtol=1e-8)
+    code, _, err = call("compare", path, *given, "--between", "place", "--paired", "n", "--scan")
+    assert code == 2
+    assert "--paired is about rows" in err
+
+
+def test_weights_count_where_predictions_are_measured(call, data, tmp_path):
+    frame = data.labels.join(data.features[["age", "bmi"]])
+    train = frame[:800].assign(n=1, w=1.5)
+    test = frame[800:].assign(n=np.arange(700) % 4, w=1 + np.arange(700) % 2)
+    train.to_csv(tmp_path / "train.csv", index=False)
+    test.to_csv(tmp_path / "test.csv", index=False)
+    arguments = ("select", tmp_path / "train.csv", "--labels", LABELS, "--test")
+    arguments += (
+        tmp_path / "test.csv",
+        "--alpha",
+        "0.05",
+        "--table",
+        "measures",
+        "--format",
+        "csv",
+    )
+    _, out, _ = call(*arguments, "--weights", "n", "--sampling-weights", "w")
+    found = pd.read_csv(io.StringIO(out), index_col=0)["value"]
+    features = frame[["age", "bmi"]]
+    chosen = im.select_features(data.labels[:800], features[:800], alpha=0.05)
+    guess = chosen.predict(features[800:])
+    expected = im.metrics.evaluate(data.labels[800:], guess, sample_weight=test["n"] * test["w"])
+    np.testing.assert_allclose(found, expected)
+    again = chosen.evaluate(data.labels[800:], features[800:], sample_weight=test["n"] * test["w"])
+    np.testing.assert_allclose(again, expected)
+    assert not np.allclose(found, im.metrics.evaluate(data.labels[800:], guess))

@@ -644,7 +644,11 @@ def test_files_with_covariates_are_read(tmp_path, kind):
     options = {"labels": LABELS, "freq_weights": "w"}
     stats = im.scan(tmp_path / f"*.{kind}", covariates=CONTEXT, **options)
     assert stats.feature_names == tuple(FEATURES)
-    assert_same_cells(stats, cells_in_memory(frame, weights="w"))
+    expected = cells_in_memory(frame, weights="w")
+    if kind == "parquet":
+        # Such files say in which order levels are.
+        expected = in_memory(frame, covariates=frame[CONTEXT], weights="w")
+    assert_same_cells(stats, expected)
     alone = im.scan(tmp_path / f"*.{kind}", features=["x1"], covariates="place", **options)
     assert_same_cells(
         alone, in_memory(frame, features=["x1"], weights="w", covariates=frame[["place"]])
@@ -892,3 +896,51 @@ def test_forward_rankings_ask_the_table_for_products(method, max_memory):
     both = im.IsingModel.from_statistics(stats + in_memory(frame)).fit()
     with pytest.raises(im.exceptions.ModelError, match="needs products of features"):
         both.rank_features(method)
+
+
+def test_patterns_name_columns_in_every_door(tmp_path):
+    frame = make_frame().rename(columns={"a": "y_a", "b": "y_b", "c": "y_c", "w": "y_w"})
+    frame = frame.drop(columns="x5").assign(sex=np.where(frame["x4"], "f", "m"))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    named = {"labels": "y_*", "covariates": ["s*"], "freq_weights": "y_w"}
+    doors = {
+        "files": lambda **given: im.scan(tmp_path / "rows.parquet", **given),
+        "table": lambda **given: from_table(frame, **given),
+        "batches": lambda **given: im.LabelsetStatistics.from_batches(
+            [frame[:150], frame[150:]], **given
+        ),
+    }
+    for door in doors.values():
+        for features, found in (
+            (None, ("x1", "x2", "x3", "x4")),
+            (["x2", "x*"], ("x2", "x1", "x3", "x4")),
+            ("*", ("x1", "x2", "x3", "x4")),
+        ):
+            stats = door(**named, features=features)
+            assert stats.label_names == ("y_a", "y_b", "y_c")
+            assert stats.context.names == ("sex",)
+            assert stats.feature_names == found
+        with pytest.raises(im.exceptions.DataError, match=r"lacks the column\(s\) 'z_\*'"):
+            door(**named, features=["z_*"])
+
+
+def test_levels_of_parquet_files_keep_their_order(tmp_path):
+    frame = make_frame()[["a", "b", "x1"]]
+    levels = np.random.default_rng(1).choice(["low", "mid", "high"], len(frame))
+    frame["school"] = pd.Categorical(levels, ["low", "mid", "high", "other"])
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    scanned = im.scan(tmp_path / "rows.parquet", labels=["a", "b"], covariates=["school"])
+    whole = im.LabelsetStatistics.from_arrays(
+        frame[["a", "b"]], frame[["x1"]], covariates=frame[["school"]]
+    )
+    assert scanned.context.column_names == ("school[T.mid]", "school[T.high]")
+    assert scanned.context.column_names == whole.context.column_names
+    np.testing.assert_array_equal(scanned.counts, whole.counts)
+
+
+def test_csv_files_write_missing_values_as_pandas_reads_them(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,s,x\n1,0,u,1\n0,1,NA,2\n0,0,v,n/a\n1,1,v,4\n")
+    with pytest.warns(im.exceptions.DataWarning, match="2 of 4 rows"):
+        stats = im.scan(tmp_path / "rows.csv", labels=["a", "b"], covariates="s", missing="drop")
+    assert stats.n_rows == 2
+    assert stats.context.levels == (("u", "v"),)

@@ -53,10 +53,30 @@ def find_categories(argument: str, frame: pd.DataFrame) -> dict[str, tuple[str, 
     for name, column in frame.items():
         if not is_numeric(column):
             levels = _levels(argument, column)
-            _refuse_numbers(argument, name, levels)
-            _refuse_identifiers(argument, name, levels, int(column.notna().sum()))
+            check_levels(argument, str(name), levels, int(column.notna().sum()))
             found[str(name)] = levels
     return found
+
+
+def check_levels(argument: str, name: str, levels: tuple[str, ...], n_known: int) -> None:
+    """Refuse text that is no category.
+
+    Parameters
+    ----------
+    argument, name : str
+        What the column is, and its name, for messages.
+    levels : tuple of str
+        The different texts in it.
+    n_known : int
+        Rows that have one.
+
+    Raises
+    ------
+    DataError
+        When they are numbers among which there is text, or identifiers.
+    """
+    _refuse_numbers(argument, name, levels)
+    _refuse_identifiers(argument, name, levels, n_known)
 
 
 def _levels(argument: str, column: pd.Series) -> tuple[str, ...]:
@@ -74,7 +94,7 @@ def _levels(argument: str, column: pd.Series) -> tuple[str, ...]:
     return tuple(sorted(known.unique()))
 
 
-def _refuse_numbers(argument: str, name: object, levels: tuple[str, ...]) -> None:
+def _refuse_numbers(argument: str, name: str, levels: tuple[str, ...]) -> None:
     """Refuse numbers that something which is none has turned into text."""
     import pandas as pd
 
@@ -88,7 +108,7 @@ def _refuse_numbers(argument: str, name: object, levels: tuple[str, ...]) -> Non
         )
 
 
-def _refuse_identifiers(argument: str, name: object, levels: tuple[str, ...], n_known: int) -> None:
+def _refuse_identifiers(argument: str, name: str, levels: tuple[str, ...], n_known: int) -> None:
     if len(levels) > _FEW_LEVELS and 2 * len(levels) > n_known:
         raise exc.DataError(
             f"{argument} must hold numbers or categories, but column {name!r} has {len(levels)} "

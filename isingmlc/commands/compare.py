@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace, _SubParsersAction
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.inputs import add_input_arguments, model_of, read_file
+from isingmlc.commands.inputs import add_input_arguments, make_model, model_of, read_file
 from isingmlc.commands.names import COMPARED
 from isingmlc.commands.options import add_jobs, add_plot, add_seed
 from isingmlc.commands.outputs import (
@@ -18,6 +18,11 @@ from isingmlc.commands.outputs import (
     write_picture,
 )
 from isingmlc.commands.values import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isingmlc.model import IsingModel
 
 EXAMPLES = """\
 examples:
@@ -42,7 +47,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "networks differ: by the largest difference, by global strength, and pair by pair.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, labels_alone=True)
+    add_input_arguments(parser, labels_alone=True, scan=True)
     group = parser.add_argument_group("comparison")
     group.add_argument(
         "--between",
@@ -90,16 +95,15 @@ def run(options: Namespace) -> None:
         if getattr(options, name) is not None:
             flag = name.replace("_", "-")
             raise exc.DataError(f"rows are compared that stand for themselves: leave out --{flag}.")
-    # The groups are read as a covariate is, and rows that belong together as clusters are.
+    # The groups are read as a covariate is.
     options.covariates = [*(options.covariates or ()), options.between]
-    options.groups = options.paired
     if options.paired is not None and options.missing == "drop":
         raise exc.DataError("--paired and --missing drop do not go together: rows lose partners.")
-    given = read_file(options.data, options)
+    model, pairs = _read(options)
     found = compare_networks(
-        model_of(replace(given, groups=None)),
+        model,
         options.between,
-        pairs=given.groups,
+        pairs=pairs,
         method=options.method,
         null="nothing" if options.equal_thresholds else "thresholds",
         n_permutations=options.permutations,
@@ -113,3 +117,15 @@ def run(options: Namespace) -> None:
     else:
         tables = {"tests": found.tests, "edges": found.edges, "groups": found.groups}
         write_output(options, tables[options.table])
+
+
+def _read(options: Namespace) -> tuple[IsingModel, pd.Series | None]:
+    """Read the rows, and which of them belong together."""
+    if options.paired is None:
+        return make_model(options), None
+    if options.scan:
+        raise exc.DataError("--paired is about rows, which --scan does not keep: leave one out.")
+    # Rows that belong together are read as clusters are.
+    options.groups = options.paired
+    given = read_file(options.data, options)
+    return model_of(replace(given, groups=None)), given.groups

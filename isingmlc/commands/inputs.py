@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -72,6 +72,14 @@ class Input:
         names = ("covariates", *SAMPLING)
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def weights(self) -> pd.Series | None:
+        """How much each row counts, by both kinds of weights; None if all count alike."""
+        drawn, times = self.sampling_weights, self.freq_weights
+        if drawn is None or times is None:
+            return times if drawn is None else drawn
+        return drawn * times
 
 
 def add_input_arguments(
@@ -177,12 +185,15 @@ def add_input_arguments(
     if scan:
         group.add_argument(
             "--scan",
-            action="store_true",
-            help="sum rows up as they are read: for Parquet and CSV files of any size, folders and "
-            "patterns of files; what needs rows, such as Wald tests, is not to be had then",
+            action=BooleanOptionalAction,
+            help="sum rows up as they are read, or read them into memory: Parquet and CSV files of "
+            "any size, folders and patterns of files can be scanned, but what needs rows, such as "
+            "Wald tests, is not to be had then (default: large Parquet files, folders and patterns "
+            "are)",
         )
     else:
         parser.set_defaults(scan=False)
+    parser.set_defaults(no_intercept=False)
 
 
 def read_file(file: str, options: Namespace, like: Input | None = None) -> Input:
@@ -213,11 +224,14 @@ def read_file(file: str, options: Namespace, like: Input | None = None) -> Input
     return _read_arff(file, options) if is_arff else _read_table(file, options, like)
 
 
-def make_model(options: Namespace) -> IsingModel:
-    """Make the model of the data that the arguments name; without features if they have none."""
-    if options.scan:
-        from isingmlc.commands.scanning import scan_model
+def make_model(options: Namespace, *, needs_rows: bool = False) -> IsingModel:
+    """Make the model of the data that the arguments name; without features if they have none.
 
+    If nobody says whether they are scanned, files are not where the command `needs_rows`.
+    """
+    from isingmlc.commands.scanning import is_scanned, scan_model
+
+    if is_scanned(options, needs_rows):
         return scan_model(options)
     return model_of(read_file(options.data, options), intercept=not options.no_intercept)
 
@@ -241,12 +255,8 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
     from isingmlc.datasets import Dataset
     from isingmlc.datasets._files import file_error
     from isingmlc.datasets.label_list import read_label_list
-    from isingmlc.datasets.tables import (
-        choose_columns,
-        choose_roles,
-        read_frame,
-        separator_hint,
-    )
+    from isingmlc.datasets.tables import choose_roles, read_frame, separator_hint
+    from isingmlc.input.columns import choose_columns
 
     labels = list(read_label_list(options.xml)) if options.xml else options.labels
     if not labels:
@@ -266,24 +276,16 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
         dropped = choose_columns("drop", list(frame.columns), options.drop) if options.drop else []
         known = [name for name in frame.columns if name not in dropped]
         columns = choose_covariates(known, label_columns, options)
-        # A pattern may take in covariates, a name is meant.
-        both = [name for name in options.features or () if name in columns]
-        if both:
-            verb = "is" if len(both) == 1 else "are"
-            raise exc.DataError(
-                f"{exc.shorten(both)} {verb} named by --features and by --covariates: nothing of a "
-                "feature is left to test once it is given. Name it once."
-            )
         drawn = choose_sampling(known, [*label_columns, *(options.features or ())], options)
         taken = {*columns, *drawn.values()}
         features = frame[[name for name in feature_columns if name not in taken]]
         found = find_categories("features", features)
-        _announce(options, found, find_categories("covariates", frame[columns]))
+        announce(options, found, find_categories("covariates", frame[columns]))
         levels = found if like is None else _same_categories(found, like.levels)
         if options.missing == "raise":
             count_missing(features, levels)
         coded, terms = code_categories(features, levels)
-        _warn_of_constants(levels)
+        warn_of_constants(levels)
         names = tuple(map(str, coded.columns))
         data = Dataset(
             frame[label_columns],
@@ -300,12 +302,20 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
 
 
 def choose_covariates(columns: list[str], labels: list[str], options: Namespace) -> list[str]:
-    """Choose the columns that are covariates, none of which may be a label."""
-    from isingmlc.datasets.tables import choose_columns
+    """Choose the columns that are covariates, none of which may be a label or a feature."""
+    from isingmlc.input.columns import choose_columns
 
     if options.covariates is None:
         return []
     chosen = choose_columns("covariates", columns, options.covariates)
+    # A pattern of features may take in covariates, a name is meant.
+    both = [name for name in options.features or () if name in chosen]
+    if both:
+        verb = "is" if len(both) == 1 else "are"
+        raise exc.DataError(
+            f"{exc.shorten(both)} {verb} named by --features and by --covariates: nothing of a "
+            "feature is left to test once it is given. Name it once."
+        )
     shared = [name for name in chosen if name in labels]
     if shared:
         verb = "is" if len(shared) == 1 else "are"
@@ -332,7 +342,7 @@ def choose_sampling(columns: list[str], taken: list[str], options: Namespace) ->
     return found
 
 
-def _announce(options: Namespace, features: Levels, covariates: Levels) -> None:
+def announce(options: Namespace, features: Levels, covariates: Levels) -> None:
     """Say on standard error which columns are taken as categories, the reference level first."""
     for argument, levels in (("features", features), ("covariates", covariates)):
         if levels:
@@ -343,7 +353,7 @@ def _announce(options: Namespace, features: Levels, covariates: Levels) -> None:
             )
 
 
-def _warn_of_constants(levels: Levels) -> None:
+def warn_of_constants(levels: Levels) -> None:
     """Say which categories have one level, and so make no column."""
     constant = [name for name, each in levels.items() if len(each) < 2]
     if constant:
@@ -418,7 +428,7 @@ def _read_arff(file: str, options: Namespace) -> Input:
 
 def _choose(data: Dataset, options: Namespace) -> Input:
     """Keep the features that were asked for, and take out the covariates."""
-    from isingmlc.datasets.tables import choose_columns
+    from isingmlc.input.columns import choose_columns
 
     names = list(data.feature_names)
     unwanted = set(choose_columns("drop", names, options.drop) if options.drop else [])

@@ -18,6 +18,8 @@ RANKINGS = (
     "lp-ig",
     "oner",
 )
+# Rankings that do without rows.
+RANKED_BY_SUMS = ("score", "products", "products-joint", "forward", "ssc")
 PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 COMBINE = ("acat", "sum", "omnibus", "cauchy")

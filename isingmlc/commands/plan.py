@@ -6,7 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.inputs import add_input_arguments, model_of, read_file
+from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import ESTIMATORS, MEASURES
 from isingmlc.commands.options import add_alpha, add_jobs, add_plot, add_seed, refuse_foreign
 from isingmlc.commands.outputs import (
@@ -57,7 +57,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         description="Plan how many rows edges of features, or a network of labels, need.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, optional=True)
+    add_input_arguments(parser, optional=True, scan=True)
     group = parser.add_argument_group("plan")
     group.add_argument(
         "--of",
@@ -173,11 +173,11 @@ def run(options: Namespace) -> None:
 def _read_source(options: Namespace) -> Any:
     """Give what is known already: a fit of the data, or one that was saved."""
     if options.of == "edges":
-        return None if options.data is None else model_of(read_file(options.data, options)).fit()
+        return None if options.data is None else make_model(options).fit()
     if (options.data is None) == (options.fit is None):
         raise exc.DataError("a network is drawn from FILE or from --fit FILE: give one.")
     if options.fit is None:
-        return model_of(read_file(options.data, options)).fit_regularized()
+        return make_model(options).fit_regularized()
     from isingmlc.results.ising import IsingResults
 
     return IsingResults.load(options.fit)

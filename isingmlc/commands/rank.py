@@ -7,7 +7,7 @@ from typing import Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import RANKING_NULLS
+from isingmlc.commands.names import RANKED_BY_SUMS, RANKING_NULLS
 from isingmlc.commands.options import (
     add_by,
     add_combine,
@@ -133,7 +133,8 @@ def run(options: Namespace) -> None:
     has_covariates = options.covariates is not None
     check_request(options.method, settings, **null, by=options.by, has_covariates=has_covariates)
     check_penalty(options, "auto")
-    ranker = Ranker(make_model(options), options.cov_type)
+    model = make_model(options, needs_rows=options.method not in RANKED_BY_SUMS)
+    ranker = Ranker(model, options.cov_type)
     ranking = ranker.rank(options.method, by=options.by, **null, **settings)
     table = ranking.to_frame()
     if options.contributions:

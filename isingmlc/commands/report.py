@@ -6,6 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from typing import Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
+from isingmlc.commands.names import RANKED_BY_SUMS
 from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
@@ -40,7 +41,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "opens in a browser without a connection.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser)
+    add_input_arguments(parser, scan=True)
     group = parser.add_argument_group("tests")
     add_ranking(group, "as in isingmlc rank")
     add_null(group)
@@ -84,7 +85,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 def run(options: Namespace) -> None:
     """Fit, test, and write the report."""
     check_penalty(options)
-    results = make_model(options).fit(
+    results = make_model(options, needs_rows=options.method not in RANKED_BY_SUMS).fit(
         method=options.null,
         penalty=options.penalty,
         neighbors=options.neighbors,

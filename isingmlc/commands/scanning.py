@@ -2,15 +2,85 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from glob import has_magic
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.inputs import choose_covariates, choose_sampling
+from isingmlc.commands.categories import Levels, check_levels
+from isingmlc.commands.inputs import (
+    announce,
+    choose_covariates,
+    choose_sampling,
+    warn_of_constants,
+)
 
 if TYPE_CHECKING:
     from isingmlc.model import IsingModel
+    from isingmlc.statistics.sources.files import OpenFiles
+
+# Values, rows times columns, from which on a Parquet file is scanned: 0.4 GB as numbers.
+LARGE = 50_000_000
+_PARQUET = (".parquet", ".pq", ".parq")
+
+
+def is_scanned(options: Namespace, needs_rows: bool = False) -> bool:
+    """Choose whether files are summed up as they are read, and say so.
+
+    Parameters
+    ----------
+    options : Namespace
+        Parsed arguments.
+    needs_rows : bool
+        Whether what is asked for cannot be had from sums.
+
+    Returns
+    -------
+    bool
+        What ``--scan`` says; if it says nothing, whether there is a folder or a pattern of files,
+        or one large Parquet file and no need of its rows.
+    """
+    if options.scan is not None:
+        return bool(options.scan)
+    if Path(options.data).is_dir() or (has_magic(options.data) and not Path(options.data).exists()):
+        return True
+    size = _parquet_size(options.data)
+    if size is None or size[0] * size[1] < LARGE:
+        return False
+    what = f"isingmlc {options.command}: {options.data} has {size[0]:,} rows and {size[1]} columns"
+    if needs_rows:
+        print(f"{what}; they are read into memory, for this needs rows", file=sys.stderr)
+        return False
+    if find_spec("ibis") is None or find_spec("duckdb") is None:
+        print(
+            f"{what}; they are read into memory, for summing them up as they are read needs pip "
+            'install "isingmlc[engines]"',
+            file=sys.stderr,
+        )
+        return False
+    print(
+        f"{what}; they are summed up as they are read, and p-values are those that sums give "
+        "(--no-scan reads them into memory)",
+        file=sys.stderr,
+    )
+    return True
+
+
+def _parquet_size(data: str) -> tuple[int, int] | None:
+    """Read how many rows and columns a Parquet file has; None if it is none that can be read."""
+    if not data.lower().endswith(_PARQUET):
+        return None
+    try:
+        from pyarrow.parquet import read_metadata
+
+        found = read_metadata(data)
+    except (ImportError, OSError, ValueError):
+        # Whoever reads the file says what is wrong with it.
+        return None
+    return found.num_rows, found.num_columns
 
 
 def scan_model(options: Namespace) -> IsingModel:
@@ -33,11 +103,11 @@ def scan_model(options: Namespace) -> IsingModel:
     DataError
         When nothing says which columns are labels, or an option is not for files that are scanned.
     """
-    import pandas as pd
-
-    from isingmlc.datasets.tables import choose_columns, choose_roles
     from isingmlc.model import IsingModel
-    from isingmlc.statistics.sources.files import scan
+    from isingmlc.statistics.labelsets import MAX_MEMORY
+    from isingmlc.statistics.sources.engines import read_table
+    from isingmlc.statistics.sources.files import open_files
+    from isingmlc.statistics.sources.text import code_text, remember_categories
 
     for name in ("xml", "sep", "encoding"):
         if getattr(options, name) is not None:
@@ -47,51 +117,90 @@ def scan_model(options: Namespace) -> IsingModel:
             f"nothing says which columns of {options.data} are labels. Give their names or a "
             "pattern, e.g. --labels a,b,c or --labels 'y_*'."
         )
-    names = _column_names(options.data)
-    path = Path(options.data)
-    # Roles are chosen by names alone.
+    with open_files(options.data) as opened:
+        labels, features, covariates, drawn = _choose(opened, options)
+        levels = _find_categories(opened, "features", features)
+        announce(options, levels, _find_categories(opened, "covariates", covariates))
+        if options.missing == "raise":
+            _refuse_gaps(opened, levels)
+        warn_of_constants(levels)
+        terms = {name: _columns_of(name, levels) for name in features}
+        stats, _ = read_table(
+            code_text(opened.table, levels),
+            labels,
+            [column for columns in terms.values() for column in columns],
+            covariates,
+            drawn.get("freq_weights"),
+            drawn.get("groups"),
+            drawn.get("sampling_weights"),
+            options.missing,
+            None,
+            MAX_MEMORY,
+            opened.levels,
+        )
+    stats = remember_categories(stats, terms)
+    model = IsingModel.from_statistics(stats, intercept=not options.no_intercept)
+    asks_for_terms = getattr(options, "by", None) == "term"
+    if asks_for_terms and any(name not in model.terms for name, made in terms.items() if made):
+        raise exc.DataError(
+            "--by term needs the sums of categories in memory, but there are too many labelsets. "
+            "Leave it out, or model fewer labels."
+        )
+    return model
+
+
+def _choose(
+    opened: OpenFiles, options: Namespace
+) -> tuple[list[str], list[str], list[str], dict[str, str]]:
+    """Choose labels, features, covariates, and weights and clusters, by names alone."""
+    import pandas as pd
+
+    from isingmlc.datasets.tables import choose_roles
+    from isingmlc.input.columns import choose_columns
+
+    names = list(opened.table.columns)
     labels, features = choose_roles(
-        path, pd.DataFrame(columns=names), options.labels, options.features, options.drop
+        Path(options.data),
+        pd.DataFrame(columns=names),
+        options.labels,
+        options.features,
+        options.drop,
     )
     dropped = choose_columns("drop", names, options.drop) if options.drop else []
     known = [name for name in names if name not in dropped]
     covariates = choose_covariates(known, labels, options)
-    drawn: dict[str, Any] = {
-        **choose_sampling(known, [*labels, *(options.features or ())], options)
-    }
+    drawn = choose_sampling(known, [*labels, *(options.features or ())], options)
     taken = {*covariates, *drawn.values()}
-    stats = scan(
-        options.data,
-        labels=labels,
-        features=[name for name in features if name not in taken],
-        covariates=covariates or None,
-        missing=options.missing,
-        **drawn,
-    )
-    return IsingModel.from_statistics(stats, intercept=not options.no_intercept)
+    return labels, [name for name in features if name not in taken], covariates, drawn
 
 
-def _column_names(data: str) -> list[str]:
-    """Read the names of the columns, and nothing else."""
-    import pandas as pd
+def _find_categories(opened: OpenFiles, argument: str, names: list[str]) -> Levels:
+    """Find the columns of text and their levels, as `find_categories` does in memory."""
+    from isingmlc.statistics.sources.text import find_levels, text_columns
 
-    first = Path(data)
-    if any(sign in data for sign in "*?["):
-        anchor = first.anchor
-        matches = sorted(Path(anchor).glob(str(first.relative_to(anchor))))
-        first = matches[0] if matches else first
-    if first.is_dir():
-        inside = sorted(first.rglob("*.parquet"))
-        first = inside[0] if inside else first
-    try:
-        if first.suffix.lower() in (".csv", ".tsv", ".txt"):
-            return [str(name) for name in pd.read_csv(first, nrows=0).columns]
-        from pyarrow.parquet import read_schema
+    text = text_columns(opened.table, names)
+    orders = opened.levels(text)
+    found = {}
+    for name in text:
+        levels, n_known = find_levels(opened.table, name, orders.get(name, ()))
+        check_levels(argument, name, levels, n_known)
+        found[name] = levels
+    return found
 
-        return [str(name) for name in read_schema(first).names]
-    except ImportError as error:
-        raise exc.DataError('--scan needs pip install "isingmlc[engines]".') from error
-    except (OSError, ValueError) as error:
-        raise exc.FileError(
-            f"{data}: its columns cannot be read ({error}). --scan takes Parquet and CSV files."
-        ) from error
+
+def _refuse_gaps(opened: OpenFiles, levels: Levels) -> None:
+    """Refuse categories that lack values, and say which ones and how many."""
+    from isingmlc.statistics.sources.queries import count_any, count_rows, is_missing
+
+    gaps = count_rows(opened.table, list(levels), is_missing)
+    if gaps:
+        columns = ", ".join(f"{name!r} ({n})" for name, n in gaps.items())
+        n_rows = count_any(opened.table, list(gaps), is_missing)
+        raise exc.DataError(exc.MISSING.format(argument="features", n_rows=n_rows, columns=columns))
+
+
+def _columns_of(name: str, levels: Levels) -> tuple[str, ...]:
+    """Name the columns that a feature makes: itself, or one per level but the first."""
+    if name not in levels:
+        return (name,)
+    return tuple(f"{name}[T.{level}]" for level in levels[name][1:])

@@ -46,7 +46,7 @@ examples:
   isingmlc select train.csv --labels 'y_*' --test test.csv --table predictions --format csv
 
 Rows of one group of --groups stay together, on one side of the split, and with --alpha p-values
-come from the groups.
+come from the groups. Rows of --test have the same columns, and count as their weights say.
 """
 TABLES = ("selected", "path", "measures", "predictions")
 
@@ -203,7 +203,9 @@ def run(options: Namespace) -> None:
         there = read_file(options.test, options, given)
         other = there.data
         _check_columns(options, given.data, other)
-        measures = selection.evaluate(other, covariates=there.covariates)
+        measures = selection.evaluate(
+            other, covariates=there.covariates, sample_weight=there.weights
+        )
         tables["measures"] = measures.rename_axis("measure").to_frame("value")
         predicted = selection.predict(other.features, there.covariates)
         tables["predictions"] = predicted.rename_axis("row")

@@ -55,7 +55,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "them, and say how far it varies. With --features these are tested in every draw too.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, labels_alone=True)
+    add_input_arguments(parser, labels_alone=True, scan=True)
     group = parser.add_argument_group("stability")
     group.add_argument(
         "--method",
@@ -85,7 +85,7 @@ def run(options: Namespace) -> None:
     refuse_foreign(options, "method", _OWNERS)
     check_cov_type(options)
     check_output(options, summary=options.table is None)
-    model = make_model(options)
+    model = make_model(options, needs_rows=bool(options.features))
     wants = bool(model.feature_names)
     if options.method == "l1" and wants:
         raise exc.DataError("--features are tested in label models without l1 penalties.")

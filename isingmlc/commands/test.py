@@ -119,7 +119,8 @@ def run(options: Namespace) -> None:
     check_output(options)
     given = {argument: getattr(options, flag) for flag, argument in _ARGUMENTS.items()}
     settings = {argument: value for argument, value in given.items() if value is not None}
-    results = make_model(options).fit(
+    needs_rows = options.method in _REFITS or options.pvalue in ("saddlepoint", "permutation")
+    results = make_model(options, needs_rows=needs_rows).fit(
         method=options.null,
         penalty=options.penalty,
         neighbors=options.neighbors,

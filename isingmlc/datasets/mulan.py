@@ -22,7 +22,7 @@ from isingmlc.datasets.arff import ArffTable, beginning, quote, read_arff, whole
 from isingmlc.datasets.coding import check_memory, columns_of, number_matrix
 from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
 from isingmlc.datasets.registry import PUBLISHED
-from isingmlc.datasets.tables import Selection, choose_columns
+from isingmlc.input.columns import Selection, choose_columns
 from isingmlc.input.rows import prepare
 from isingmlc.input.tables import Dataset
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from io import BytesIO
 from itertools import takewhile
 from os import PathLike
@@ -17,10 +14,9 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.datasets._files import existing_file, file_error
+from isingmlc.input.columns import Selection, as_items, choose_columns
 from isingmlc.input.rows import prepare
 from isingmlc.input.tables import Dataset
-
-Selection = str | int | Sequence[str | int]
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _KINDS = {
@@ -183,7 +179,7 @@ def choose_roles(
             feature_columns = [column for column in columns if column not in chosen]
         else:
             left_out = []
-            asked = _items("features", features)
+            asked = as_items("features", features)
             feature_columns = choose_columns("features", columns, asked) if asked else []
     except exc.DataError as error:
         raise file_error(path, f"{error}{separator_hint(columns)}") from error
@@ -300,75 +296,6 @@ def _check_header(path: Path, source: Path | BytesIO, options: dict[str, Any]) -
         )
 
 
-def choose_columns(argument: str, columns: list[str], wanted: Selection) -> list[str]:
-    """Translate names, patterns and positions into names of columns, each once.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    columns : list of str
-        The columns that there are.
-    wanted : str, int, or list of these
-        Names, patterns like ``"label_*"``, or positions.
-
-    Returns
-    -------
-    list of str
-        The columns chosen, in the order in which they were asked for.
-
-    Raises
-    ------
-    DataError
-        When no column is chosen, or something chooses none.
-
-    Examples
-    --------
-    >>> choose_columns("labels", ["hue", "is_beach", "is_urban"], ["is_*", 0])
-    ['is_beach', 'is_urban', 'hue']
-    """
-    chosen: dict[str, None] = {}
-    for item in _items(argument, wanted):
-        chosen.update(dict.fromkeys(_matches(argument, columns, item)))
-    if not chosen:
-        raise exc.DataError(f"{argument} must choose at least one column, but is empty.")
-    return list(chosen)
-
-
-def _items(argument: str, wanted: Selection) -> list[str | int]:
-    if isinstance(wanted, str | int | np.integer):
-        return [wanted]
-    try:
-        return list(wanted)
-    except TypeError as error:
-        raise exc.DataError(
-            f"{argument} must be a name, a pattern, a position or a list of these, but is "
-            f"{wanted!r}. Give several positions as a list or a range, e.g. range(3)."
-        ) from error
-
-
-def _matches(argument: str, columns: list[str], item: Any) -> list[str]:
-    if isinstance(item, int | np.integer) and not isinstance(item, bool):
-        if -len(columns) <= item < len(columns):
-            return [columns[item]]
-        raise exc.DataError(
-            f"{argument} asks for column {item}, but there are {len(columns)}, counted from 0."
-        )
-    if not isinstance(item, str):
-        raise exc.DataError(
-            f"{argument} must hold names, patterns or positions, but holds {item!r}."
-        )
-    if item in columns:
-        return [item]
-    found = [column for column in columns if fnmatchcase(column, item)]
-    if found:
-        return found
-    near = get_close_matches(item, columns, n=3) or columns
-    raise exc.DataError(
-        f"{argument} asks for {item!r}, which no column matches. There are {exc.shorten(near)}."
-    )
-
-
 def _row_numbers(frame: pd.DataFrame) -> list[str]:
     """Find the columns that hold a saved index: the first ones, unnamed, counting the rows."""
 
@@ -385,7 +312,7 @@ def _unnamed(
     columns: list[str], feature_columns: list[str], features: Selection | None
 ) -> list[str]:
     """List the features without a name that were not asked for by name or position."""
-    asked = set() if features is None else set(_items("features", features))
+    asked = set() if features is None else set(as_items("features", features))
     return [
         column
         for at, column in enumerate(columns)

@@ -161,6 +161,7 @@ class SelectionResult:
         covariates: Any = None,
         *,
         zero_division: float = 0.0,
+        sample_weight: Any = None,
     ) -> pd.Series:
         """Measure the predictions on other rows.
 
@@ -172,6 +173,8 @@ class SelectionResult:
             As `predict` takes them.
         zero_division : {0.0, 1.0}
             Jaccard score of a row with no label, truly and by prediction.
+        sample_weight : array_like, shape (n,), optional
+            How much each row counts.
 
         Returns
         -------
@@ -193,7 +196,7 @@ class SelectionResult:
         are_frames = isinstance(labels, pd.DataFrame) and isinstance(features, pd.DataFrame)
         known, found = (labels, features) if are_frames else (truth, predicted)
         check_same_rows("labels", known, "features", found)
-        return evaluate(truth, predicted, zero_division=zero_division)
+        return evaluate(truth, predicted, zero_division=zero_division, sample_weight=sample_weight)
 
     def summary(self, top: int = 20) -> IsingSummary:
         """Summarise the choice.

@@ -234,7 +234,8 @@ class LabelsetStatistics:
             columns: frames, Arrow record batches, structured arrays, dicts. A function without
             arguments stands for the batch that it returns; with `n_jobs` it is called by a worker.
         labels, features : list of str, optional
-            The columns of a table; `features` are all others if omitted.
+            The columns of a table: names, or patterns like ``"y_*"``; `features` are all others if
+            omitted.
         covariates : list of str, optional
             The columns of a table that every label model has besides the other labels: numbers,
             or categories, as text or pandas' category. Levels that only some batches have are
@@ -317,12 +318,13 @@ class LabelsetStatistics:
         table : ibis.Table
             An Ibis table expression: DuckDB, Spark, BigQuery, Snowflake, PostgreSQL and others.
         labels : list of str
-            The columns with the labels, boolean or 0/1 of any numeric type.
+            The columns with the labels, boolean or 0/1 of any numeric type: names, or patterns like
+            ``"y_*"``.
         features : list of str, optional
-            The columns with the features; all others if omitted.
+            The columns with the features, in the same way; all others if omitted.
         covariates : list of str, optional
-            The columns with the covariates, which every label model has besides the other labels:
-            numbers, booleans, or text, whose values are the levels of a category.
+            The columns with the covariates, in the same way, which every label model has besides
+            the other labels: numbers, booleans, or text, whose values are the levels of a category.
         freq_weights : str, optional
             The column that says how many observations each row stands for.
         groups : str, optional

@@ -19,6 +19,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_memory, check_option
 from isingmlc.base.arrays import FloatArray, checksum
 from isingmlc.base.schema import Json, Number, Record
+from isingmlc.input.columns import name_roles
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
@@ -101,6 +102,17 @@ class BatchColumns:
             sampling_weights,
             missing,
         )
+
+    def within(self, present: Sequence[str]) -> BatchColumns:
+        """Replace patterns by the columns of a table that they match."""
+        assert self.labels is not None
+        drawn = (self.freq_weights, self.groups, self.sampling_weights)
+        labels, features, covariates = name_roles(
+            present, self.labels, self.features, self.covariates, drawn
+        )
+        if (labels, features, covariates) == (self.labels, self.features, self.covariates):
+            return self
+        return BatchColumns.checked(labels, features, covariates, *drawn, self.missing)
 
 
 @dataclass(frozen=True)
@@ -430,10 +442,13 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
             )
         return _prepare_batch(*batch, missing=columns.missing)
     frame = _as_frame(batch)
+    columns = columns.within(frame.columns)
+    assert columns.labels is not None
     labels, weights, context = list(columns.labels), columns.freq_weights, list(columns.covariates)
     drawn = [columns.groups, columns.sampling_weights]
     single = [name for name in (weights, *drawn) if name]
-    named = [*labels, *(columns.features or ()), *context, *single]
+    features = list(columns.features or ())
+    named = [*labels, *features, *context, *single]
     lacking = [name for name in named if name not in frame.columns]
     if lacking:
         raise exc.DataError(
@@ -443,13 +458,9 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
                 present=exc.shorten(frame.columns, 20),
             )
         )
-    features = columns.features
-    if features is None:
-        others = {*labels, *context, *single}
-        features = tuple(name for name in frame.columns if name not in others)
     return _prepare_batch(
         frame[labels],
-        frame[list(features)] if features else None,
+        frame[features] if features else None,
         frame[weights].to_numpy() if weights else None,
         frame[context] if context else None,
         *(frame[name] if name else None for name in drawn),

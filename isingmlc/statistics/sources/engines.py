@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
@@ -66,10 +67,13 @@ class TableSource:
         The rows that count.
     columns : TableColumns
         Which columns are what.
+    levels : mapping of str to tuple of str
+        The order of levels of some covariates that are text; the others have that of the letters.
     """
 
     rows: Any
     columns: TableColumns
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def count_labelsets(self, limit: float) -> LabelsetStatistics:
         """Count the labelsets, or the cells where there are covariates.
@@ -265,6 +269,9 @@ class TableSource:
         context = Context.empty(answer.num_rows)
         if names:
             columns = [answer[f"c{at}"].to_pandas() for at in range(len(names))]
+            for at, name in enumerate(names):
+                if name in self.levels:
+                    columns[at] = pd.Series(pd.Categorical(columns[at], self.levels[name]))
             context = read_context(columns, names)
             check_context(context, answer["n"].to_numpy())
         given = {argument: answer[argument].to_pandas() for argument in self.columns.sampling}
@@ -310,8 +317,17 @@ def read_table(
     missing: str,
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
+    levels: Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]] = lambda names: {},
 ) -> tuple[LabelsetStatistics, TableSource]:
     """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments.
+
+    Parameters
+    ----------
+    table, labels, features, covariates, freq_weights, groups, sampling_weights, missing, \
+    checkpoint, max_memory
+        What the user passed.
+    levels : callable
+        Gives the order of levels of some covariates, where it is known.
 
     Returns
     -------
@@ -324,7 +340,7 @@ def read_table(
     columns = check_columns(
         table, labels, features, covariates, freq_weights, groups, sampling_weights, missing
     )
-    source = TableSource(usable_rows(table, columns), columns)
+    source = TableSource(usable_rows(table, columns), columns, levels(columns.covariates))
     labelsets = source.count_labelsets(limit)
     n_cells, n_features = len(labelsets.counts), len(columns.features)
     size = 16 * n_cells * n_features

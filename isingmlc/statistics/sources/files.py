@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, TypeAlias, overload
@@ -22,6 +24,11 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 _CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 _PARQUET = (".parquet", ".pq", ".parq")
+# What stands for a missing value in a CSV file: the same as pandas holds for one.
+_MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
 # The column that numbers the rows while a sample is drawn.
 _ROW = "isingmlc_row"
 
@@ -85,12 +92,13 @@ def scan(
         Parquet or CSV files: a path, a pattern such as ``"data/*.parquet"``, a folder of Parquet
         files, an address that DuckDB reads (``s3://…``, ``https://…``), or a list of these.
     labels : list of str
-        The columns with the labels, boolean or 0/1 of any numeric type.
+        The columns with the labels, boolean or 0/1 of any numeric type: names, or patterns like
+        ``"y_*"``.
     features : list of str, optional
-        The columns with the features; all others if omitted.
+        The columns with the features, in the same way; all others if omitted.
     covariates : list of str, optional
-        The columns with the covariates, which every label model has besides the other labels:
-        numbers, booleans, or text, whose values are the levels of a category.
+        The columns with the covariates, in the same way, which every label model has besides the
+        other labels: numbers, booleans, or text, whose values are the levels of a category.
     freq_weights : str, optional
         The column that says how many observations each row stands for.
     groups : str, optional
@@ -170,12 +178,9 @@ def scan(
     """
     n_sample = None if sample is None else check_count("sample", sample, 1)
     generator = make_generator(random_state)
-    paths = _find_files(files)
-    duckdb = start_duckdb()
-    try:
-        table = _open_files(duckdb, paths)
+    with open_files(files) as opened:
         stats, source = read_table(
-            table,
+            opened.table,
             labels,
             features,
             covariates,
@@ -185,10 +190,84 @@ def scan(
             missing,
             checkpoint,
             max_memory,
+            opened.levels,
         )
         if n_sample is None:
             return stats
         return stats, _draw(source, stats.n_rows, n_sample, generator)
+
+
+@dataclass(frozen=True)
+class OpenFiles:
+    """Files that DuckDB has opened.
+
+    Attributes
+    ----------
+    table : ibis.Table
+        All their rows.
+    paths : tuple of str
+        The files.
+    """
+
+    table: Any
+    paths: tuple[str, ...]
+
+    def levels(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Find the order of levels where files say one, as those of pandas' categories do.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Columns.
+
+        Returns
+        -------
+        dict of str to tuple of str
+            The levels of those columns that Parquet files hold as categories, not all of which need
+            occur.
+        """
+        from pyarrow import types
+        from pyarrow.parquet import ParquetFile
+
+        found: dict[str, dict[str, None]] = {}
+        local = [path for path in self.paths if "://" not in path and _kind_of(path) == "parquet"]
+        for path in local:
+            with ParquetFile(path) as file:
+                schema = file.schema_arrow
+                there = [name for name in names if name in schema.names]
+                wanted = [name for name in there if types.is_dictionary(schema.field(name).type)]
+                for batch in file.iter_batches(columns=wanted) if wanted else ():
+                    for name in wanted:
+                        levels = batch.column(name).dictionary.to_pylist()
+                        found.setdefault(name, {}).update(dict.fromkeys(map(str, levels)))
+        return {name: tuple(levels) for name, levels in found.items()}
+
+
+@contextmanager
+def open_files(files: PathLike | Iterable[PathLike]) -> Iterator[OpenFiles]:
+    """Open files as one table; an error of DuckDB about one of them then names it.
+
+    Parameters
+    ----------
+    files : path-like or iterable of path-like
+        As `scan` takes them.
+
+    Yields
+    ------
+    OpenFiles
+        The files.
+
+    Raises
+    ------
+    FileError
+        When there is no such file, or one cannot be read.
+    EngineError
+        When Ibis and DuckDB are not installed.
+    """
+    paths = _find_files(files)
+    duckdb = start_duckdb()
+    try:
+        yield OpenFiles(_open_table(duckdb, paths), tuple(paths))
     except exc.EngineError as error:
         damage = _find_damage(error, paths)
         if damage is None:
@@ -223,7 +302,7 @@ def _find_files(files: PathLike | Iterable[PathLike]) -> list[str]:
     return paths
 
 
-def _open_files(duckdb: Any, paths: Sequence[str]) -> Any:
+def _open_table(duckdb: Any, paths: Sequence[str]) -> Any:
     """Give the files as one table."""
     kinds = {path: _kind_of(path) for path in paths}
     if len(set(kinds.values())) > 1:
@@ -235,7 +314,7 @@ def _open_files(duckdb: Any, paths: Sequence[str]) -> Any:
     try:
         if kinds[paths[0]] == "parquet":
             return duckdb.read_parquet(list(paths))
-        return duckdb.read_csv(list(paths), header=True)
+        return duckdb.read_csv(list(paths), header=True, nullstr=list(_MISSING))
     except Exception as error:  # errors of Ibis or of DuckDB
         raise exc.EngineError(
             f"DuckDB could not open the files: {type(error).__name__}: {error}"

@@ -12,6 +12,7 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import IntArray, chunks
+from isingmlc.input.columns import name_roles
 from isingmlc.input.context import Context
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.input.tables import LARGEST
@@ -105,12 +106,10 @@ def check_columns(
             "ibis.memtable(frame) or from a connection, e.g. ibis.pyspark.connect(spark)"
             ".table(name); for rows in memory use LabelsetStatistics.from_arrays."
         )
-    labels = (labels,) if isinstance(labels, str) else tuple(labels)
-    context = covariate_names(covariates)
-    if features is None:
-        others = {*labels, *context, freq_weights, groups, sampling_weights}
-        features = [name for name in table.columns if name not in others]
-    features = (features,) if isinstance(features, str) else tuple(features)
+    drawn = freq_weights, groups, sampling_weights
+    labels, features, context = name_roles(
+        table.columns, labels, features, covariate_names(covariates), drawn
+    )
     if not labels:
         raise exc.DataError("labels must name at least one column of the table, but names none.")
     named = {
