@@ -1,5 +1,8 @@
 """Formulas: labels, features and terms from a frame."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import patsy
@@ -8,7 +11,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import isingmlc as im
-from isingmlc.exceptions import DataError, DataWarning
+from isingmlc.exceptions import DataError, DataWarning, ModelError
 from isingmlc.input.formula import read_formula
 
 N_ROWS = 200
@@ -435,3 +438,36 @@ def test_what_a_formula_takes_keeps_the_index_of_its_rows(frame):
     assert list(parts.labels.index) == list(parts.features.index) == list(kept)
     assert np.array_equal(parts.weights, data.weight[kept])
     assert parts.n_dropped == 1
+
+
+@pytest.mark.parametrize(
+    "covariates",
+    [
+        "z",
+        "bs(z, df=4)",
+        "cr(z, df=3, constraints='center')",
+        "center(z) + standardize(x2)",
+        "np.exp(x1)",
+        "C(g, Treatment('west'))",
+        "C(k, Sum):z",
+        "Q('odd name')",
+        "double(x2)",
+    ],
+)
+def test_covariates_of_formulas_are_pickled_with_what_they_learnt(frame, covariates):
+    res = im.IsingModel.from_formula("a + b + c ~ x1", frame, covariates=covariates).fit()
+    other = frame[50:60]
+    expected = res.model.statistics.context.recipe(other)
+    for again in (pickle.loads(pickle.dumps(res)), copy.deepcopy(res), copy.copy(res)):
+        assert_frame_equal(again.params, res.params)
+        assert_frame_equal(again.score_test().statistics, res.score_test().statistics)
+        assert_frame_equal(again.model.statistics.context.recipe(other), expected)
+
+
+def test_formulas_that_call_a_lambda_say_how_to_be_pickled(frame):
+    half = lambda values: values / 2  # noqa: E731
+    res = im.IsingModel.from_formula("a + b ~ x1", frame, covariates="half(z)").fit()
+    assert half(2) == 1
+    with pytest.raises(ModelError, match="Define it in a module and import it"):
+        pickle.dumps(res)
+    assert_frame_equal(copy.deepcopy(res).params, res.params)

@@ -6,6 +6,7 @@ Patsy reads them, the engine that statsmodels uses.
 from __future__ import annotations
 
 import ast
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ import patsy
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.input.context import Context, read_context
+from isingmlc.input.designs import dump_design
 from isingmlc.input.gaps import explain_dropped
 from isingmlc.input.sampling import (
     GROUPS,
@@ -280,6 +282,13 @@ class _Recipe:
     terms: list[Any]
     example: pd.DataFrame
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_recipe, (dump_design((self.info, self.terms)), self.example)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Recipe:
+        # Nothing of it changes.
+        return self
+
     def __call__(self, frame: pd.DataFrame | None = None) -> pd.DataFrame:
         if frame is None:
             return self.example
@@ -310,6 +319,11 @@ class _Recipe:
             ) from error
         named, _ = _name_features(made, self.terms)
         return named.set_axis(frame.index)
+
+
+def _restore_recipe(design: bytes, example: pd.DataFrame) -> _Recipe:
+    info, terms = pickle.loads(design)
+    return _Recipe(info, terms, example)
 
 
 def _mentioned(factor: Any) -> set[object]:
