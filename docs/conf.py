@@ -97,7 +97,15 @@ html_show_sourcelink = False
 # These pages stand alone: they have no neighbours to list.
 html_sidebars = {
     name: []
-    for name in ("start", "coming-from", "reproducing", "developer", "contributing", "changelog")
+    for name in (
+        "start",
+        "coming-from",
+        "accuracy",
+        "reproducing",
+        "developer",
+        "contributing",
+        "changelog",
+    )
 }
 html_theme_options = {
     "navbar_align": "left",

@@ -47,11 +47,11 @@ ax = edges.plot_heatmap(top=15)
 
 # %%
 # A dark row is a characteristic that bears on many conditions. Marks show which edges are
-# significant when the false-discovery rate over all 180 edges is held at 5%, and whether they raise
-# or lower the condition.
+# significant when the false-discovery rate over all 180 edges is held at 5%, and whether the characteristic
+# goes with the condition or against it.
 #
-# Two characteristics in their networks: smoking raises asthma and heart disease, and exercise
-# lowers depression. Dashed edges are not significant.
+# Two characteristics in their networks: smoking goes with asthma and heart disease, and exercise
+# against depression. Dashed edges are not significant.
 
 axes = res.plot_networks(["smoker", "exercise_hours"])
 
@@ -125,8 +125,8 @@ print(f"planted and found: {compared.loc[acts, 'significant'].sum()} of {acts.su
 print(f"found but not planted: {compared.loc[~acts, 'significant'].sum()} of {(~acts).sum()}")
 
 # %%
-# One more characteristic was planted, and these tests cannot see it: deprivation raises neither
-# depression nor asthma, but makes them go together more often. Tests of products of a
+# One more characteristic was planted, and these tests cannot see it: deprivation goes with neither
+# depression nor asthma, but makes them come together more often. Tests of products of a
 # characteristic and a condition see that.
 
 ranking = res.rank_features(method="products")
