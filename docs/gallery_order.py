@@ -1,6 +1,9 @@
-"""The order of the gallery: from a first look to the details."""
+"""The order of the gallery: case studies, then from a first look to the details."""
 
 ORDER = (
+    "plot_case_cohort.py",
+    "plot_case_symptoms.py",
+    "plot_case_classifier.py",
     "plot_multimorbidity.py",
     "plot_scene_figure.py",
     "plot_ranking_methods.py",

@@ -47,8 +47,8 @@ ax = edges.plot_heatmap(top=15)
 
 # %%
 # A dark row is a characteristic that bears on many conditions. Marks show which edges are
-# significant when the false-discovery rate over all 180 edges is held at 5%, and whether the characteristic
-# goes with the condition or against it.
+# significant when the false-discovery rate over all 180 edges is held at 5%, and whether the
+# characteristic goes with the condition or against it.
 #
 # Two characteristics in their networks: smoking goes with asthma and heart disease, and exercise
 # against depression. Dashed edges are not significant.

@@ -22,7 +22,8 @@ import isingmlc as im
 #
 # :meth:`~isingmlc.IsingResults.plot_networks` draws the most and the least important feature unless
 # others are named. Both pictures have the same scale: the larger its statistic, the wider an edge;
-# it is solid if it is significant, blue if the feature goes with the label and orange if it goes against it.
+# it is solid if it is significant, blue if the feature goes with the label and orange if it goes
+# against it.
 
 res = im.IsingModel(im.datasets.load_example()).fit()
 axes = res.plot_networks()
