@@ -4,6 +4,7 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -267,6 +268,38 @@ def test_markdown_and_excel_are_pandas(tmp_path):
     table.to_excel(tmp_path / "network.xlsx", index=False)
     back = pd.read_excel(tmp_path / "network.xlsx")
     np.testing.assert_allclose(back["weight"], table["weight"])
+    np.testing.assert_allclose(back["pvalue"], table["pvalue"])
+    assert back["first"].tolist() == table["first"].tolist()
+
+
+def test_markdown_keeps_names_and_pvalues(tmp_path):
+    labels = draw(3)[0].set_axis(["007", "1e5", "a|b"], axis=1)
+    res = im.IsingModel(labels).fit()
+    rows = res.to_frame().to_markdown().splitlines()
+    cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", rows[0])[1:-1]]
+    assert cells[:6] == ["label", "term", "coef", "std err", "z", r"P>\|z\|"]
+    first = [cell.strip() for cell in re.split(r"(?<!\\)\|", rows[3])[1:-1]]
+    assert first[:2] == ["007", "1e5"]
+    assert float(first[5]) == pytest.approx(res.pvalues.loc["1e5", "007"], rel=1e-4)
+    assert "| 1e5 " in res.pvalues.to_markdown()
+    assert "a|b" in res.to_frame().to_markdown(tablefmt="plain")
+    path = tmp_path / "table.md"
+    res.to_frame().to_markdown(path)
+    assert path.read_text(encoding="utf-8").splitlines() == rows
+    frame = im.ResultTable({"p": [1e-9]}, index=["007"])
+    assert frame.to_markdown().splitlines()[2] == "| 007 | 1e-09 |"
+
+
+def test_tables_say_what_to_install(monkeypatch, tmp_path):
+    table = im.ResultTable({"p": [0.5]})
+    absent = ("tabulate", "openpyxl", "xlsxwriter")
+    loaded = [name for name in sys.modules if name.startswith("openpyxl.")]
+    for name in (*absent, *loaded):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(DataError, match=r'needs tabulate.*pip install "isingmlc\[tables\]"'):
+        table.to_markdown()
+    with pytest.raises(DataError, match=r'needs openpyxl.*pip install "isingmlc\[tables\]"'):
+        table.to_excel(tmp_path / "t.xlsx")
 
 
 def test_escaping():

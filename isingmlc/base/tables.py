@@ -8,8 +8,14 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from isingmlc import exceptions as exc
 from isingmlc.base import latex
 from isingmlc.base.arguments import check_count
+
+_NOT_INSTALLED = (
+    "{name} needs {wants}, which is not installed ({error}). Install the extra: pip install "
+    '"isingmlc[tables]".'
+)
 
 
 class ResultTable(pd.DataFrame):  # type: ignore[misc]
@@ -17,7 +23,7 @@ class ResultTable(pd.DataFrame):  # type: ignore[misc]
 
     Results hand these out. It is a DataFrame in every respect, and what pandas makes of it
     (rows chosen, columns renamed, sorted) is one of these again; only `to_latex` is not pandas'.
-    ``to_markdown`` and ``to_excel`` are, and want tabulate and openpyxl: ``pip install
+    `to_markdown` and `to_excel` are, and want tabulate and openpyxl: ``pip install
     "isingmlc[tables]"``.
 
     Parameters
@@ -126,3 +132,80 @@ class ResultTable(pd.DataFrame):  # type: ignore[misc]
             return text
         Path(buf).write_text(f"{text}\n", encoding="utf-8")
         return None
+
+    def to_markdown(self, buf: Any = None, *, index: bool = True, **options: Any) -> str | None:
+        r"""Write the table as Markdown, by pandas and tabulate.
+
+        Names stay as they are, also those that look like numbers, and none ends a cell.
+
+        Parameters
+        ----------
+        buf : path-like or open file, optional
+            What to write to; the text is returned if omitted.
+        index : bool
+            Whether to write the names of rows.
+        **options
+            As of ``DataFrame.to_markdown``.
+
+        Returns
+        -------
+        str or None
+            The text, where there is nothing to write to.
+
+        Raises
+        ------
+        DataError
+            When tabulate is not installed.
+
+        Examples
+        --------
+        >>> table = ResultTable({"label": ["007", "a|b"], "pvalue": [1e-9, 0.25]})
+        >>> print(table.to_markdown(index=False))
+        | label   |   pvalue |
+        |:--------|---------:|
+        | 007     |  1e-09   |
+        | a\|b    |  0.25    |
+        """
+        rows = pd.DataFrame(self)
+        if index and (rows.index.nlevels > 1 or rows.index.name is not None):
+            rows, index = rows.reset_index(allow_duplicates=True), False
+        is_text = [rows.dtypes.iloc[at].kind not in "iufb" for at in range(rows.shape[1])]
+        if options.get("tablefmt", "pipe") in ("pipe", "github"):
+            rows = rows.map(_keep_in_cell)
+            rows.columns = [_keep_in_cell(name) for name in rows.columns]
+            rows.index = rows.index.map(_keep_in_cell)
+        words = [at + int(index) for at, is_word in enumerate(is_text) if is_word]
+        options.setdefault("disable_numparse", [*([0] if index else []), *words])
+        try:
+            return rows.to_markdown(buf, index=index, **options)  # type: ignore[no-any-return]
+        except ImportError as error:
+            raise exc.DataError(
+                _NOT_INSTALLED.format(name="to_markdown", wants="tabulate", error=error)
+            ) from error
+
+    def to_excel(self, excel_writer: Any, *args: Any, **options: Any) -> None:
+        """Write the table to an Excel file, by pandas and openpyxl.
+
+        Parameters
+        ----------
+        excel_writer : path-like or ExcelWriter
+            What to write to.
+        *args, **options
+            As of ``DataFrame.to_excel``.
+
+        Raises
+        ------
+        DataError
+            When openpyxl is not installed.
+        """
+        try:
+            super().to_excel(excel_writer, *args, **options)
+        except ImportError as error:
+            raise exc.DataError(
+                _NOT_INSTALLED.format(name="to_excel", wants="openpyxl", error=error)
+            ) from error
+
+
+def _keep_in_cell(cell: Any) -> Any:
+    """Escape what would end a cell of Markdown."""
+    return cell.replace("|", r"\|").replace("\n", " ") if isinstance(cell, str) else cell
