@@ -636,6 +636,20 @@ def test_names_of_covariates_are_text(tmp_path):
     assert page.facts["adjustedFor"] == "<script>alert(1)</script>"
 
 
+def test_listed_pairs_keep_their_signs():
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels).fit()
+    table = res.network_table()
+    listed = gather(res, ReportOptions()).sure.pairs.set_index("Pair")
+    table.index = table["first"] + " – " + table["second"]
+    assert (table["weight"] < 0).any()
+    for pair, row in listed.iterrows():
+        written = [row["Interaction"], *row["Interval"].split(" to ")]
+        numbers = [float(text.replace("−", "-")) for text in written]
+        estimate = table.loc[pair, ["weight", "lower", "upper"]]
+        np.testing.assert_allclose(numbers, estimate.astype(float), atol=5e-3)
+
+
 def test_how_sure_the_network_is(tmp_path):
     data = im.datasets.load_example()
     res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()

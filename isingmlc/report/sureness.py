@@ -152,7 +152,8 @@ def _number(value: float) -> str:
     """Write a number with two digits after the point."""
     if np.isnan(value):
         return "–"
-    return ("∞" if np.isinf(value) else f"{abs(value):.2f}").rjust(1 + (value < 0), "−")
+    size = "∞" if np.isinf(value) else f"{abs(value):.2f}"
+    return f"−{size}" if value < 0 else size
 
 
 def _weigh(evidence: float) -> str:
