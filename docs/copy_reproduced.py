@@ -3,11 +3,14 @@
 isingmlc reproduce all --out FOLDER
 python benchmarks/paper_variants.py FOLDER
 python docs/copy_reproduced.py FOLDER
+
+A folder that holds some of it brings that.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -92,27 +95,38 @@ def list_joint(joint: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+SOURCES: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
+    **{name: (name, put_side_by_side) for name in TABLES},
+    "differing": ("paper-cells", list_differing),
+    "met": ("paper-cells", count_met),
+    "joint": ("paper-joint", list_joint),
+    "table1": ("table1", lambda table: table.round(3)),
+    "roc-auc": ("figure-roc-auc", lambda table: table.round(3)),
+    "friedman": ("tables-friedman", lambda table: table.round(4)),
+    "ranks": ("tables-ranks", lambda table: table.round(2)),
+}
+
+
 def main() -> None:
-    """Write the tables and pictures of the page."""
-    source = Path(sys.argv[1])
+    """Write the tables and pictures of the page; those that the folder lacks stay as they are."""
+    folder = Path(sys.argv[1])
     TARGET.mkdir(exist_ok=True)
-    cells = pd.read_csv(source / "paper-cells.csv")
-    tables = {
-        **{name: put_side_by_side(pd.read_csv(source / f"{name}.csv")) for name in TABLES},
-        "differing": list_differing(cells),
-        "met": count_met(cells),
-        "joint": list_joint(pd.read_csv(source / "paper-joint.csv")),
-        "table1": pd.read_csv(source / "table1.csv").round(3),
-        "roc-auc": pd.read_csv(source / "figure-roc-auc.csv").round(3),
-        "friedman": pd.read_csv(source / "tables-friedman.csv").round(4),
-        "ranks": pd.read_csv(source / "tables-ranks.csv").round(2),
-    }
-    for name, table in tables.items():
-        table.to_csv(TARGET / f"{name}.csv", index=False)
+    left = []
+    for name, (source, shape) in SOURCES.items():
+        path = folder / f"{source}.csv"
+        if path.exists():
+            shape(pd.read_csv(path)).to_csv(TARGET / f"{name}.csv", index=False)
+        else:
+            left.append(name)
     for name in [*(f"figure-{figure}" for figure in FIGURES), "tables-ranks"]:
-        picture = Image.open(source / f"{name}.png").convert("RGB")
+        path = folder / f"{name}.png"
+        if not path.exists():
+            left.append(name)
+            continue
+        picture = Image.open(path).convert("RGB")
         picture.thumbnail((1400, 1400))
         picture.quantize(64, dither=Image.Dither.NONE).save(TARGET / f"{name}.png", optimize=True)
+    print("As they were:", ", ".join(left) or "none")
 
 
 if __name__ == "__main__":
