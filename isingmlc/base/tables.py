@@ -197,6 +197,16 @@ class ResultTable(pd.DataFrame):  # type: ignore[misc]
         ------
         DataError
             When openpyxl is not installed.
+
+        Examples
+        --------
+        >>> import io
+        >>> import isingmlc as im
+        >>> file = io.BytesIO()
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> res.network_table().to_excel(file, index=False)
+        >>> file.getvalue()[:2]  # a zip archive
+        b'PK'
         """
         try:
             super().to_excel(excel_writer, *args, **options)
