@@ -13,6 +13,7 @@ from pictures import AWKWARD, drawn_texts, edges, fit, overlapping, simulate
 import isingmlc as im
 from isingmlc import plots
 from isingmlc.exceptions import DataError
+from isingmlc.plots.label_network import Panel, draw_labels
 from isingmlc.plots.layout import (
     boxes_around,
     circle,
@@ -23,6 +24,7 @@ from isingmlc.plots.layout import (
     place_labels,
     spread,
 )
+from isingmlc.plots.look import NetworkLook
 from isingmlc.plots.style import DASHED, DOTTED, LOWERS, RAISES, SOLID, UNTESTED
 from isingmlc.plots.ties import choose_ties
 
@@ -499,6 +501,98 @@ def test_a_picture_has_the_places_of_another():
     around = results.plot_network("bmi", layout=first, node_size=None)
     labels = [node[:2] for node in nodes_of(around)]
     np.testing.assert_allclose(labels, [node[:2] for node in nodes_of(first)])
+
+
+def sparse_pair():
+    """Give two networks of the same labels, one with labels that nothing ties."""
+    names = ["concentration", "slowed", "fatigue", "sleep", "appetite", "guilt", "suicidal"]
+    one, other = (pd.DataFrame(0.0, names, names) for _ in range(2))
+    for at in range(6):
+        one.iloc[at, at + 1] = one.iloc[at + 1, at] = 1.0 + at / 10
+        other.iloc[at, at + 1] = other.iloc[at + 1, at] = -0.3 if at < 3 else 0.0
+    return one, other
+
+
+@pytest.mark.parametrize("layout", ["spring", "circle", "cluster"])
+def test_nodes_stand_in_the_very_same_places_beside_each_other(layout):
+    axes = Figure(figsize=(11, 5), layout="constrained").subplots(1, 2)
+    one, other = sparse_pair()
+    plots.plot_label_network(one, layout=layout, ax=axes[0], title="a longer\ntitle")
+    # A scale less, so the legend is lower.
+    plots.plot_label_network(other, layout=axes[0], ax=axes[1])
+    first, second = ([node[:2] for node in nodes_of(ax)] for ax in axes)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(axes[0].get_xlim(), axes[1].get_xlim())
+    np.testing.assert_allclose(axes[0].get_ylim(), axes[1].get_ylim())
+
+
+def test_a_higher_legend_moves_no_node_and_covers_none():
+    axes = Figure(figsize=(11, 4), layout="constrained").subplots(1, 2)
+    one, other = sparse_pair()
+    plots.plot_label_network(other, layout="spring", ax=axes[0])
+    plots.plot_label_network(one, layout=axes[0], ax=axes[1], communities=list("abcdefg"))
+    first, second = ([node[:2] for node in nodes_of(ax)] for ax in axes)
+    np.testing.assert_array_equal(first, second)
+    legend = axes[1].get_legend().get_window_extent()
+    lowest = axes[1].transData.transform(second)[:, 1].min()
+    assert lowest > legend.y1
+
+
+def test_given_places_are_coordinates():
+    given = {name: (10.0 + 3 * (at % 4), -2.0 * at) for at, name in enumerate(sparse_pair()[0])}
+    ax = plots.plot_label_network(sparse_pair()[0], layout=given)
+    np.testing.assert_array_equal([node[:2] for node in nodes_of(ax)], list(given.values()))
+    assert ax.get_aspect() == 1.0
+    again = plots.plot_label_network(sparse_pair()[1], layout=ax)
+    np.testing.assert_array_equal([node[:2] for node in nodes_of(again)], list(given.values()))
+    boxes = name_boxes(ax, given)
+    assert not overlaps(boxes).any()
+
+
+def name_boxes(ax, names):
+    """Give the boxes in pixels of the texts that are names."""
+    extents = [text.get_window_extent() for text in ax.texts if text.get_text() in set(names)]
+    return np.array([box.extents for box in extents])
+
+
+def test_groups_have_one_set_of_places_whatever_their_legends():
+    names = ("a", "b", "c", "d")
+    weights = np.zeros((4, 4))
+    weights[0, 1] = weights[1, 0] = 1.0
+    look = NetworkLook.of({"layout": "spring"})
+    axes = Figure(figsize=(9, 4), layout="constrained").subplots(1, 2)
+    shown = [
+        Panel(choose_ties(each, 0.0), look.measure(names, each, None, None))
+        for each in (weights, -np.where(weights > 0, np.inf, 0.0))
+    ]
+    draw_labels(list(axes), names, shown, look.place(weights, names), look)
+    first, second = ([node[:2] for node in nodes_of(ax)] for ax in axes)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_labels_that_nothing_ties_stand_below_the_others():
+    weights = np.zeros((14, 14))
+    for at in range(6):
+        weights[at, at + 1] = weights[at + 1, at] = 1.0
+    places = place_labels(weights, "spring")
+    tied, single = places[:7], places[7:]
+    assert single[:, 1].max() < tied[:, 1].min()
+    assert np.ptp(tied, axis=0).min() > 1.2
+    assert len({tuple(place) for place in single.round(6)}) == 7
+    assert np.abs(places).max() <= 1 + 1e-12
+
+
+def test_numbers_on_lines_keep_off_names_nodes_and_each_other():
+    ax = plots.plot_label_network(sparse_pair()[0], layout="spring", edge_labels=True)
+    ax.figure.canvas.draw()
+    numbers = [text for text in ax.texts if text.get_text().startswith("1.")]
+    assert len(numbers) == 6
+    boxes = np.array([text.get_window_extent().extents for text in numbers])
+    # Boxes are measured without the rim that is painted behind the text.
+    assert not overlaps(np.vstack([boxes, name_boxes(ax, sparse_pair()[0])]))[:6].any()
+    nodes = ax.transData.transform([node[:2] for node in nodes_of(ax)])
+    inside = (nodes[:, None] > boxes[:, :2]) & (nodes[:, None] < boxes[:, 2:])
+    assert not inside.all(axis=2).any()
 
 
 def test_places_can_be_given():

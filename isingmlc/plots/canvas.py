@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -29,6 +29,69 @@ _LENGTHS = {2: (20, 17, 14, 12, 10, 8, 6), 1: (30, 25, 21, 17, 14, 11, 8, 6)}
 _NAME_SHARE = 0.3
 # Points between a node and its name, and between names and the edges.
 _GAP, _MARGIN = 8.0, np.array([3.0, 10.0])
+# Half the side, in gaps, of the square around a node that names and numbers keep off.
+_NODE_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class View:
+    """What axes show of a network, in units.
+
+    Attributes
+    ----------
+    origin : ndarray, shape (2,)
+        The middle of what is not under the legend.
+    size : ndarray, shape (2,)
+        Width and height.
+    band : float
+        Height of the legend.
+    """
+
+    origin: FloatArray
+    size: FloatArray
+    band: float
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where labels are to stand.
+
+    Attributes
+    ----------
+    points : ndarray, shape (K, 2)
+        In the unit disc or square; if they are kept, in units of any kind.
+    on_circle : bool
+        Whether all of them are on the unit circle, so that names stand outside.
+    kept : bool
+        Whether labels stand exactly there, or move off each other as their names need it.
+    view : View, optional
+        What the axes of another picture show, which is shown again if everything fits in.
+    """
+
+    points: FloatArray
+    on_circle: bool = False
+    kept: bool = False
+    view: View | None = None
+
+    @property
+    def origin(self) -> FloatArray:
+        """The point that comes into the middle of the picture."""
+        if self.view is not None:
+            return self.view.origin
+        if self.kept:
+            return np.asarray(self.points.max(axis=0) + self.points.min(axis=0)) / 2
+        return np.zeros(2)
+
+    def centred(self) -> Places:
+        """Move kept points so that the middle is at zero."""
+        view = None if self.view is None else replace(self.view, origin=np.zeros(2))
+        return replace(self, points=self.points - self.origin, view=view)
+
+    def loose(self) -> Places:
+        """Let labels move, from points in the unit square."""
+        points = self.points - self.origin
+        reach = np.abs(points).max()
+        return Places(points / reach if reach > 0 else points)
 
 
 @dataclass(frozen=True)
@@ -46,9 +109,19 @@ class Room:
     anchors : ndarray, shape (K, 2)
         Where names begin or end.
     sides : list of str
-        ``"left"`` or ``"right"``: the side of the name that the anchor is at.
+        ``"left"``, ``"right"`` or ``"center"``: where in the name the anchor is.
     size : float
         Size of the names in points.
+    extents : ndarray, shape (K, 2)
+        Width and height of the names in units.
+    reach : float
+        Half the side, in units, of the squares that nodes take.
+    band : float
+        Pixels at the bottom for the legend.
+    origin : ndarray, shape (2,)
+        What comes into the middle.
+    span : ndarray, shape (2,), optional
+        Width and height in pixels of what is shown; those of the axes if omitted.
     """
 
     unit: float
@@ -57,15 +130,34 @@ class Room:
     anchors: FloatArray
     sides: list[str]
     size: float
+    extents: FloatArray
+    reach: float
+    band: float
+    origin: FloatArray
+    span: FloatArray | None = None
 
-    def frame(self, ax: Axes, band: float) -> None:
+    def frame(self, ax: Axes) -> View:
         """Set the limits of axes so that a unit has its pixels and the legend its band."""
         area = ax.get_window_extent()
-        half = np.array([area.width, area.height]) / 2 / self.unit
-        lift = band / 2 / self.unit
-        ax.set_xlim(-half[0], half[0])
-        ax.set_ylim(-half[1] - lift, half[1] - lift)
+        span = np.array([area.width, area.height]) if self.span is None else self.span
+        size = span / self.unit
+        lift = self.band / 2 / self.unit
+        x, y = self.origin
+        ax.set_xlim(x - size[0] / 2, x + size[0] / 2)
+        ax.set_ylim(y - size[1] / 2 - lift, y + size[1] / 2 - lift)
         ax.set_aspect("equal")
+        return View(self.origin, size, self.band / self.unit)
+
+    @property
+    def boxes(self) -> FloatArray:
+        """The boxes that nodes and names take, shape (2K, 4)."""
+        names = boxes_around(_middles(self.anchors, self.extents, self.sides), self.extents)
+        return np.vstack([boxes_around(self.nodes, np.full((1, 2), 2 * self.reach)), names])
+
+    def covers(self, centre: FloatArray) -> bool:
+        """Tell whether a box of so many pixels in the middle would cover a node."""
+        half = centre / 2 / self.unit + self.reach
+        return bool((np.abs(self.nodes - self.origin) < half).all(axis=1).any())
 
     def write_names(self, ax: Axes, faint: Sequence[bool], suffixes: Sequence[str]) -> None:
         """Write the names beside their nodes, with a line to those that had to move."""
@@ -86,7 +178,7 @@ class Room:
                 bbox=blank(ax),
                 zorder=3.5,
             )
-            if np.linalg.norm(node - anchor) * self.unit > far:
+            if side != "center" and np.linalg.norm(node - anchor) * self.unit > far:
                 ax.plot(*np.array([node, anchor]).T, color=FAINT, linewidth=0.5, zorder=0.5)
 
 
@@ -149,12 +241,11 @@ def legend_band(owner: Axes | Figure | SubFigure, entries: Entries, place: str) 
 def find_room(
     axes: Sequence[Axes],
     labels: Sequence[str],
-    places: FloatArray,
+    places: Places,
     *,
     band: float,
     suffixes: Sequence[Sequence[str]],
     centre: FloatArray,
-    on_circle: bool,
     diameter: float = 0.0,
 ) -> Room:
     """Find room for nodes and names, the same on all axes.
@@ -165,17 +256,14 @@ def find_room(
         Where to draw; the smallest decides.
     labels : sequence of str
         Names of the labels.
-    places : ndarray, shape (K, 2)
-        Where labels would stand in the unit disc.
+    places : Places
+        Where labels are to stand.
     band : float
         Pixels to keep free at the bottom.
     suffixes : sequence of sequences of str
         What is written after each name, for each of the axes.
     centre : ndarray, shape (2,)
         Width and height in pixels of what stands in the centre.
-    on_circle : bool
-        Whether places are on the circle, with names outside, or anywhere, with names beside
-        them.
     diameter : float
         Points across the largest node.
 
@@ -185,11 +273,17 @@ def find_room(
         The places. Names are cut only as far as needed.
     """
     areas = [ax.get_window_extent() for ax in axes]
-    area = np.array([min(a.width for a in areas), max(min(a.height for a in areas) - band, 1.0)])
+    area = np.array([min(a.width for a in areas), min(a.height for a in areas)])
+    most, span = np.inf, None
+    if places.view is not None:
+        most = float((area / places.view.size).min())
+        span, band = most * places.view.size, max(band, places.view.band * most)
+        area = span.copy()
+    area[1] = max(area[1] - band, 1.0)
     point = axes[0].figure.dpi / 72
     gap = max(_GAP, diameter / 2 + 3.0) * point
     lines = 2 if len(labels) <= _TWO_LINES else 1
-    rows = -(-len(labels) // 2) if on_circle else 2 * int(np.ceil(np.sqrt(len(labels))))
+    rows = -(-len(labels) // 2) if places.on_circle else 2 * int(np.ceil(np.sqrt(len(labels))))
     size = font_for(area[1] / point / rows / lines, TEXT_SIZE if len(labels) <= _TWO_LINES else 7.5)
     for length in _LENGTHS[lines]:
         names = wrap_names(labels, length, lines)
@@ -201,21 +295,33 @@ def find_room(
             ],
             axis=0,
         )
-        if on_circle:
+        nodes = places.points
+        if places.on_circle:
             fits = sizes[:, 0].max() <= _NAME_SHARE * area[0]
-            unit, nodes, anchors, sides = _round(places, sizes, area, point, gap)
+            unit, anchors, sides = _round(nodes, sizes, area, point, gap, most)
+        elif places.kept:
+            away = nodes - places.origin
+            unit, anchors, sides, fits = _beside(away, sizes, area, point, gap, centre, most)
+            anchors = anchors + places.origin
         else:
-            unit, nodes, anchors, sides, fits = _open(places, sizes, area, point, gap, centre)
-        room = Room(unit, nodes, names, anchors, sides, size)
+            unit, nodes, anchors, sides, fits = _open(nodes, sizes, area, point, gap, centre)
+        extents, reach = sizes / unit, _NODE_SHARE * gap / unit
+        shown = (extents, reach, band, places.origin, span)
+        room = Room(unit, nodes, names, anchors, sides, size, *shown)
         if fits:
             break
     return room
 
 
 def _round(
-    places: FloatArray, sizes: FloatArray, area: FloatArray, point: float, gap: float
-) -> tuple[float, FloatArray, FloatArray, list[str]]:
-    """Put nodes on a circle and names outside, left or right of it."""
+    places: FloatArray,
+    sizes: FloatArray,
+    area: FloatArray,
+    point: float,
+    gap: float,
+    most: float,
+) -> tuple[float, FloatArray, list[str]]:
+    """Give a circle its radius, and put names outside, left or right of it."""
     inner = area / 2 - _MARGIN * point
     smallest = area.min() / 8
     across = (inner[0] - sizes[:, 0] - gap) / np.abs(places[:, 0])
@@ -236,11 +342,59 @@ def _round(
     for _ in range(3):
         beyond = (np.abs(heights(np.inf)) + rows / 2).max() - inner[1]
         radius = max(radius - max(beyond, 0.0), smallest)
+    radius = min(radius, most)
     height = heights(inner[1])
     across = np.sqrt(np.maximum((radius + gap) ** 2 - height**2, 0.0))
     across = np.maximum(across, np.abs(places[:, 0]) * radius + 0.8 * gap)
     anchors = np.column_stack([np.where(right, across, -across), height]) / radius
-    return radius, places, anchors, ["left" if at else "right" for at in right]
+    return radius, anchors, ["left" if at else "right" for at in right]
+
+
+def _middles(anchors: FloatArray, sizes: FloatArray, sides: Sequence[str]) -> FloatArray:
+    """Give the middles of names."""
+    aside = np.array([{"left": 0.5, "center": 0.0, "right": -0.5}[side] for side in sides])
+    return np.column_stack([anchors[:, 0] + aside * sizes[:, 0], anchors[:, 1]])
+
+
+def _beside(
+    nodes: FloatArray,
+    sizes: FloatArray,
+    area: FloatArray,
+    point: float,
+    gap: float,
+    centre: FloatArray,
+    most: float,
+) -> tuple[float, FloatArray, list[str], bool]:
+    """Keep nodes where they are, on a scale at which they fit, and put names where there is room.
+
+    A name stands on the outer side of its node, above or below it, or on the inner side, the first
+    at which it meets the least.
+    """
+    inner = area / 2 - _MARGIN * point
+    needs = np.full(sizes.shape, gap)
+    if not np.isfinite(most):
+        needs = needs + sizes * np.array([0.5, 1.0])
+    away = np.maximum(np.abs(nodes), 1e-9 * max(np.abs(nodes).max(), 1e-300))
+    unit = min(float((np.maximum(inner - needs, inner / 8) / away).min()), most)
+    squares = boxes_around(nodes * unit, np.full((1, 2), 2 * _NODE_SHARE * gap))
+    taken = [boxes_around(np.zeros((1, 2)), centre[None])] if centre.any() else []
+    anchors, sides, fits = np.empty_like(nodes), [], True
+    for at, (node, size) in enumerate(zip(nodes * unit, sizes, strict=True)):
+        out, up = (1.0 if part >= 0 else -1.0 for part in node)
+        rise = gap + size[1] / 2
+        steps = [(out, 0.0), (0.0, up), (0.0, -up), (-out, 0.0)]
+        steps += [(x, y) for x in (out, -out) for y in (up, -up)]
+        tried = node + np.array(steps) * np.array([gap, rise])
+        kinds = [{1.0: "left", 0.0: "center", -1.0: "right"}[x] for x, _ in steps]
+        boxes = boxes_around(_middles(tried, np.tile(size, (len(steps), 1)), kinds), size[None])
+        others = np.vstack([np.delete(squares, at, axis=0), *taken])
+        meets = np.array([overlaps(np.vstack([others, box]))[-1].sum() for box in boxes])
+        meets += (np.abs(boxes) > np.tile(area / 2, 2)).any(axis=1)
+        best = int(np.argmin(meets))
+        anchors[at], fits = tried[best] / unit, fits and meets[best] == 0
+        sides.append(kinds[best])
+        taken.append(boxes[[best]])
+    return unit, anchors, sides, fits
 
 
 def _open(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.axes import Axes
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray
-from isingmlc.plots.canvas import find_room, legend_band
+from isingmlc.plots.canvas import Places, find_room, legend_band
 from isingmlc.plots.look import LookOptions, NetworkLook, make_node
 from isingmlc.plots.style import Entries, make_axes, make_panels, settle
 from isingmlc.plots.ties import Ties, choose_ties
@@ -74,12 +75,12 @@ def plot_label_network(
     pairs = len(labels) * (len(labels) - 1) // 2
     above = f" above {wanted.min_weight:g}" if wanted.min_weight else ""
     title = f"Interactions of {len(labels)} labels ({len(ties.weight)} of {pairs} pairs{above})"
-    places, on_circle = wanted.place(weights, labels)
+    places = wanted.place(weights, labels)
     ax = make_axes(ax, 7.0, 5.8)
     ax.set_axis_off()
     wanted.set_titles([ax], [title], [adjusted_for])
     sizes = wanted.measure(labels, weights, thresholds, prevalence)
-    draw_labels(ax, labels, ties, places, wanted, sizes, on_circle=on_circle)
+    draw_labels([ax], labels, [Panel(ties, sizes)], places, wanted)
     return ax
 
 
@@ -111,77 +112,92 @@ def plot_networks_at(
     ties = [choose_ties(each, wanted.min_weight) for each in weights]
     labels = tuple(networks[0].label_names)
     mean = np.mean([np.nan_to_num(each) for each in weights], axis=0)
-    places, on_circle = wanted.place(mean, labels)
-    largest = max(each.largest for each in ties)
+    places = wanted.place(mean, labels)
     panels = make_panels(axes, len(networks), "value")
     before = f"Interactions of {len(labels)} labels at " if len(networks) == 1 else ""
     for ax in panels:
         ax.set_axis_off()
     titles = [before + network.described for network in networks]
     wanted.set_titles(panels, titles, [network.at_means for network in networks])
-    for ax, network, drawn in zip(panels, networks, ties, strict=True):
-        sizes = wanted.measure(labels, network.interactions.to_numpy(), network.thresholds, None)
-        draw_labels(ax, labels, drawn, places, wanted, sizes, on_circle=on_circle, largest=largest)
+    sizes = [
+        wanted.measure(labels, network.interactions.to_numpy(), network.thresholds, None)
+        for network in networks
+    ]
+    shown = [Panel(drawn, size) for drawn, size in zip(ties, sizes, strict=True)]
+    draw_labels(panels, labels, shown, places, wanted)
     return np.array(panels, dtype=object)
 
 
+@dataclass(frozen=True)
+class Panel:
+    """What one picture of labels shows.
+
+    Attributes
+    ----------
+    ties : Ties
+        The lines between labels.
+    sizes : tuple of ndarray and list
+        Sizes of the labels, and what the legend says of them.
+    said : list of (Artist, str)
+        What else the legend says.
+    """
+
+    ties: Ties
+    sizes: tuple[FloatArray, Entries]
+    said: Entries = field(default_factory=list)
+
+
 def draw_labels(
-    ax: Axes,
+    axes: Sequence[Axes],
     labels: tuple[str, ...],
-    ties: Ties,
-    places: FloatArray,
+    panels: Sequence[Panel],
+    places: Places,
     look: NetworkLook,
-    sizes: tuple[FloatArray, Entries],
-    *,
-    on_circle: bool,
-    largest: float | None = None,
-    said: Entries | None = None,
 ) -> None:
-    """Draw labels at their places, their ties and the legend.
+    """Draw labels, their ties and the legend: in the same places and on one scale on all axes.
 
     Parameters
     ----------
-    ax : Axes
+    axes : sequence of Axes
         Where to.
     labels : tuple of str
         Names of the labels.
-    ties : Ties
-        The lines between them.
-    places : ndarray, shape (K, 2)
+    panels : sequence of Panel
+        What each of the axes shows.
+    places : Places
         Where the labels stand.
     look : NetworkLook
         How they are to look.
-    sizes : tuple of ndarray and list
-        Sizes of the labels, and what the legend says of them.
-    on_circle : bool
-        Whether the labels stand on a circle.
-    largest : float, optional
-        The interaction that has the widest line; the largest one if omitted.
-    said : list of (Artist, str), optional
-        What else the legend says.
     """
-    settle(ax)
-    largest = largest if look.max_weight is None else look.max_weight
+    settle(axes[0])
+    widest = look.max_weight
+    if widest is None:
+        widest = max(panel.ties.largest for panel in panels)
     colors, painted = look.paint(labels)
-    entries = [*ties.legend(largest), *(said or ()), *painted, *sizes[1]]
-    band = legend_band(ax, entries, "lower center")
+    bands = [
+        legend_band(
+            ax,
+            [*panel.ties.legend(widest), *panel.said, *painted, *panel.sizes[1]],
+            "lower center",
+        )
+        for ax, panel in zip(axes, panels, strict=True)
+    ]
     room = find_room(
-        [ax],
+        axes,
         look.display(labels),
         places,
-        band=band,
+        band=max(bands),
         suffixes=[[""] * len(labels)],
         centre=np.zeros(2),
-        on_circle=on_circle,
-        diameter=sizes[0].max(),
+        diameter=max(panel.sizes[0].max() for panel in panels),
     )
-    look.remember(ax, labels, places)
-    room.frame(ax, band)
-    ties.draw(ax, room.nodes, curved=False, largest=largest)
-    if look.edge_labels:
-        ties.write_weights(ax, room.nodes, room.unit)
-    room.write_names(ax, [False] * len(labels), [""] * len(labels))
-    for node, size, color in zip(room.nodes, sizes[0], colors, strict=True):
-        mark = make_node(size, color)
-        mark.set_data(*node[:, None])
-        ax.add_line(mark)
+    for ax, panel in zip(axes, panels, strict=True):
+        look.frame(ax, labels, room, on_circle=places.on_circle)
+        panel.ties.draw(ax, room.nodes, curved=False, largest=widest)
+        if look.edge_labels:
+            panel.ties.write_weights(ax, room)
+        room.write_names(ax, [False] * len(labels), [""] * len(labels))
+        for node, size, color in zip(room.nodes, panel.sizes[0], colors, strict=True):
+            mark = make_node(size, color)
+            mark.set_data(*node[:, None])
+            ax.add_line(mark)

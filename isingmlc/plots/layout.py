@@ -13,6 +13,8 @@ from isingmlc.base.arrays import BoolArray, FloatArray
 LAYOUTS = ("circle", "cluster", "spring")
 # Places across the area at which boxes may stand.
 _COLUMNS = 81
+# Labels that nothing ties stand below the others, so many in a row, and rows so far apart.
+_ROW, _ROW_HEIGHT = 5, 0.25
 
 
 def circle(n: int) -> FloatArray:
@@ -96,12 +98,33 @@ def place_labels(interactions: FloatArray, layout: str) -> FloatArray:
 
 
 def _spring(ties: FloatArray) -> FloatArray:
+    """Let ties pull labels together, above rows of the labels that nothing ties."""
+    tied = ties.any(axis=1)
+    n_single = int((~tied).sum())
+    places = np.empty((len(ties), 2))
+    if not tied.any():
+        return circle(len(ties))
+    places[tied] = _pull(ties[np.ix_(tied, tied)])
+    if n_single:
+        n_rows = -(-n_single // _ROW)
+        top = min(n_rows * _ROW_HEIGHT, 1.0)
+        # The rows are as long as each other, or nearly so.
+        row = np.arange(n_single) * n_rows // n_single
+        within = np.arange(n_single) - np.searchsorted(row, row)
+        length = np.bincount(row)[row]
+        across = (2 * within + 1) / length - 1
+        up = -1 + top * row / max(n_rows, 1)
+        places[~tied] = np.column_stack([across, up])
+        places[tied, 1] = -1 + top + (places[tied, 1] + 1) * (1 - top / 2)
+    return places
+
+
+def _pull(ties: FloatArray) -> FloatArray:
     """Let ties pull labels together, each component by itself, and put components side by side."""
     import networkx as nx
 
     # Strong ties pull twice as much as weak ones, not a hundred times: nodes need room.
-    largest = ties.max(initial=0.0)
-    graph = nx.from_numpy_array(np.where(ties > 0, 0.5 + 0.5 * ties / max(largest, 1e-300), 0.0))
+    graph = nx.from_numpy_array(np.where(ties > 0, 0.5 + 0.5 * ties / ties.max(), 0.0))
     parts = sorted(nx.connected_components(graph), key=lambda part: (-len(part), min(part)))
     places = np.zeros((len(ties), 2))
     sizes = np.empty((len(parts), 2))

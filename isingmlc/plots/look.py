@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypedDict
 from weakref import WeakKeyDictionary
@@ -19,6 +19,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.networks.centrality import read_communities
+from isingmlc.plots.canvas import Places, Room
 from isingmlc.plots.layout import LAYOUTS, place_labels, strength
 from isingmlc.plots.style import FAINT, INK, PAPER, TITLE_SIZE, Entries, set_title
 
@@ -34,7 +35,7 @@ _SAYS = {
 # Colours of communities, in turn: those of Okabe and Ito that lines do not have.
 _PALETTE = ("#009E73", "#CC79A7", "#D55E00", "#56B4E9", INK, "#F0E442", "#8C6D31", FAINT)
 # Where the labels of each picture stand, so that another one can have them in the same places.
-_DRAWN: WeakKeyDictionary[Axes, dict[str, tuple[float, float]]] = WeakKeyDictionary()
+_DRAWN: WeakKeyDictionary[Axes, tuple[tuple[str, ...], Places]] = WeakKeyDictionary()
 
 
 class LookOptions(TypedDict, total=False):
@@ -144,26 +145,27 @@ class NetworkLook:
             is_own = self.title is not None and len(axes) == 1
             set_title(ax, str(self.title) if is_own else text, covariates)
 
-    def place(self, interactions: FloatArray, labels: tuple[str, ...]) -> tuple[FloatArray, bool]:
-        """Give places of the labels in the unit disc, and whether all of them are on its rim."""
+    def place(self, interactions: FloatArray, labels: tuple[str, ...]) -> Places:
+        """Say where the labels are to stand."""
         if isinstance(self.layout, str):
-            return place_labels(interactions, self.layout), self.layout != "spring"
-        if isinstance(self.layout, Axes):
-            known = _DRAWN.get(self.layout)
-            if known is None:
-                raise exc.DataError(
-                    "layout must be axes on which a network was drawn, a mapping of labels to "
-                    f"places, or one of {exc.shorten(LAYOUTS)}, but nothing was drawn on these "
-                    "axes by this package."
-                )
-            places = _read_places(known, labels)
-        else:
-            places = _centre(_read_places(self.layout, labels))
-        return places, bool(np.allclose(np.linalg.norm(places, axis=1), 1.0))
+            points = place_labels(interactions, self.layout)
+            return Places(points, on_circle=self.layout != "spring")
+        if not isinstance(self.layout, Axes):
+            return Places(_read_places(self.layout, labels), kept=True)
+        if self.layout not in _DRAWN:
+            raise exc.DataError(
+                "layout must be axes on which a network was drawn, a mapping of labels to "
+                f"places, or one of {exc.shorten(LAYOUTS)}, but nothing was drawn on these "
+                "axes by this package."
+            )
+        known, places = _DRAWN[self.layout]
+        points = _read_places(dict(zip(known, places.points, strict=True)), labels)
+        return replace(places, points=points)
 
-    def remember(self, ax: Axes, labels: tuple[str, ...], places: FloatArray) -> None:
-        """Keep places, for another picture."""
-        _DRAWN[ax] = {name: (x, y) for name, (x, y) in zip(labels, places.tolist(), strict=True)}
+    def frame(self, ax: Axes, labels: tuple[str, ...], room: Room, *, on_circle: bool) -> None:
+        """Set the limits of axes, and keep where labels stand for another picture."""
+        view = room.frame(ax)
+        _DRAWN[ax] = labels, Places(room.nodes, on_circle=on_circle, kept=True, view=view)
 
     def paint(self, labels: tuple[str, ...]) -> tuple[list[str], Entries]:
         """Give the colour of each label, and what the legend says about colours."""
@@ -239,13 +241,6 @@ def _read_places(given: Mapping[str, Any], labels: tuple[str, ...]) -> FloatArra
     if places.shape != (len(labels), 2) or not np.isfinite(places).all():
         raise exc.DataError("layout must map every label to a pair of finite numbers, x and y.")
     return places
-
-
-def _centre(places: FloatArray) -> FloatArray:
-    """Move and scale places into the unit disc."""
-    places = places - (places.max(axis=0) + places.min(axis=0)) / 2
-    reach = np.linalg.norm(places, axis=1).max()
-    return np.asarray(places / reach if reach > 0 else places)
 
 
 def _shares(

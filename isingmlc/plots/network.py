@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray
-from isingmlc.plots.canvas import Room, find_room, legend_band, measure
+from isingmlc.plots.canvas import Places, Room, find_room, legend_band, measure
 from isingmlc.plots.evidence import MARKS, check_edges, describe_level, find_significant
 from isingmlc.plots.layout import boxes_around, overlaps
 from isingmlc.plots.look import LookOptions, NetworkLook, make_node
@@ -249,21 +249,20 @@ def _draw(
     numbers = [
         one.numbers(options.hides) if look.edge_labels else [""] * len(labels) for one in spokes
     ]
-    places, on_circle = look.place(weights, labels)
+    places = look.place(weights, labels)
     shown = look.display(labels, edges.feature_names)
     halos = None if look.communities is None and look.colors is None else colors
     diameter = sizes[0].max() + (0.0 if halos is None else _HALO)
     room, stations, suffixes = _find_places(
-        shown, places, axes, spokes, numbers, band, on_circle=on_circle, diameter=diameter
+        shown, places, axes, spokes, numbers, band, diameter=diameter
     )
     statistics = pd.concat([one.table["statistic"] for one in spokes])
     largest = max(np.nan_to_num(statistics).max(), np.finfo(float).tiny)
     box = {"boxstyle": "round,pad=0.5", "facecolor": INK, "edgecolor": PAPER, "linewidth": 1.5}
     middle = {"ha": "center", "va": "center", "color": PAPER, "zorder": 6}
     for ax, one, after, texts in zip(axes, spokes, suffixes, numbers, strict=True):
-        room.frame(ax, band)
-        look.remember(ax, labels, places)
-        ties.draw(ax, room.nodes, curved=on_circle, largest=look.max_weight)
+        look.frame(ax, labels, room, on_circle=places.on_circle)
+        ties.draw(ax, room.nodes, curved=places.on_circle, largest=look.max_weight)
         _draw_spokes(ax, one, room, options, largest, sizes[0])
         if halos is not None:
             _draw_halos(ax, room, halos, sizes[0])
@@ -275,36 +274,30 @@ def _draw(
 
 def _find_places(
     labels: list[str],
-    places: FloatArray,
+    places: Places,
     axes: list[Axes],
     spokes: list[Spokes],
     numbers: list[list[str]],
     band: float,
     *,
-    on_circle: bool,
     diameter: float,
 ) -> tuple[Room, FloatArray | None, list[list[str]]]:
     """Find room for names and statistics: these on the edges, or else beside the names."""
     pad = TEXT_SIZE * axes[0].figure.dpi / 72
     centre = measure(axes[0], [one.centre for one in spokes], TEXT_SIZE).max(axis=0) + pad
-    room_for = partial(
-        find_room,
-        axes,
-        labels,
-        places,
-        band=band,
-        centre=centre,
-        on_circle=on_circle,
-        diameter=diameter,
-    )
-    if on_circle:
+    room_for = partial(find_room, axes, labels, band=band, centre=centre, diameter=diameter)
+    if places.on_circle:
         nothing = [[""] * len(row) for row in numbers]
-        room = room_for(suffixes=nothing)
+        room = room_for(places, suffixes=nothing)
         stations = _stations(axes[0], room, numbers, centre)
         if stations is not None:
             return room, stations, nothing
     beside = [[f"  {number}" if number else "" for number in row] for row in numbers]
-    return room_for(suffixes=beside), None, beside
+    room = room_for(places.centred(), suffixes=beside)
+    # Labels that the feature would cover move off, and others make room for them.
+    if places.kept and room.covers(centre):
+        room = room_for(places.loose(), suffixes=beside)
+    return room, None, beside
 
 
 def _stations(

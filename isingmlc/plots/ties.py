@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.plots.canvas import measure
+from isingmlc.plots.canvas import Room, measure
 from isingmlc.plots.layout import boxes_around, orbit, overlaps
 from isingmlc.plots.style import (
     DASH_DOTTED,
@@ -34,7 +34,11 @@ _THIN, _THICK, _CAPPED = 0.5, 4.0, 1.2
 # How opaque lines are that are the least sure, and the surest.
 _PALEST, _DARKEST = 0.12, 0.85
 # Where on a line its number may stand: shares of its length, the first that is free.
-_STATIONS = (0.5, 0.4, 0.6, 0.3, 0.7)
+_STATIONS = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
+# How far beside the line, in their own size, where there is no room on it.
+_ASIDE = (0.0, 0.6, -0.6, 1.2, -1.2)
+# Sizes of these numbers in points, the first at which all are free.
+_NUMBER_SIZES = (SMALL_SIZE, 7.0, 6.0)
 # If the number of ties is left to us there is one per label, and at least this many.
 _FEW = 12
 # Below this an interaction is the rounding of a zero.
@@ -153,32 +157,46 @@ class Ties:
         )
         ax.add_collection(lines, autolim=False)
 
-    def write_weights(self, ax: Axes, nodes: FloatArray, unit: float) -> None:
-        """Write each interaction on its straight line, the strongest first, off each other.
+    def write_weights(self, ax: Axes, room: Room) -> None:
+        """Write interactions on their straight lines, off nodes, names and each other.
 
         Parameters
         ----------
         ax : Axes
             Where to.
-        nodes : ndarray, shape (K, 2)
-            Where the labels stand.
-        unit : float
-            Pixels in a unit.
+        room : Room
+            Where labels and their names stand.
         """
         order = np.argsort(-np.abs(self.weight), kind="stable")
         texts = [_say_weight(self.weight[at]) for at in order]
-        sizes = measure(ax, texts, SMALL_SIZE) / unit
-        taken = np.zeros((0, 4))
-        for at, text, size in zip(order, texts, sizes, strict=True):
-            ends = nodes[[self.first[at], self.second[at]]]
-            places = [ends[0] + share * (ends[1] - ends[0]) for share in _STATIONS]
-            boxes = [boxes_around(place[None], size[None]) for place in places]
-            free = [not overlaps(np.vstack([taken, box]))[-1].any() for box in boxes]
-            best = int(np.argmax(free))
-            taken = np.vstack([taken, boxes[best]])
-            x, y = places[best]
-            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL_SIZE}
+        lines = [room.nodes[[self.first[at], self.second[at]]] for at in order]
+        for size in _NUMBER_SIZES:
+            places, are_free = _find_stations(lines, measure(ax, texts, size) / room.unit, room)
+            if are_free:
+                break
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+        for (x, y), text in zip(places, texts, strict=True):
             write(ax, x, y, text, bbox=blank(ax), zorder=3, **style)
+
+
+def _find_stations(
+    lines: list[FloatArray], sizes: FloatArray, room: Room
+) -> tuple[list[FloatArray], bool]:
+    """Find places for numbers, one on each line, that meet as little as can be, the first first."""
+    taken, found, are_free = room.boxes, [], True
+    for ends, size in zip(lines, sizes, strict=True):
+        along = ends[1] - ends[0]
+        places = ends[0] + np.array(_STATIONS)[:, None] * along
+        normal = np.array([-along[1], along[0]]) / np.linalg.norm(along)
+        aside = normal * (np.abs(normal) @ size)
+        places = np.vstack([places + shift * aside for shift in _ASIDE])
+        boxes = boxes_around(places, size[None])
+        meets = [int(overlaps(np.vstack([taken, box]))[-1].sum()) for box in boxes]
+        best = int(np.argmin(meets))
+        are_free &= meets[best] == 0
+        taken = np.vstack([taken, boxes[best]])
+        found.append(places[best])
+    return found, are_free
 
 
 def _width(share: FloatArray | float) -> FloatArray | float:

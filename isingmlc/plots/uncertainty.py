@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number
 from isingmlc.base.arrays import FloatArray
-from isingmlc.plots.label_network import draw_labels
+from isingmlc.plots.label_network import Panel, draw_labels
 from isingmlc.plots.look import LookOptions, NetworkLook
 from isingmlc.plots.style import (
     DASHED,
@@ -84,13 +84,13 @@ def plot_uncertain_network(
     )
     wanted.set_titles([ax], [title], [()])
     weights = _square(labels, table, "sample")
-    places, on_circle = wanted.place(weights, labels)
+    places = wanted.place(weights, labels)
     sizes = wanted.measure(labels, weights, None, None)
     said = [
         *_say_doubtful(ties, f"interval ({1 - alpha:.0%}) covers zero"),
         (Line2D([], [], color=INK, alpha=0.2, linewidth=3), "paler: sign in fewer draws"),
     ]
-    draw_labels(ax, labels, ties, places, wanted, sizes, on_circle=on_circle, said=said)
+    draw_labels([ax], labels, [Panel(ties, sizes, said)], places, wanted)
     return ax
 
 
@@ -132,25 +132,20 @@ def plot_groups(
         titles.append(f"{groups.index[1]} less {groups.index[0]}")
         said.append(_say_doubtful(apart, f"adjusted p > {alpha:g}"))
     finite = [np.where(np.isfinite(each), each, 0.0) for each in weights]
-    places, on_circle = wanted.place(np.mean(finite, axis=0), labels)
-    largest = max(each.largest for each in ties)
+    places = wanted.place(np.mean(finite, axis=0), labels)
     panels = make_panels(axes, len(ties), "network")
     for ax in panels:
         ax.set_axis_off()
     wanted.set_titles(panels, titles, [()] * len(panels))
-    for at, (ax, drawn, entries) in enumerate(zip(panels, ties, said, strict=True)):
-        sizes = wanted.measure(labels, finite[min(at, len(finite) - 1)], None, None)
-        draw_labels(
-            ax,
-            labels,
+    shown = [
+        Panel(
             drawn,
-            places,
-            wanted,
-            sizes,
-            on_circle=on_circle,
-            largest=largest,
-            said=entries,
+            wanted.measure(labels, finite[min(at, len(finite) - 1)], None, None),
+            entries,
         )
+        for at, (drawn, entries) in enumerate(zip(ties, said, strict=True))
+    ]
+    draw_labels(panels, labels, shown, places, wanted)
     return np.array(panels, dtype=object)
 
 

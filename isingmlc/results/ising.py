@@ -1672,8 +1672,10 @@ class IsingResults(ReadOnly):
             Where to draw; a new figure if omitted.
         layout : {"circle", "cluster", "spring"}, mapping or Axes
             Labels on a circle in their order; on a circle, tied labels side by side; or pulled
-            together by their ties, unconnected parts beside each other. Or where each label
-            stands, as a mapping to pairs x, y, or as the axes of another picture.
+            together by their ties, unconnected parts beside each other and single labels below.
+            Or where each label stands, as a mapping to coordinates x, y, or as the axes of another
+            picture: labels stand exactly there, and names where there is room. (Around a feature,
+            labels move if one of them would be covered.)
         communities : mapping, Series or sequence, optional
             The community of each label, by name or in the order of the labels, shown by colours.
         colors : mapping of str to color, optional
