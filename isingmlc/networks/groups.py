@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,9 @@ from isingmlc.networks.refits import Refits, refit_draws
 _MARGIN = 1 - 1e-9
 # What a coefficient that says which group a row is from is held by: hardly anything.
 _LITTLE = 1e4
+# Of a pair with fewer rows than this in one of its four cells in a group the covariance with other
+# pairs is not known well enough to be inverted: a joint test of such pairs rejects too often.
+_LEAST_ROWS = 5
 # Covariances of more pairs than this are not inverted.
 _MOST_PAIRS = 2000
 
@@ -26,10 +30,12 @@ _MOST_PAIRS = 2000
 class Differences(NamedTuple):
     """How far networks of groups are apart.
 
+    Pairs of which some group has a weight that is infinite or not known are left out.
+
     Attributes
     ----------
     edges : ndarray, shape (..., P)
-        The largest difference of two groups in the weight of each pair.
+        The largest difference of two groups in the weight of each pair; NaN if it is left out.
     largest : ndarray, shape (...,)
         M, the largest of them.
     strength : ndarray, shape (...,)
@@ -41,38 +47,34 @@ class Differences(NamedTuple):
     strength: FloatArray
 
 
-def compare_weights(weights: FloatArray, comparable: BoolArray) -> Differences:
+def compare_weights(weights: FloatArray) -> Differences:
     """Give the differences between the networks of groups.
 
     Parameters
     ----------
     weights : ndarray, shape (..., groups, P)
         Weights of pairs in each group.
-    comparable : ndarray of bool, shape (P,)
-        Pairs to look at.
 
     Returns
     -------
     Differences
-        The differences; those of other pairs are NaN. Where a weight is infinite or not known they
-        are infinite.
+        The differences.
 
     Examples
     --------
-    >>> found = compare_weights(np.array([[1.0, 0.0], [0.5, -0.2]]), np.array([True, True]))
+    >>> found = compare_weights(np.array([[1.0, 0.0, np.inf], [0.5, -0.2, 3.0]]))
     >>> found.edges, float(found.largest), float(found.strength.round(2))
-    (array([0.5, 0.2]), 0.5, 0.3)
+    (array([0.5, 0.2, nan]), 0.5, 0.3)
     """
-    kept = np.where(np.isfinite(weights), weights, np.inf)[..., comparable]
-    with np.errstate(invalid="ignore"):
-        apart = kept.max(axis=-2) - kept.min(axis=-2)
-        total = np.abs(kept).sum(axis=-1)
-        strength = total.max(axis=-1) - total.min(axis=-1)
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    edges = np.full((*weights.shape[:-2], len(comparable)), np.nan)
-    edges[..., comparable] = apart
-    largest = apart.max(axis=-1, initial=0.0)
-    return Differences(edges, largest, np.where(np.isnan(strength), np.inf, strength))
+    comparable = np.asarray(np.isfinite(weights).all(axis=-2))
+    kept = np.where(comparable[..., None, :], weights, 0.0)
+    apart = kept.max(axis=-2) - kept.min(axis=-2)
+    total = np.abs(kept).sum(axis=-1)
+    return Differences(
+        np.where(comparable, apart, np.nan),
+        apart.max(axis=-1, initial=0.0),
+        total.max(axis=-1) - total.min(axis=-1),
+    )
 
 
 class PermutationPvalues(NamedTuple):
@@ -84,15 +86,12 @@ class PermutationPvalues(NamedTuple):
         Those of pairs, by themselves and among all pairs (max-T).
     largest, strength : float
         Those of M and S.
-    lost : int
-        Permutations in which some weight was infinite or not known; they count as exceeding.
     """
 
     edges: FloatArray
     edges_adjusted: FloatArray
     largest: float
     strength: float
-    lost: int
 
 
 class Dealing(Protocol):
@@ -233,18 +232,26 @@ def permute_groups(
 
     networks = refit_draws(refits.fit_counts, draw, n_permutations, n_jobs, "permutations")
     first, second = np.triu_indices(networks.weights.shape[-1], 1)
-    weights = networks.weights[:, first, second].reshape(n_permutations, -1, len(first))
-    comparable = ~np.isnan(observed.edges)
-    drawn = compare_weights(weights, comparable)
+    drawn = compare_weights(
+        networks.weights[:, first, second].reshape(n_permutations, -1, len(first))
+    )
     hits = (drawn.edges >= observed.edges * _MARGIN).sum(axis=0)
-    among_all = (drawn.largest[:, None] >= observed.edges * _MARGIN).sum(axis=0)
+    # A pair is compared with the draws that have it, as the groups do.
+    n_own = 1 + np.isfinite(drawn.edges).sum(axis=0)
+    among_own = (1 + hits) / n_own
+    # Weights of rare pairs vary most. Measured by how much each one varies, all have a say.
+    squares = np.nansum(drawn.edges**2, axis=0) + np.nan_to_num(observed.edges) ** 2
+    spread = np.sqrt(np.where(squares > 0, squares / n_own, 1.0))
+    largest = np.nan_to_num(drawn.edges / spread).max(axis=1, initial=0.0)
+    among_all = (largest[:, None] >= observed.edges / spread * _MARGIN).sum(axis=0)
     total = 1 + n_permutations
+    adjusted = np.maximum((1 + among_all) / total, among_own)
+    comparable = np.isfinite(observed.edges)
     return PermutationPvalues(
-        np.where(comparable, (1 + hits) / total, np.nan),
-        np.where(comparable, (1 + among_all) / total, np.nan),
+        np.where(comparable, among_own, np.nan),
+        np.where(comparable, adjusted, np.nan),
         float((1 + (drawn.largest >= observed.largest * _MARGIN).sum()) / total),
         float((1 + (drawn.strength >= observed.strength * _MARGIN).sum()) / total),
-        int(np.isinf(drawn.largest).sum()),
     )
 
 
@@ -256,7 +263,8 @@ class WaldDifferences(NamedTuple):
     statistic, pvalue : ndarray, shape (P,)
         Of each pair, with one degree of freedom less than groups.
     joint, joint_df, joint_pvalue : float
-        Of all pairs that are compared together; NaN where there are too many.
+        Of all pairs together that have at least five rows in each of their four cells in every
+        group; NaN if there are none or too many.
     """
 
     statistic: FloatArray
@@ -317,14 +325,27 @@ def wald_differences(
         _equality(found[:, [pair]], covariance[np.ix_(places + pair, places + pair)])
         for pair in range(size)
     ]
-    joint = _equality(found, covariance) if size else float("nan")
+    kept = np.flatnonzero(_fewest_rows(estimates)[at] >= _LEAST_ROWS)
+    both = (places[:, None] + kept).ravel()
+    joint = _equality(found[:, kept], covariance[np.ix_(both, both)]) if len(kept) else np.nan
+    joint_df = df * len(kept)
+    joint_pvalue = float(chi2_sf(joint, max(joint_df, 1)))
     return WaldDifferences(
-        statistic,
-        np.asarray(chi2_sf(statistic, df)),
-        joint,
-        df * size,
-        float(chi2_sf(joint, max(df * size, 1))),
+        statistic, np.asarray(chi2_sf(statistic, df)), float(joint), joint_df, joint_pvalue
     )
+
+
+def _fewest_rows(estimates: Sequence[NetworkEstimate]) -> FloatArray:
+    """Give the rows in the rarest of the four cells of each pair, in the group with the fewest."""
+    first, second = np.triu_indices(estimates[0].n_labels, 1)
+    fewest = np.full(len(first), np.inf)
+    for estimate in estimates:
+        stats = estimate.fit.stats
+        for kinds in product((stats.patterns, 1 - stats.patterns), repeat=2):
+            one, other = (kind.astype(np.float64) for kind in kinds)
+            rows = (one * stats.counts[:, None]).T @ other
+            fewest = np.minimum(fewest, rows[first, second])
+    return fewest
 
 
 def _pair_influences(estimate: NetworkEstimate, first: IntArray, second: IntArray) -> FloatArray:

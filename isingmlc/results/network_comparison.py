@@ -152,7 +152,8 @@ class NetworkComparison(ReadOnly):
         """The tests of whole networks: one row each for M, S and Wald's test of all pairs.
 
         ``statistic``, ``df`` (of Wald's test), ``pvalue``, and ``distribution``, what the
-        statistic is compared with. Wald's test is that of fits without a penalty.
+        statistic is compared with. Wald's test is that of fits without a penalty, of the pairs
+        that have at least five rows in each of their four cells in every group.
         """
         permuted = f"{self.n_permutations} permutations"
         strength = self._permuted.strength
@@ -333,8 +334,11 @@ def compare_networks(
     labels, and draws the group of each row from it [2]_. Rows in `pairs` are dealt out within each
     pair, and groups differ in nothing then.
 
-    Dealing out rows is a draw of counts. A p-value is (1 + hits) / (1 + permutations), never zero;
-    those of pairs of labels are adjusted by the distribution of the largest difference (max-T).
+    Dealing out rows is a draw of counts. A p-value is (1 + hits) / (1 + permutations), never zero.
+    Pairs whose weight is infinite in some group are left out of M and S, in the groups as in each
+    draw, and the difference of a pair is compared with the draws that have one. P-values of pairs
+    are adjusted by the distribution of the largest difference, each measured by its spread over
+    the draws (max-T), so that rare pairs, whose weights vary most, do not hide the others.
     With more than two groups a difference is the largest between any two. Wald's tests come from
     the covariance of all label models together and hold whatever the thresholds are, in large
     samples; with `pairs` they mind that rows belong together.
@@ -364,8 +368,7 @@ def compare_networks(
     networks = groups.networks
     first, second = np.triu_indices(len(next(iter(networks.values())).label_names), 1)
     weights = np.array([each.interactions.to_numpy()[first, second] for each in networks.values()])
-    comparable = np.asarray(np.isfinite(weights).all(axis=0))
-    observed = compare_weights(weights, comparable)
+    observed = compare_weights(weights)
     pooled = groups.pooled
     permuted = permute_groups(
         groups.refits(pooled),
@@ -380,7 +383,7 @@ def compare_networks(
         for each in networks.values()
         if isinstance(each, IsingResults) and each.method == "mle"
     ]
-    wald = wald_differences(fits, comparable, groups.set_cells()) if fits else None
+    wald = wald_differences(fits, np.isfinite(observed.edges), groups.set_cells()) if fits else None
     sizes = tuple(int(each.nobs) for each in networks.values())
     dealt = "pairs" if groups.sets is not None else null
     return NetworkComparison(networks, sizes, n_permutations, dealt, observed, permuted, wald)
