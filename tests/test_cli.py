@@ -500,6 +500,12 @@ BROKEN = {
         "a,b",
         "column 'x' has 30 different texts in 30 rows, like an identifier. Leave it out with --dr",
     ),
+    "dates": (
+        "a,b,x\n"
+        + "".join(f"{at % 2},{at % 3 == 0:d},2026-01-{at % 25 + 1:02}\n" for at in range(500)),
+        "a,b",
+        "column 'x' holds 25 different dates or times. Leave it out with --drop NAMES, or turn it",
+    ),
     "gaps in text": (
         "a,b,x\n" + "0,1,red\n1,0,\n1,1,blue\n0,1,blue\n" * 5,
         "a,b",

@@ -14,6 +14,7 @@ from scipy import stats
 
 import isingmlc as im
 from isingmlc.inference import product_scores
+from isingmlc.statistics import labelsets
 
 # Few rows on purpose: that p-values are not to be trusted is known.
 FEW_ROWS = "ignore::isingmlc.exceptions.LowInformationWarning"
@@ -222,6 +223,19 @@ def test_terms_under_a_penalty_have_the_variance_of_their_residuals(method):
         value, rank = form(*parts)
         assert edges.statistics.iloc[0, label] == pytest.approx(value, rel=1e-8)
         assert edges.df.iloc[0, label] == rank == 3
+
+
+@pytest.mark.filterwarnings(FEW_ROWS)
+def test_columns_of_large_categories_are_tested_without_their_products(monkeypatch):
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    frame["region"] = np.random.default_rng(3).integers(0, 100, len(frame)).astype(str)
+    formula = "hypertension + diabetes + arthritis ~ bmi + C(region)"
+    monkeypatch.setattr(labelsets, "MAX_MEMORY", 1e5)
+    res = im.IsingModel.from_formula(formula, frame).fit()
+    assert res.score_test().statistics.shape == (100, 3)
+    with pytest.raises(im.exceptions.ModelError, match=r"99 columns of the term 'C\(region\)'"):
+        res.score_test(by="term")
 
 
 def test_products_of_terms_add_up_and_are_saved(tmp_path):

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 Levels = Mapping[str, tuple[str, ...]]
 """The levels of each category."""
 
-# A category with more levels than this, most of which occur once, is an identifier.
-_FEW_LEVELS = 20
 # How many levels a message lists.
 _LISTED = 5
 
@@ -37,8 +35,8 @@ def find_categories(argument: str, frame: pd.DataFrame) -> dict[str, tuple[str, 
     Raises
     ------
     DataError
-        When a column holds numbers among which there is text, identifiers, or something else than
-        numbers and text.
+        When a column holds numbers among which there is text, dates, identifiers, or something else
+        than numbers and text.
 
     Examples
     --------
@@ -73,10 +71,29 @@ def check_levels(argument: str, name: str, levels: tuple[str, ...], n_known: int
     Raises
     ------
     DataError
-        When they are numbers among which there is text, or identifiers.
+        When they are numbers among which there is text, dates or identifiers.
     """
-    _refuse_numbers(argument, name, levels)
-    _refuse_identifiers(argument, name, levels, n_known)
+    from isingmlc.input.text import find_kind, is_number
+
+    kind = find_kind(levels, n_known)
+    if kind == "category":
+        return
+    remedy = "Leave it out with --drop NAMES"
+    if kind == "numbers":
+        others = [
+            level for level, known in zip(levels, is_number(levels), strict=True) if not known
+        ]
+        wrong = f"besides {exc.shorten(others)}" if others else "written as text"
+        found = f"holds numbers {wrong}"
+        remedy = "Mend these cells, or leave the column out with --drop NAMES"
+    elif kind == "dates":
+        found = f"holds {len(levels)} different dates or times"
+        remedy += ", or turn it into a number, such as days since the first one"
+    else:
+        found = f"has {len(levels)} different texts in {n_known} rows, like an identifier"
+    raise exc.DataError(
+        f"{argument} must hold numbers or categories, but column {name!r} {found}. {remedy}."
+    )
 
 
 def _levels(argument: str, column: pd.Series) -> tuple[str, ...]:
@@ -92,29 +109,6 @@ def _levels(argument: str, column: pd.Series) -> tuple[str, ...]:
             f"{column.dtype}. Leave it out with --drop NAMES, or turn it into numbers or text."
         )
     return tuple(sorted(known.unique()))
-
-
-def _refuse_numbers(argument: str, name: str, levels: tuple[str, ...]) -> None:
-    """Refuse numbers that something which is none has turned into text."""
-    import pandas as pd
-
-    is_number = pd.to_numeric(pd.Series(levels, dtype=object), errors="coerce").notna().to_numpy()
-    if 2 * is_number.sum() > len(levels):
-        others = [level for level, known in zip(levels, is_number, strict=True) if not known]
-        wrong = f"besides {exc.shorten(others)}" if others else "written as text"
-        raise exc.DataError(
-            f"{argument} must hold numbers or categories, but column {name!r} holds numbers "
-            f"{wrong}. Mend these cells, or leave the column out with --drop NAMES."
-        )
-
-
-def _refuse_identifiers(argument: str, name: str, levels: tuple[str, ...], n_known: int) -> None:
-    if len(levels) > _FEW_LEVELS and 2 * len(levels) > n_known:
-        raise exc.DataError(
-            f"{argument} must hold numbers or categories, but column {name!r} has {len(levels)} "
-            f"different texts in {n_known} rows, like an identifier. Leave it out with --drop "
-            "NAMES."
-        )
 
 
 def code_categories(

@@ -33,6 +33,7 @@ from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of, scale_w
 from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
 from isingmlc.statistics.sums import (
     FeatureSums,
+    ProductsWhenNeeded,
     RowGroups,
     as_shift,
     bytes_needed,
@@ -84,8 +85,9 @@ class LabelsetStatistics:
         Rows seen, unweighted.
     term_columns : dict of str to ndarray of int
         Formula terms that made several columns, and where these are.
-    term_products : dict of str to ndarray, shape (L, d, d)
-        Sums of the cross-products of the d columns of such terms, around `shift`.
+    term_products : mapping of str to ndarray, shape (L, d, d)
+        Sums of the cross-products of the d columns of such terms, around `shift`, computed when
+        they are first asked for.
     products : callable or None
         Asks the engine that holds the rows for the products of one feature with all: takes a
         position and the shift, and gives their sums within cells, shape (L, p). None where nobody
@@ -407,13 +409,19 @@ class LabelsetStatistics:
         if not moved.any():
             return self
         products = {
-            term: recenter_products(
-                self.term_products[term], dense(self.sums[:, at]), self.counts, moved[at]
-            )
+            term: partial(self._recenter_products, term, moved[at])
             for term, at in self.term_columns.items()
         }
-        moved_sums = self.feature_sums.recenter(shift, self.counts)
-        return replace(self, source=moved_sums, term_products=products)
+        return replace(
+            self,
+            source=self.feature_sums.recenter(shift, self.counts),
+            term_products=ProductsWhenNeeded(products),
+        )
+
+    def _recenter_products(self, term: str, moved: FloatArray) -> FloatArray:
+        """Give the cross-products of the columns of a term around another origin."""
+        sums = dense(self.sums[:, self.term_columns[term]])
+        return recenter_products(self.term_products[term], sums, self.counts, moved)
 
     def __add__(self, other: object) -> LabelsetStatistics:
         if not isinstance(other, LabelsetStatistics):
@@ -600,11 +608,13 @@ def sum_rows(
         data.feature_names,
         data.n_rows,
         term_columns,
-        {
-            term: sum_products(data.features, columns, groups, shift)
-            for term, columns in term_columns.items()
-            if shift is not None
-        },
+        ProductsWhenNeeded(
+            {
+                term: partial(_sum_products, data, term, columns, groups, shift)
+                for term, columns in term_columns.items()
+                if shift is not None
+            }
+        ),
     )
 
 
@@ -630,6 +640,39 @@ def _sum_features(
     cells = name_cells(groups.n_groups, data.context)
     width = block_width(cells, features.shape[1], size, max_memory)
     return block_rows(features, groups, shift, width)
+
+
+def _sum_products(
+    data: ModelData, term: str, columns: IntArray, groups: RowGroups, shift: FloatArray
+) -> FloatArray:
+    """Sum the cross-products of the columns of a term, if that does not take too much memory."""
+    check_products(term, groups.n_groups, len(columns))
+    require_rows("a test", data, data.feature_names)
+    return sum_products(data.features, columns, groups, shift)
+
+
+def check_products(term: str, n_groups: int, n_columns: int) -> None:
+    """Refuse cross-products that take more memory than sums may take.
+
+    Parameters
+    ----------
+    term : str
+        The term, for the message.
+    n_groups, n_columns : int
+        How many groups of rows there are, and columns of the term.
+
+    Raises
+    ------
+    ModelError
+        When they are too large.
+    """
+    size = 8 * n_groups * n_columns**2
+    if size > MAX_MEMORY:
+        raise exc.ModelError(
+            f"to test the {n_columns:,} columns of the term {term!r} together needs "
+            f"{size / 1e9:,.0f} GB, as there are {n_groups:,} cells of labels and covariates. Put "
+            "levels of the category together, or test its columns one by one with by='feature'."
+        )
 
 
 def scale_sampling(stats: LabelsetStatistics) -> LabelsetStatistics:
@@ -662,8 +705,14 @@ def scale_sampling(stats: LabelsetStatistics) -> LabelsetStatistics:
         counts=factor * stats.counts,
         context=scale_weights(stats.context, factor),
         source=stats.feature_sums.multiply(factor),
-        term_products={term: factor * products for term, products in stats.term_products.items()},
+        term_products=ProductsWhenNeeded(
+            {term: partial(_multiply_products, stats, term, factor) for term in stats.term_products}
+        ),
     )
+
+
+def _multiply_products(stats: LabelsetStatistics, term: str, factor: float) -> FloatArray:
+    return factor * stats.term_products[term]
 
 
 def feature_blocks(stats: LabelsetStatistics) -> Iterator[tuple[slice, LabelsetStatistics]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -499,6 +499,38 @@ def wide_terms(
     return {term: np.array([position[name] for name in columns]) for term, columns in wide.items()}
 
 
+class ProductsWhenNeeded(Mapping[str, FloatArray]):
+    """Cross-products of the columns of terms, computed when somebody first asks for them.
+
+    Parameters
+    ----------
+    computing : mapping of str to callable
+        What gives the products of each term.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> products = ProductsWhenNeeded({"C(g)": partial(np.ones, (1, 2, 2))})
+    >>> products["C(g)"].shape
+    (1, 2, 2)
+    """
+
+    def __init__(self, computing: Mapping[str, Callable[[], FloatArray]]) -> None:
+        self._computing = computing
+        self._known: dict[str, FloatArray] = {}
+
+    def __getitem__(self, term: str) -> FloatArray:
+        if term not in self._known:
+            self._known[term] = self._computing[term]()
+        return self._known[term]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._computing)
+
+    def __len__(self) -> int:
+        return len(self._computing)
+
+
 def sum_products(
     features: Any, columns: IntArray, groups: RowGroups, shift: FloatArray
 ) -> FloatArray:
@@ -525,7 +557,10 @@ def sum_products(
     for block in chunks(n_rows, 8 * size * size):
         values = dense(features[block][:, columns]) - shift[columns]
         crossed = (values[:, :, None] * values[:, None, :]).reshape(len(values), -1)
-        total += groups.pool(block) @ crossed
+        # A block of few rows is in few groups.
+        found, codes = np.unique(groups.codes[block], return_inverse=True)
+        weights = None if groups.weights is None else groups.weights[block]
+        total[found] += RowGroups(codes, len(found), weights).pool() @ crossed
     return total.reshape(-1, size, size)
 
 

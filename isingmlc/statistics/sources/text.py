@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from isingmlc.base.arrays import FloatArray, IntArray, dense
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import LabelsetStatistics, check_products
 from isingmlc.statistics.sources.queries import count, run
-from isingmlc.statistics.sums import FeatureSums, wide_terms
+from isingmlc.statistics.sums import FeatureSums, ProductsWhenNeeded, wide_terms
 
 
 def text_columns(table: Any, names: Sequence[str]) -> list[str]:
@@ -114,12 +115,18 @@ def remember_categories(
     sums = stats.feature_sums
     if not isinstance(sums, FeatureSums):
         return stats
-    products = {term: _exclusive_products(stats.counts, sums, at) for term, at in columns.items()}
-    return replace(stats, term_columns=columns, term_products=products)
+    products = {
+        term: partial(_exclusive_products, term, stats.counts, sums, at)
+        for term, at in columns.items()
+    }
+    return replace(stats, term_columns=columns, term_products=ProductsWhenNeeded(products))
 
 
-def _exclusive_products(counts: FloatArray, sums: FeatureSums, columns: IntArray) -> FloatArray:
+def _exclusive_products(
+    term: str, counts: FloatArray, sums: FeatureSums, columns: IntArray
+) -> FloatArray:
     """Sum products of columns, around their shifts, of which at most one is not 0 in a row."""
+    check_products(term, len(counts), len(columns))
     shift = sums.shift[columns]
     within = dense(sums.sums[:, columns])
     moved = within[:, :, None] * shift + within[:, None, :] * shift[:, None]
