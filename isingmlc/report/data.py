@@ -20,12 +20,14 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
+from isingmlc.inference.edge_effects import FITTED, feature_spread
 from isingmlc.inference.moderation import can_refit
 from isingmlc.inference.ordering import best_first
-from isingmlc.inference.pvalues import METHODS
+from isingmlc.inference.pvalues import METHODS, wald_limits
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import check_edges
 from isingmlc.plots.style import digits
+from isingmlc.report.names import display_names
 from isingmlc.report.sureness import Sureness, gather_sureness
 from isingmlc.summaries import TEST_NAMES, attention
 
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 _PAIRS = 10
 _MAX_PRODUCTS = 60_000
 _FEWEST = 10
+# Of so many edges, the strongest, effects are fitted; those of others are one step from the score.
+_FITTED = 100
 _PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "bokeh")
 
 
@@ -109,9 +113,17 @@ class FeaturePart:
     tests : EdgeTests
         Tests of all edges.
     table : DataFrame
-        One row per feature: feature, importance, pvalue, pvalue_adj, strongest, sign, reason.
+        One row per feature: feature, shown (its name as people write it), importance, pvalue,
+        pvalue_adj, strongest, reason.
     edges : mapping of str to ndarray, shape (features, labels)
-        statistic, df, pvalue, log10p, pvalue_adj, sign and reason of the edges of those features.
+        statistic, df, pvalue, log10p, pvalue_adj, significant, sign and reason of the edges of
+        those features; with effects coef, bse and fitted.
+    terms : mapping of str to tuple of str
+        Terms of the model's formula and their columns.
+    spread : ndarray or None
+        Standard deviations of the features; None if there are no effects.
+    critical : ndarray or None
+        By how many standard errors an interval goes to either side, for each label.
     total : int
         How many features there are, shown or not.
     counts : mapping of str to int
@@ -131,6 +143,9 @@ class FeaturePart:
     tests: EdgeTests
     table: pd.DataFrame
     edges: Mapping[str, npt.NDArray[Any]]
+    terms: Mapping[str, tuple[str, ...]]
+    spread: FloatArray | None
+    critical: FloatArray | None
     total: int
     counts: Mapping[str, int]
     pairs: StrongPairs | None
@@ -143,6 +158,24 @@ class FeaturePart:
     def has_pvalues(self) -> bool:
         """Whether features have p-values."""
         return bool(self.table["pvalue"].notna().any())
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether edges have effects: those of single features have."""
+        return self.spread is not None
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether some effects are one step from the score."""
+        if not self.has_effects:
+            return False
+        return bool((~self.edges["fitted"] & ~np.isnan(self.edges["coef"])).any())
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether some features belong together, as columns of one term."""
+        features = set(self.table["feature"])
+        return any(len(features.intersection(columns)) > 1 for columns in self.terms.values())
 
 
 @dataclass(frozen=True)
@@ -334,15 +367,21 @@ def _gather_features(
     tested = ~np.isnan(cells["statistic"])
     counts = {
         "features": int((table["pvalue_adj"] <= options.alpha).sum()),
-        "edges": int((cells["pvalue_adj"] <= options.alpha).sum()),
+        "edges": int(cells["significant"].sum()),
         "tested": int(tested.sum()),
     }
     best = best_first(table["importance"].to_numpy())[: options.top]
     pairs, without_pairs = _strong_pairs(results, options, edges, ranking, best)
+    terms = results.model.terms
+    table["shown"] = display_names(table["feature"].tolist(), terms)
+    spread, critical = _scales(results, options, edges)
     return FeaturePart(
         tests=edges,
         table=table.iloc[best].reset_index(drop=True),
         edges={name: values[best] for name, values in cells.items()},
+        terms=terms,
+        spread=None if spread is None else spread[best],
+        critical=critical,
         total=len(table),
         counts=counts,
         pairs=pairs,
@@ -355,11 +394,33 @@ def _gather_features(
 
 def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[Any]]:
     """Give what is known of each edge, features × labels."""
-    frame = edges.to_frame(options.adjust)
+    effects = edges.has_effects
+    frame = edges.to_frame(
+        options.adjust, per="unit" if effects else None, refit=_FITTED if effects else 0
+    )
     if "with" in frame:
         frame = frame[frame["with"] == ""]
-    adjusted = frame["pvalue_adj"].to_numpy().reshape(edges.arrays.statistic.shape)
-    return {**edges.arrays.columns(), "pvalue_adj": adjusted}
+    shape = edges.arrays.statistic.shape
+    names = ["pvalue_adj", *(("coef", "bse", "estimate") if effects else ())]
+    found = {name: frame[name].to_numpy().reshape(shape) for name in names}
+    if effects:
+        found["fitted"] = found.pop("estimate") == FITTED
+    significant = found["pvalue_adj"] <= options.alpha
+    return {**edges.arrays.columns(), **found, "significant": significant}
+
+
+def _scales(
+    results: IsingResults, options: ReportOptions, edges: EdgeTests
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Give standard deviations of features, and how many errors wide intervals of labels are."""
+    if not edges.has_effects:
+        return None, None
+    one = np.ones(len(edges.label_names))
+    degrees = edges.arrays.df_denom
+    df = None if degrees is None else np.broadcast_to(degrees, one.shape)
+    limits = wald_limits(0 * one, one, options.alpha, pd.RangeIndex(len(one)), df)
+    spread = feature_spread(results._fit, edges.feature_names)
+    return spread, limits["upper"].to_numpy()
 
 
 def _feature_table(
@@ -388,7 +449,6 @@ def _feature_table(
             "importance": importance,
             "pvalue": np.where(tested, known, np.nan),
             "strongest": np.where(tested, np.array(edges.label_names, dtype=object)[strongest], ""),
-            "sign": np.where(tested, cells["sign"][rows, strongest], 0.0),
             "reason": reason,
         }
     )
@@ -453,10 +513,23 @@ def _strongest_edge(part: FeaturePart) -> str:
     verbs = {1.0: "goes with", -1.0: "goes against", 0.0: part.tests.undirected}
     verb = verbs[float(part.edges["sign"][row, column])]
     return (
-        f"The strongest edge: {part.table['feature'][row]} {verb} {part.tests.label_names[column]} "
-        f"(statistic {digits(part.edges['statistic'][row, column])}, "
+        f"The strongest edge: {part.table['shown'][row]} {verb} {part.tests.label_names[column]} "
+        f"({_say_effect(part, row, column)}"
+        f"statistic {digits(part.edges['statistic'][row, column])}, "
         f"p = {say_power(depth[row, column])})."
     )
+
+
+def _say_effect(part: FeaturePart, row: np.intp, column: np.intp) -> str:
+    """Give the odds ratio of an edge with its interval, if it is known."""
+    if part.critical is None or not np.isfinite(part.edges["bse"][row, column]):
+        return ""
+    width = part.critical[column] * part.edges["bse"][row, column]
+    coef = part.edges["coef"][row, column]
+    with np.errstate(over="ignore"):
+        middle, lower, upper = np.exp([coef, coef - width, coef + width])
+    step = "" if part.edges["fitted"][row, column] else ", one step"
+    return f"odds ratio {middle:.3g} per unit, {lower:.3g} to {upper:.3g}{step}; "
 
 
 def say_power(log10: float) -> str:

@@ -23,7 +23,7 @@ from bokeh.models import (
     WheelZoomTool,
 )
 from bokeh.plotting import figure
-from matplotlib.colors import to_hex
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 
 from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.heatmap import COLORS
@@ -39,6 +39,7 @@ MANY = 14
 PAGE = 40
 _ROW = 19
 _NAME_LENGTH = 26
+_DARK_COLORS = LinearSegmentedColormap.from_list("dark", ["#18222C", "#1F5F8F", "#CFEAFF"])
 
 
 def label_source(data: ReportData) -> ColumnDataSource:
@@ -85,6 +86,7 @@ def feature_network(data: ReportData) -> figure:
         "y",
         "text",
         source=_empty("centre", ["x", "y", "text"]),
+        name="centre-text",
         text_align="center",
         text_baseline="middle",
         text_color=PAPER,
@@ -96,6 +98,7 @@ def feature_network(data: ReportData) -> figure:
     edge = [
         ("label", "@label"),
         ("effect", "@effect"),
+        ("odds ratio", "@odds"),
         ("statistic", "@statistic"),
         ("p", "@pvalue"),
         ("adjusted p", "@pvalue_adj"),
@@ -146,12 +149,14 @@ def pair_chart() -> figure:
         height=0.66,
         source=_empty("pairs", ["pair", "statistic", "text", "first", "second"]),
         color=RAISES,
+        name="pair-bars",
     )
     plot.text(
         "statistic",
         "pair",
         "text",
         source=bars.data_source,
+        name="pair-texts",
         x_offset=5,
         text_baseline="middle",
         text_font=value(FONT),
@@ -169,7 +174,7 @@ def heat_map(part: FeaturePart) -> figure:
     rows = min(PAGE, len(part.table))
     longest = max(len(name) for name in labels)
     plot = figure(
-        x_range=FactorRange(factors=labels),
+        x_range=FactorRange(factors=labels, name="heat-labels"),
         y_range=FactorRange(factors=[], name="heat-features"),
         x_axis_location="above",
         height=_ROW * rows + 7 * min(longest, _NAME_LENGTH) + 30,
@@ -180,9 +185,9 @@ def heat_map(part: FeaturePart) -> figure:
         name="heat-map",
     )
     _plain(plot)
-    source = _empty("cells", ["x", "y", "shade", "mark", "mark_color", *_EDGE])
+    source = _empty("cells", ["x", "y", "shade", "mark", "mark_color", "row", *_EDGE])
     mapper = LinearColorMapper(
-        palette=palette(128), low=0.0, high=1.0, nan_color="#EFEFEF", name="shades"
+        palette=palettes(2)["light"], low=0.0, high=1.0, nan_color="#EFEFEF", name="shades"
     )
     cells = plot.rect(
         "x",
@@ -190,6 +195,7 @@ def heat_map(part: FeaturePart) -> figure:
         1,
         1,
         source=source,
+        name="heat-cells",
         fill_color={"field": "shade", "transform": mapper},
         line_color=PAPER,
     )
@@ -200,6 +206,7 @@ def heat_map(part: FeaturePart) -> figure:
         1,
         1,
         source=_empty("untested", ["x", "y"]),
+        name="heat-untested",
         fill_color=None,
         line_color=PAPER,
         hatch_pattern="/",
@@ -224,9 +231,10 @@ def heat_map(part: FeaturePart) -> figure:
     plot.hbar(
         y="y",
         left=0,
-        right=len(labels),
+        right="right",
         height=1,
-        source=_empty("chosen-row", ["y"]),
+        source=_empty("chosen-row", ["y", "right"]),
+        name="heat-chosen",
         fill_color=None,
         line_color=INK,
         line_width=2,
@@ -240,6 +248,7 @@ def heat_map(part: FeaturePart) -> figure:
             ("feature", "@feature"),
             ("label", "@label"),
             ("effect", "@effect"),
+            ("odds ratio", "@odds"),
             ("statistic", "@statistic"),
             ("p", "@pvalue"),
             ("adjusted p", "@pvalue_adj"),
@@ -250,7 +259,7 @@ def heat_map(part: FeaturePart) -> figure:
 
 # Columns of an edge: how it is drawn and what a hover says about it.
 _EDGE = [
-    *("feature", "label", "effect", "statistic", "pvalue", "pvalue_adj"),
+    *("feature", "label", "effect", "odds", "statistic", "pvalue", "pvalue_adj"),
     *("color", "width", "dash", "alpha", "fill", "line", "marker", "size"),
 ]
 _ENDS = ["x0", "y0", "x1", "y1", "from_x", "from_y", "to_x", "to_y"]
@@ -364,6 +373,7 @@ def _write(plot: figure, name: str, count: int, *, background: bool = False) -> 
         "y",
         "text",
         source=source,
+        name=f"{name}-text",
         angle="angle",
         text_align="align",
         text_baseline="middle",
@@ -384,19 +394,27 @@ def _hover(plot: figure, renderers: list[Any], tooltips: list[tuple[str, str]]) 
     plot.add_tools(HoverTool(renderers=renderers, tooltips=tooltips, visible=False))
 
 
-def palette(n: int) -> list[str]:
-    """Give n colours from white to dark, for growing −log10 p."""
-    return [to_hex(color) for color in COLORS(np.linspace(0, 1, n))]
+def palettes(n: int) -> dict[str, list[str]]:
+    """Give n colours for growing −log10 p: away from the colour of the page, light or dark."""
+    share = np.linspace(0, 1, n)
+    return {
+        "light": [to_hex(color) for color in COLORS(share)],
+        "dark": [to_hex(color) for color in _DARK_COLORS(share)],
+    }
 
 
 def _line_styles(weight: FloatArray) -> dict[str, Any]:
-    """Say how interactions are drawn: colour and dashes by sign, width and paleness by strength."""
+    """Say how interactions are drawn: colour and dashes by sign, width and paleness by strength.
+
+    Colours are those of the page, which ``report.js`` knows.
+    """
     endless = np.isinf(weight)
     size = np.abs(weight)
     largest = max(size[~endless].max(initial=0.0), np.finfo(float).tiny)
     share = np.where(endless, 0.3, np.minimum(size / largest, 1.0))
     dash = np.where(endless, "dotted", np.where(weight < 0, "dotdash", "solid"))
     return {
+        "sign": np.where(weight < 0, -1, 1).astype(np.int8),
         "color": np.where(weight < 0, LOWERS, RAISES).tolist(),
         "width": 0.8 + 3.4 * share,
         "alpha": 0.25 + 0.5 * share,

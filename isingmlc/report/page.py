@@ -2,91 +2,56 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from bokeh.document import Document
 from bokeh.model import Model
 from bokeh.resources import Resources
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
-from isingmlc.base.storage import write_file
 from isingmlc.fitting.testable import Reason
-from isingmlc.plots.style import FAINT, INK, LOWERS, OPEN, RAISES, UNTESTED, wrap_names
+from isingmlc.plots.style import wrap_names
 from isingmlc.plots.ties import choose_ties
 from isingmlc.report import figures, tables
 from isingmlc.report.data import FeaturePart, ReportData, say_power
+from isingmlc.report.frame import fill_frame, list_table, read_part, write_page
 
-_COLORS = {
-    "raises": RAISES,
-    "lowers": LOWERS,
-    "open": OPEN,
-    "untested": UNTESTED,
-    "ink": INK,
-    "faint": FAINT,
-}
 _NAME_LENGTH = 26
 # Up to so many pairs of labels all are drawn at first.
 _MANY_PAIRS = 45
-# Nothing is fetched, and no script runs but those whose hash is listed.
-_POLICY = (
-    "default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
-    "font-src data:; base-uri 'none'; form-action 'none'"
-)
 
 
-def write_page(data: ReportData, path: Path) -> None:
-    """Write a report to a file, whole or not at all; see `IsingResults.report`."""
-    # Characters that no text can hold are replaced, not refused.
-    content = render_page(data).encode("utf-8", "replace")
-    write_file(path, lambda file: file.write(content))
+def write_report(data: ReportData, path: Path) -> None:
+    """Write the report of a fit to a file, whole or not at all; see `IsingResults.report`."""
+    write_page(render_page(data), path)
 
 
 def render_page(data: ReportData) -> str:
     """Make the page of `IsingResults.report`: HTML, the same for the same fit."""
-    scripts = [*_bokeh_scripts(), _read("report.js")]
-    facts = json.dumps(_facts(data), allow_nan=False)
-    hashes = " ".join(_hash(script) for script in scripts)
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    return environment.from_string(_read("page.html")).render(
-        data=data,
+    palettes = figures.palettes(6)
+    return fill_frame(
+        "page.html",
+        data,
+        _facts(data),
+        [*_bokeh_scripts(), read_part("common.js"), read_part("report.js")],
         part=data.features,
         many=len(data.results.label_names) > figures.MANY,
         labels=_label_rows(data),
+        level=f"{100 * (1 - data.options.alpha):.4g}%",
         threshold=_threshold(data),
         summary=data.results.summary(data.options.alpha).as_text(),
-        colors=_COLORS,
-        shades=", ".join(figures.palette(6)),
+        shades={name: ", ".join(colors) for name, colors in palettes.items()},
         smallest=say_power(-_deepest(data.features)),
-        policy=_POLICY.format(hashes=hashes),
-        style=Markup(_read("report.css")),
-        # No tag can begin inside the text of a script.
-        facts=Markup(facts.replace("<", "\\u003c")),
-        scripts=[Markup(script) for script in scripts],
     )
 
 
-def _read(name: str) -> str:
-    return files("isingmlc.report").joinpath(name).read_text(encoding="utf-8")
-
-
 def _bokeh_scripts() -> list[str]:
-    """Give the parts of BokehJS that the page uses, as text."""
-    parts: list[Any] = ["bokeh", "bokeh-widgets", "bokeh-tables"]
+    """Give the part of BokehJS that the page uses, as text."""
+    parts: list[Any] = ["bokeh"]
     scripts = Resources("inline", components=parts).js_raw
     return [script.replace("\r\n", "\n") for script in scripts]
-
-
-def _hash(script: str) -> str:
-    """Name a script in the policy of the page."""
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def _facts(data: ReportData) -> dict[str, Any]:
@@ -100,13 +65,16 @@ def _facts(data: ReportData) -> dict[str, Any]:
         "many": figures.MANY,
         "page": figures.PAGE,
         "alpha": data.options.alpha,
-        "colors": _COLORS,
+        "critical": None,
         "reasons": [(reason.value, reason.meaning) for reason in Reason],
-        "diagnostics": _table(data),
+        "tables": {
+            "diagnostics": list_table(data.results.diagnostics.rename_axis("label").reset_index()),
+            "interactions": list_table(_interactions(data)),
+        },
         "adjustedFor": ", ".join(data.results.adjusted_for),
     }
     if part is not None:
-        names = part.table["feature"].tolist()
+        names = part.table["shown"].tolist()
         facts |= {
             "rowsTotal": part.total,
             "shortFeatures": wrap_names(names, _NAME_LENGTH, 1),
@@ -114,6 +82,8 @@ def _facts(data: ReportData) -> dict[str, Any]:
             "deepest": _deepest(part),
             "undirected": part.tests.undirected,
             "withPairs": 0 if part.pairs is None else len(part.pairs.first),
+            "palettes": figures.palettes(128),
+            "critical": None if part.critical is None else part.critical.tolist(),
         }
     return facts
 
@@ -124,12 +94,12 @@ def _draw(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
     shown: list[Model] = [figures.label_network(data)]
     hidden: list[Model | None] = [figures.label_source(data)]
     if part is not None:
-        shown += [
-            tables.feature_table(part),
-            figures.feature_network(data),
-            figures.heat_map(part),
+        shown += [figures.feature_network(data), figures.heat_map(part)]
+        hidden += [
+            tables.feature_source(part),
+            tables.edge_source(part),
+            tables.pair_source(part),
         ]
-        hidden += [tables.edge_source(part), tables.pair_source(part)]
         if part.pairs is not None:
             shown.append(figures.pair_chart())
     document = Document()
@@ -181,24 +151,36 @@ def _threshold(data: ReportData) -> dict[str, Any]:
     }
 
 
-def _label_rows(data: ReportData) -> list[dict[str, str]]:
+def _label_rows(data: ReportData) -> pd.DataFrame:
     """Give the diagnostics of the labels as text."""
-    return [
+    rows = [
         {
-            "label": str(label),
-            "positives": f"{row['positives']:,.12g}",
-            "prevalence": f"{row['prevalence']:.1%}",
-            "rows": f"{row['rows']:,.12g}",
-            "infinite": str(row["infinite"]),
-            "pseudo_r2": "–" if np.isnan(row["pseudo_r2"]) else f"{row['pseudo_r2']:.3f}",
-            "reason": row["reason"],
+            "Label": str(label),
+            "Rows with it": f"{row['positives']:,.12g}",
+            "Share": f"{row['prevalence']:.1%}",
+            "Rows with information": f"{row['rows']:,.12g}",
+            "Infinite coefficients": str(row["infinite"]),
+            "Pseudo R²": "–" if np.isnan(row["pseudo_r2"]) else f"{row['pseudo_r2']:.3f}",
+            "Reason": row["reason"],
         }
         for label, row in data.results.diagnostics.iterrows()
     ]
+    return pd.DataFrame(rows)
 
 
-def _table(data: ReportData) -> list[list[Any]]:
-    """Give the diagnostics of the labels as rows of a table, the head first."""
-    frame = data.results.diagnostics.rename_axis("label").reset_index()
-    text = frame.astype(object).where(frame.notna(), "")
-    return [list(frame.columns), *([str(cell) for cell in row] for row in text.to_numpy())]
+def _interactions(data: ReportData) -> pd.DataFrame:
+    """List the interactions of labels, with direction, odds ratios and what is known of errors."""
+    table = data.sure.network
+    if not len(table):
+        weights = data.results.interactions.to_numpy()
+        first, second = np.triu_indices(len(weights), 1)
+        names = np.array(data.results.label_names, dtype=object)
+        weight = weights[first, second]
+        table = pd.DataFrame({"first": names[first], "second": names[second], "weight": weight})
+    table = table[table["weight"].notna()].rename(columns={"weight": "interaction"})
+    size = table["interaction"].to_numpy(dtype=float)
+    with np.errstate(over="ignore"):
+        odds = np.exp(size)
+    table.insert(2, "direction", np.select([size > 0, size < 0], ["attract", "repel"], ""))
+    table.insert(4, "odds_ratio", odds)
+    return table

@@ -34,12 +34,16 @@ class Sureness:
         What there is to say.
     pairs, ranks, coefficients : DataFrame
         Pairs of labels, ranks of features and CS-coefficients, as text; empty where there are none.
+    network : DataFrame
+        All pairs of labels with their numbers, as of `IsingResults.network_table`; empty if there
+        are too many.
     """
 
     sentences: tuple[str, ...]
     pairs: pd.DataFrame
     ranks: pd.DataFrame
     coefficients: pd.DataFrame
+    network: pd.DataFrame
 
 
 def gather_sureness(
@@ -56,13 +60,16 @@ def gather_sureness(
                 f"{name} must be of the labels of the fit, {exc.shorten(results.label_names)}, but "
                 f"is of {exc.shorten(given.label_names)}. Take it from the same results."
             )
-    sentences, pairs = [], pd.DataFrame()
+    sentences, pairs, network = [], pd.DataFrame(), pd.DataFrame()
     n_labels = len(results.label_names)
     n_pairs = n_labels * (n_labels - 1) // 2
     if n_pairs > _MOST_PAIRS:
         sentences.append(f"{n_pairs:,} pairs of labels are too many to list; see network_table().")
     else:
-        found, pairs = _list_pairs(results, alpha, adjust, boot)
+        network = results.network_table(alpha=alpha, adjust=adjust)
+        if boot is not None:
+            network["share"] = boot.edges(alpha=alpha)["share"]
+        found, pairs = _list_pairs(network, alpha, adjust)
         sentences += found
     ranks, coefficients = pd.DataFrame(), pd.DataFrame()
     if boot is not None and boot.feature_names:
@@ -80,16 +87,13 @@ def gather_sureness(
             "Other samples were not drawn. report(bootstrap=res.bootstrap(1000), "
             "dropping=res.drop_cases(1000)) adds what they say."
         )
-    return Sureness(tuple(sentences), pairs, ranks, coefficients)
+    return Sureness(tuple(sentences), pairs, ranks, coefficients, network)
 
 
 def _list_pairs(
-    results: IsingResults, alpha: float, adjust: str | None, boot: NetworkBootstrap | None
+    table: pd.DataFrame, alpha: float, adjust: str | None
 ) -> tuple[list[str], pd.DataFrame]:
     """List pairs of labels with their intervals."""
-    table = results.network_table(alpha=alpha, adjust=adjust)
-    if boot is not None:
-        table["share"] = boot.edges(alpha=alpha)["share"]
     clear = (table["lower"] > 0) | (table["upper"] < 0)
     absent = table["evidence"] < 0
     unknown = int((~np.isfinite(table["se"])).sum())
@@ -114,7 +118,7 @@ def _list_pairs(
             "Evidence": _weigh(row["evidence"]),
             "Rows with both": f"{row['both']:,.12g}",
         }
-        if boot is not None:
+        if "share" in table:
             listed["Draws with its sign"] = f"{row['share']:.0%}"
         rows.append(listed)
     return said, pd.DataFrame(rows)

@@ -1,112 +1,63 @@
-"""The tables of a report: features as Bokeh shows them, and the arrays behind the pictures."""
+"""The arrays behind the tables and pictures of a report, small enough to be sent around."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from bokeh.models import CDSView, ColumnDataSource, IndexFilter, InlineStyleSheet
-from bokeh.models.widgets.tables import (
-    DataTable,
-    NumberFormatter,
-    ScientificFormatter,
-    StringFormatter,
-    TableColumn,
-)
+import numpy.typing as npt
+from bokeh.models import ColumnDataSource
 
+from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.fitting.testable import Reason
-from isingmlc.plots.evidence import MARKS
 from isingmlc.report.data import FeaturePart
-from isingmlc.report.figures import MANY
+from isingmlc.report.names import find_terms
 
-_STYLE = """
-:host { font-family: inherit; font-size: 13px; }
-.slick-header-columns { background: #f4f6f8; }
-.slick-header-column, .slick-header-column.ui-state-default { background: #f4f6f8; color: #33404d;
-  font-weight: 600; border: 0; border-bottom: 1px solid #d5dce3; padding: 6px 8px; }
-.slick-header-column:nth-child(n+3):not(:last-child) .slick-column-name { float: right; }
-.slick-cell { border: 0; border-bottom: 1px solid #eef1f4; padding: 4px 8px; color: #222;
-  font-variant-numeric: tabular-nums; }
-.slick-cell > div { overflow: hidden; text-overflow: ellipsis; }
-.slick-row, .slick-row.odd { cursor: pointer; background: #fff; }
-.slick-row:hover .slick-cell { background: #eef5fb; }
-.slick-cell.selected, .slick-row .slick-cell.selected { background: #d3e7f6; }
-.slick-cell.active { border-color: #eef1f4; }
-"""
+# Binary digits that are kept of statistics and effects: five decimal ones.
+_BITS = 17
 
 
-def feature_table(part: FeaturePart) -> DataTable:
-    """Make the table of features; the filter ``searched`` says which are shown."""
+def feature_source(part: FeaturePart) -> ColumnDataSource:
+    """Put the features into columns; a reason is its place in `Reason`."""
     table = part.table
-    shown = [
-        f"{label} {MARKS[sign]}".rstrip() if label else f"– {reason}"
-        for label, sign, reason in zip(
-            table["strongest"], table["sign"], table["reason"], strict=True
-        )
-    ]
-    source = ColumnDataSource(
+    place = {name: at for at, name in enumerate(part.tests.label_names)}
+    return ColumnDataSource(
         {
-            "rank": np.arange(1, len(table) + 1, dtype=np.int32),
             "feature": table["feature"].tolist(),
+            "shown": table["shown"].tolist(),
+            "term": np.array(find_terms(table["feature"].tolist(), part.terms), dtype=np.int32),
             "importance": table["importance"].to_numpy(),
             "pvalue": table["pvalue"].to_numpy(),
             "pvalue_adj": table["pvalue_adj"].to_numpy(),
-            "strongest": table["strongest"].tolist(),
-            "shown": shown,
-            "reason": table["reason"].tolist(),
+            "strongest": np.array([place.get(name, -1) for name in table["strongest"]], np.int32),
+            "reason": _codes(table["reason"].to_numpy()),
+            "spread": np.full(len(table), np.nan) if part.spread is None else part.spread,
         },
         name="features",
-    )
-    number: dict[str, Any] = {"text_align": "right", "nan_format": "–"}
-    small = ScientificFormatter(precision=2, power_limit_low=-2, **number)
-    columns = [
-        TableColumn(field="rank", title="#", width=34, formatter=StringFormatter()),
-        TableColumn(field="feature", title="Feature", width=172),
-        TableColumn(
-            field="importance",
-            title="Importance",
-            width=98,
-            formatter=NumberFormatter(format="0,0.00", **number),
-            default_sort="descending",
-            name="importance-column",
-        ),
-    ]
-    if part.has_pvalues:
-        columns += [
-            TableColumn(field="pvalue", title="p", width=82, formatter=small, name="p-column"),
-            TableColumn(field="pvalue_adj", title="Adjusted p", width=94, formatter=small),
-        ]
-    columns.append(
-        TableColumn(field="shown", title="Strongest label", width=140, name="strongest-column")
-    )
-    return DataTable(
-        source=source,
-        columns=columns,
-        view=CDSView(filter=IndexFilter(name="searched")),
-        index_position=None,
-        reorderable=False,
-        row_height=28,
-        height=570 if len(part.tests.label_names) > MANY else 430,
-        sizing_mode="stretch_width",
-        margin=0,
-        stylesheets=[InlineStyleSheet(css=_STYLE)],
-        name="feature-table",
     )
 
 
 def edge_source(part: FeaturePart) -> ColumnDataSource:
-    """Put all edges into flat arrays, feature by feature; a reason is its place in `Reason`."""
-    codes = {reason: code for code, reason in enumerate(Reason)}
+    """Put all edges into flat arrays, feature by feature, with no more digits than are read."""
     cells = part.edges
-    numbers = {name: cells[name].ravel() for name in ("statistic", "log10p", "pvalue_adj")}
+    with np.errstate(divide="ignore"):
+        log10_adj = np.log10(cells["pvalue_adj"])
+    columns = {
+        "statistic": _few_digits(cells["statistic"]),
+        # Ten to this power is a p-value, which takes all digits of a short number.
+        "log10p": cells["log10p"].astype(np.float32),
+        "log10p_adj": log10_adj.astype(np.float32),
+        "df": np.nan_to_num(cells["df"]).astype(np.uint16),
+        "sign": cells["sign"].astype(np.int8),
+        "significant": cells["significant"].astype(np.uint8),
+        "reason": _codes(cells["reason"]),
+    }
+    if part.has_effects:
+        columns |= {
+            "coef": _few_digits(cells["coef"]),
+            "bse": _few_digits(cells["bse"]),
+            "fitted": cells["fitted"].astype(np.uint8),
+        }
     return ColumnDataSource(
-        {
-            **numbers,
-            "df": np.nan_to_num(cells["df"]).astype(np.uint16).ravel(),
-            "sign": cells["sign"].astype(np.int8).ravel(),
-            "reason": np.vectorize(codes.__getitem__, otypes=[np.uint8])(cells["reason"]).ravel(),
-        },
-        name="edges",
+        {name: column.ravel() for name, column in columns.items()}, name="edges"
     )
 
 
@@ -118,7 +69,22 @@ def pair_source(part: FeaturePart) -> ColumnDataSource | None:
         {
             "first": part.pairs.first.astype(np.uint16).ravel(),
             "second": part.pairs.second.astype(np.uint16).ravel(),
-            "statistic": part.pairs.statistic.ravel(),
+            "statistic": _few_digits(part.pairs.statistic).ravel(),
         },
         name="all-pairs",
     )
+
+
+def _codes(reasons: StrArray) -> npt.NDArray[np.uint8]:
+    """Write reasons as numbers."""
+    place = {reason: code for code, reason in enumerate(Reason)}
+    return np.asarray(np.vectorize(place.__getitem__, otypes=[np.uint8])(reasons))
+
+
+def _few_digits(values: FloatArray) -> npt.NDArray[np.float32]:
+    """Round to what a reader needs, so that it takes little room compressed."""
+    mantissa, exponent = np.frexp(values)
+    # What is beyond short numbers is infinite.
+    with np.errstate(over="ignore"):
+        rounded = np.ldexp(np.round(mantissa * 2**_BITS) / 2**_BITS, exponent)
+        return np.asarray(rounded, dtype=np.float32)

@@ -236,6 +236,13 @@ class EdgeTests(ReadOnly):
 
     # Effects
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether `to_frame` can give effects: those of single features, without products."""
+        fit = self._fit
+        known = fit is not None and set(self.feature_names) <= set(fit.stats.feature_names)
+        return known and not self.products
+
     @table
     def params(self) -> pd.DataFrame | None:
         """Effects: log-odds ratios for one unit of the feature, given the other labels.
@@ -593,11 +600,7 @@ class EdgeTests(ReadOnly):
         check_option("per", per, ("unit", "sd"))
         level = 0.95 if conf_int is None else check_number("conf_int", conf_int, above=0, below=1)
         arrays, fit = self.arrays, self._fit
-        if (
-            self.products
-            or fit is None
-            or not set(self.feature_names) <= set(fit.stats.feature_names)
-        ):
+        if fit is None or not self.has_effects:
             raise exc.ModelError(
                 "effects are those of single features: test without products and by='feature'."
             )

@@ -1877,12 +1877,12 @@ class IsingResults(ReadOnly):
         target = as_path("path", path)
         options = ReportOptions(alpha, adjust, top, pairs, title)
         try:
-            from isingmlc.report.page import write_page
+            from isingmlc.report.page import write_report
         except ModuleNotFoundError as error:
             raise exc.ModelError(
                 f'a report needs the package {error.name!r}: pip install "isingmlc[report]".'
             ) from error
-        write_page(gather(self, options, edges, ranking, bootstrap, dropping), target)
+        write_report(gather(self, options, edges, ranking, bootstrap, dropping), target)
         return target
 
     # Keeping
