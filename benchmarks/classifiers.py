@@ -126,7 +126,9 @@ def compare_rankings(name: str, split: Split, n_splits: int) -> list[dict[str, A
         peers = {title: {"ranking": found} for title, found in rank_by_peers(split, seed).items()}
         for title, how in (asked | peers).items():
             start = time.process_time()
-            chosen = im.select_features(split.train, **how, grid=20, random_state=seed)
+            chosen = im.select_features(
+                split.train, **how, max_features=0.2, grid=20, random_state=seed
+            )
             took = time.process_time() - start
             scores = chosen.evaluate(split.test.labels, split.test.features)
             lines.append(

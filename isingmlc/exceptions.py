@@ -324,7 +324,7 @@ BAD_OPTION = "{argument} must be one of {allowed}, but is {given!r}."
 BAD_COUNT = "{argument} must be a whole number of at least {minimum}, but is {given!r}."
 
 CONSTANT_LABELS = (
-    "label(s) {names} are the same in every row: they stay in the tables with the reason "
+    "label(s) {names} are the same in {where}: they stay in the tables with the reason "
     "'constant-label' and cannot be tested."
 )
 LOW_INFORMATION = (
@@ -361,10 +361,10 @@ LOW_INFORMATION_PRODUCTS = (
     "(products=None)."
 )
 CONSTANT_COVARIATES = (
-    "covariate(s) {names} are the same in every row: they change nothing and are left out."
+    "covariate(s) {names} are the same in {where}: they change nothing and are left out."
 )
 CONSTANT_FEATURES = (
-    "feature(s) {names} are the same in every row: they stay in the tables with the reason "
+    "feature(s) {names} are the same in {where}: they stay in the tables with the reason "
     "'constant-feature' and cannot be tested."
 )
 ROWS_DROPPED = "{n_dropped} of {n_rows} rows have missing values and were dropped."
@@ -531,7 +531,7 @@ def warn_once() -> Iterator[None]:
 
 def _kind(message: str) -> str:
     """Give a message without its names and numbers."""
-    return re.sub(r"'[^']*'|\([^)]*\)| and \d+ more|[\d.,]+", "", message)
+    return re.sub(r"'[^']*'| ?\([^)]*\)| and \d+ more|[\d.,]+", "", message)
 
 
 def _is_ours(module: str) -> bool:

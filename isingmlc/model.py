@@ -299,21 +299,26 @@ class IsingModel(ReadOnly):
 
     @classmethod
     def _from_rows(
-        cls, data: ModelData, intercept: bool = True, *, tests: bool = True
+        cls,
+        data: ModelData,
+        intercept: bool = True,
+        *,
+        tests: bool = True,
+        where: str = "every row",
     ) -> IsingModel:
         """Make a model of rows that passed the door; without `tests` no p-value comes of it."""
         model = cls.__new__(cls)
-        model._set_up(data, intercept)
+        model._set_up(data, intercept, where)
         model._fill(_for_tests=tests)
         return model
 
-    def _set_up(self, data: ModelData, intercept: bool) -> None:
+    def _set_up(self, data: ModelData, intercept: bool, where: str = "every row") -> None:
         data = scale_rows(data)
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
         stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
-        self._warn_about_data(stats)
+        self._warn_about_data(stats, where)
 
     def _hold(
         self,
@@ -342,7 +347,7 @@ class IsingModel(ReadOnly):
             nobs=stats.nobs,
         )
 
-    def _warn_about_data(self, given: LabelsetStatistics) -> None:
+    def _warn_about_data(self, given: LabelsetStatistics, where: str = "every row") -> None:
         """Say what is odd about the data, which may have covariates that the model left out."""
         stats = self.statistics
         _check_context(stats)
@@ -363,7 +368,7 @@ class IsingModel(ReadOnly):
             (exc.CONSTANT_FEATURES, features[self._constant_features()]),
         ):
             if len(concerned):
-                message = template.format(names=exc.shorten(concerned))
+                message = template.format(names=exc.shorten(concerned), where=where)
                 exc.warn(message, exc.DataWarning)
 
     def _counts_are_whole(self) -> bool:

@@ -358,7 +358,19 @@ def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
         tables.append(_list_following(selection, following.head(_FOLLOWING)))
     head = two_columns("Feature Selection", left, right, tables[0].width)
     covariates = list_covariates(selection.ranking.adjusted_for, head.width)
-    return IsingSummary([head, *covariates, *tables], list(selection.ranking.scores.notes))
+    notes = [*_about_largest_size(selection), *selection.ranking.scores.notes]
+    return IsingSummary([head, *covariates, *tables], notes)
+
+
+def _about_largest_size(selection: SelectionResult) -> list[str]:
+    """Say if no larger number of features was tried than the one that was chosen."""
+    size, available = len(selection.selected), len(selection.terms)
+    if selection.path.empty or size < selection.path["size"].max() or size == available:
+        return []
+    return [
+        f"The best number of features, {size}, is the largest that was tried, and there are "
+        f"{available}: more may predict better. max_features= says how many to try."
+    ]
 
 
 def _list_following(selection: SelectionResult, following: pd.DataFrame) -> Table:

@@ -16,7 +16,7 @@ from isingmlc.input.rows import prepare
 from isingmlc.metrics import evaluate, score_rows
 from isingmlc.selection import classifiers
 from isingmlc.selection.folds import make_folds
-from isingmlc.sklearn import IsingClassifier
+from isingmlc.sklearn import IsingClassifier, IsingSelector
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
 
@@ -170,21 +170,31 @@ def test_what_is_odd_is_said_once(data):
     assert LowInformationWarning not in [each.category for each in caught]
     texts = [str(each.message) for each in caught if each.category is DataWarning]
     assert len(texts) == 1
-    assert "'never'" in texts[0]
+    assert "'never' are the same in every row (of the training rows of a split)" in texts[0]
     assert caught[0].filename == __file__
     with pytest.warns(LowInformationWarning, match="'rare'"):
         im.select_features(odd.drop(columns="never"), features, alpha=0.05)
 
 
-def test_rankings_without_pvalues_do_not_warn_of_rare_labels(data):
+def test_rare_labels_are_named_where_pvalues_are_looked_at(data):
     labels, features = data
     odd = labels.assign(rare=(np.arange(240) % 60 == 0).astype(int))
     for method in ("br-chi2", "oner", "l1"):
         with warnings.catch_warnings():
             warnings.simplefilter("error", LowInformationWarning)
             im.rank_features(odd, features, method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LowInformationWarning)
+        rankings = [im.rank_features(odd, features, name) for name in ("score", "products")]
+        IsingSelector("score").fit(features, odd)
+    for ranking in rankings:
+        with pytest.warns(LowInformationWarning, match="'rare'"):
+            ranking.to_frame()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LowInformationWarning)
+            ranking.select(alpha=0.05)
     with pytest.warns(LowInformationWarning, match="'rare'"):
-        im.rank_features(odd, features)
+        IsingSelector(alpha=0.05).fit(features, odd)
 
 
 def test_a_classifier_that_needs_dense_data_is_named(data, monkeypatch):

@@ -231,6 +231,44 @@ def test_sizes_follow_from_the_limit_and_the_grid(data, max_features, grid, size
     assert chosen.path["size"].tolist() == sizes
 
 
+def test_few_features_are_all_tried_unless_someone_says_otherwise(data):
+    labels, features = data
+    assert im.select_features(labels, features, random_state=0).path["size"].max() == 10
+    rng = np.random.default_rng(1)
+    noise = pd.DataFrame(rng.normal(size=(400, 140))).add_prefix("noise")
+    for n_noise, most in ((15, 20), (140, 30)):
+        wide = features.join(noise.iloc[:, :n_noise])
+        chosen = im.select_features(labels, wide, grid=3, random_state=0)
+        assert chosen.path["size"].max() == most
+
+
+def test_a_best_size_that_is_the_largest_tried_is_named(data):
+    first = im.select_features(*data, max_features=1, random_state=0)
+    assert "is the largest that was tried" in str(first.summary())
+    assert "max_features=" in str(first.summary())
+    for chosen in (
+        im.select_features(*data, max_features=1.0, grid=[10], random_state=0),
+        im.select_features(*data, alpha=0.05),
+        im.select_features(*data, random_state=0),
+    ):
+        assert "largest that was tried" not in str(chosen.summary())
+
+
+@pytest.mark.parametrize("method", ["forward", "ssc"])
+def test_as_many_features_are_picked_as_are_tried(data, method):
+    labels, features = data
+    noise = pd.DataFrame(np.random.default_rng(1).normal(size=(400, 60))).add_prefix("noise")
+    wide = features.join(noise)
+    options = {"method": method, "grid": [1, 60], "random_state": 0}
+    chosen = im.select_features(labels, wide, max_features=60, **options)
+    assert len(chosen.ranking.path) == 60
+    assert chosen.method == method
+    few = im.select_features(
+        labels, wide, max_features=60, **options | {"method": (method, {"n_features": 5})}
+    )
+    assert len(few.ranking.path) == 5
+
+
 @pytest.mark.parametrize("metric", ["subset", "hamming", "jaccard"])
 def test_the_metric_is_what_is_maximised(data, metric):
     chosen = im.select_features(*data, metric=metric, max_features=5, random_state=1)
@@ -349,7 +387,7 @@ def test_real_sets_with_constant_labels_in_the_split_work(data_dir):
         ({"method": "br-chi2", "alpha": 0.05}, ModelError, "no p-values"),
         ({"alpha": 2}, DataError, "alpha must be"),
         ({"grid": [0]}, DataError, "grid must be"),
-        ({"grid": [5]}, DataError, "grid must hold numbers"),
+        ({"grid": [11]}, DataError, "grid must hold numbers"),
         ({"grid": 0}, DataError, "grid must be"),
         ({"random_state": "x"}, DataError, "random_state must be"),
     ],

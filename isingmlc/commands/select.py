@@ -83,9 +83,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--max-features",
         type=count_or_share,
-        default=0.2,
         metavar="N",
-        help="the most features to try, a number or a share (default: 0.2)",
+        help="the most features to try, a number or a share (default: 0.2, or 20 if that is more)",
     )
     group.add_argument(
         "--grid",

@@ -169,7 +169,7 @@ def rank_by_score(
 ) -> FeatureRanking:
     """Sum the score statistics of each feature over the labels (the paper's Algorithm 1)."""
     check_option("combine", combine, COMBINE)
-    edges = results.score_test(min_count=min_count)
+    edges = results._test_edges(min_count=min_count)
     contributions = edges.arrays.statistic
     ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
     settings = {**ranking.settings, "combine": combine}
@@ -186,7 +186,7 @@ def rank_terms_by_score(
             f"combine={combine!r} needs one score per label, but terms may have several columns. "
             f"Use combine={DEFAULT_COMBINE!r} with by='term'."
         )
-    edges = results.score_test(by="term", min_count=min_count)
+    edges = results._test_edges(by="term", min_count=min_count)
     arrays = edges.arrays
     # Statistics of many columns are large by chance: what has the same tail compares. p-values
     # may be corrected beyond that, for single columns too, whose statistics count as they are.
@@ -194,7 +194,7 @@ def rank_terms_by_score(
     scores = normal_scores(np.ones(tested.shape), arrays.log10_tails(arrays.statistic, arrays.df))
     alike = (arrays.df == 1) & (arrays.df_denom is None)
     contributions = np.where(alike, arrays.statistic, np.where(tested, scores**2, np.nan))
-    ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
+    ranking = _from_edges("score", results, edges, contributions, by="term", min_count=min_count)
     note = (
         "Formula terms are ranked as a whole: the importance of a term is the sum over labels of "
         "the statistics with one degree of freedom that have the tail probabilities of its own."
@@ -206,7 +206,7 @@ def rank_terms_by_score(
 
 def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Add the statistics of the products of features and labels (Algorithm 2)."""
-    edges = results.score_test(products="individual", min_count=min_count)
+    edges = results._test_edges(products="individual", min_count=min_count)
     statistic, of_products = edges.arrays.statistic, edges.arrays.product_statistic
     assert of_products is not None
     products = np.nan_to_num(of_products)
@@ -228,13 +228,13 @@ def _moved_pairs(results: IsingResults, min_count: int) -> FloatArray:
     n_edges = len(results.feature_names) * len(results.label_names)
     is_cheap = n_edges * results.model.statistics.n_rows <= CHEAP
     refit = "auto" if is_cheap and can_refit(results._fit) else False
-    edges = results.score_test(products="given", min_count=min_count, refit=refit)
+    edges = results._test_edges(products="given", min_count=min_count, refit=refit)
     return edges.pair_statistics()
 
 
 def rank_by_joint_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Sum the joint statistics of each feature with all its products."""
-    edges = results.score_test(products="joint", min_count=min_count)
+    edges = results._test_edges(products="joint", min_count=min_count)
     contributions = edges.arrays.statistic
     return _from_edges("products-joint", results, edges, contributions, min_count=min_count)
 
@@ -246,6 +246,7 @@ def _from_edges(
     contributions: FloatArray,
     *,
     pairs: Callable[[], FloatArray] | None = None,
+    by: str = "feature",
     **settings: object,
 ) -> FeatureRanking:
     """Make a ranking from tests of edges."""
@@ -270,6 +271,7 @@ def _from_edges(
             pairs=pairs,
             notes=(f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
             tests=edges,
+            caution=partial(results._say_how_much_is_known, "auto", edges.products, by),
         ),
         {**null, **settings},
     )
@@ -845,8 +847,6 @@ def rank_features(
             f"cov_type is for methods with score tests ({exc.shorten(users)}), but method is "
             f"{method!r}. Leave it out."
         )
-    # Labels that the rows say little about are named where p-values come of it.
-    tests = method == "score" or options.get("keep_pvalue") is not None
     given = {
         "features": features,
         "covariates": covariates,
@@ -860,5 +860,5 @@ def rank_features(
     }
     model = given_model(labels, intercept=intercept, **given)
     if model is None:
-        model = IsingModel._from_rows(prepare(labels, **given), intercept, tests=tests)
+        model = IsingModel._from_rows(prepare(labels, **given), intercept)
     return Ranker(model, cov_type).rank(method, by=by, **label_models, **options)

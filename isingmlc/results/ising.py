@@ -1110,6 +1110,32 @@ class IsingResults(ReadOnly):
         np.float64(6.0)
         """
         self._say_how_much_is_known(pvalue, products, by)
+        return self._test_edges(
+            features,
+            products,
+            by=by,
+            min_count=min_count,
+            n_jobs=n_jobs,
+            pvalue=pvalue,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            refit=refit,
+        )
+
+    def _test_edges(
+        self,
+        features: Sequence[str] | str | None = None,
+        products: str | None = None,
+        *,
+        by: str = "feature",
+        min_count: int = 2,
+        n_jobs: int = 1,
+        pvalue: str = "auto",
+        n_permutations: int = 999,
+        random_state: RandomState = None,
+        refit: bool | str = "auto",
+    ) -> EdgeTests:
+        """Do what `score_test` does, without a word on what p-values are worth."""
         if (products, by, min_count, pvalue) == (None, "feature", 2, "auto"):
             edges = self._default_edges
             return edges if features is None else edges.take(features)

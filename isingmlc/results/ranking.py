@@ -58,6 +58,8 @@ class FeatureScores:
         How features were picked, if one after the other.
     combine : str
         How these p-values combine the tests of edges; see `EdgeTests.feature_pvalues`.
+    caution : callable or None
+        Warns of labels for which such p-values do not hold; called when they are asked for.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class FeatureScores:
     tests: EdgeTests | None = None
     steps: FeatureSteps | None = None
     combine: str = DEFAULT_COMBINE
+    caution: Callable[[], None] | None = None
 
     @cached_property
     def pair_statistics(self) -> FloatArray | None:
@@ -150,10 +153,13 @@ class FeatureRanking:
         """p-value of each feature: that it has no effect on any label given the others.
 
         None where the method has none. `EdgeTests.feature_pvalues` says how the tests of edges
-        are combined.
+        are combined. Labels that the rows say little about are named in a warning when p-values
+        are first looked at, here or in a table.
         """
         pvalue, tests = self.scores.pvalue, self.scores.tests
         if pvalue is None and tests is not None:
+            if self.scores.caution is not None:
+                self.scores.caution()
             pvalue = tests.arrays.feature_tests(self.scores.combine).pvalue
         if pvalue is None:
             return None

@@ -25,6 +25,7 @@ from isingmlc.input.rows import ModelData, prepare, scale_rows
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
 from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
+from isingmlc.ranking.forward import N_FEATURES
 from isingmlc.ranking.methods import RANKING_METHODS, Ranker, check_request, given_model
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
@@ -42,6 +43,11 @@ AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
 RULES = ("best", "one-se")
 # Options of rankings that say what the label models are.
 _LABEL_MODELS = ("null", "penalty", "neighbors")
+# The most features to try if nobody says: a share, as in the paper, but not fewer than this.
+_SHARE = 0.2
+_AT_LEAST = 20
+# In brackets it is said once, if it is true of all rows as well.
+_TRAINING = "every row (of the training rows of a split)"
 # More numbers of features than this take long to try, unless rows are few.
 _MANY_SIZES = 200
 
@@ -59,7 +65,7 @@ def select_features(
     freq_weights: Any = None,
     alpha: float | None = None,
     adjust: str | None = "fdr_bh",
-    max_features: int | float = 0.2,
+    max_features: int | float | None = None,
     grid: int | Sequence[int] | None = None,
     validation: float = 0.3,
     cv: Any = None,
@@ -118,8 +124,11 @@ def select_features(
     adjust : str
         How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
         `alpha` the false-discovery rate.
-    max_features : int or float
-        The most features to try: a number, or a share in (0, 1] of them all.
+    max_features : int or float, optional
+        The most features to try: a number, or a share in (0, 1] of them all. If omitted, a fifth of
+        them or 20, whichever is more; the paper has 0.2. Where the largest number tried is the
+        best, the summary says so. ``forward`` and ``ssc`` pick so many one after the other, but no
+        fewer than 50.
     grid : int or sequence of int, optional
         Which numbers of features to try: so many of them, spread evenly on a logarithmic scale, or
         the given ones. All up to `max_features` if omitted.
@@ -182,8 +191,8 @@ def select_features(
     >>> import isingmlc as im
     >>> data = im.datasets.load_example()
     >>> sel = im.select_features(data.labels, data.features, random_state=0)
-    >>> len(sel.selected) <= 6
-    True
+    >>> sel.selected[0], len(sel.selected) <= 20
+    ('age', True)
     >>> sel.path.columns.tolist()
     ['method', 'size', 'score', 'score_se', 'difference', 'subset', 'hamming', 'jaccard']
 
@@ -271,16 +280,17 @@ def select_features(
             how = cov_type
             if cov_type is None and clusters is not None:
                 how = "HC0" if is_weighted else "nonrobust"
+            enough = _pick_enough(asked, int(sizes[-1]))
             folds = []
             for rows, others in pairs:
                 training = data.take_rows(rows)
-                rankings = given or _rank(training, asked, intercept, how, by)
+                rankings = given or _rank(training, enough, intercept, how, by, where=_TRAINING)
                 folds.append(Fold(training, data.take_rows(others), rankings))
             path = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
             name, size = choose(path, rule)
             found = folds[0].rankings[name]
             if len(folds) > 1 and not given:
-                found = _rank(data, {name: asked[name]}, intercept, how, by)[name]
+                found = _rank(data, {name: enough[name]}, intercept, how, by)[name]
             selected = found.order[:size]
             is_chosen = (path["method"] == name) & (path["size"] == size)
             difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
@@ -430,9 +440,14 @@ def _check_ranking(
     return ranking
 
 
-def _sizes(available: int, max_features: int | float, grid: int | Sequence[int] | None) -> IntArray:
+def _sizes(
+    available: int, max_features: int | float | None, grid: int | Sequence[int] | None
+) -> IntArray:
     """Give the numbers of features to try."""
-    most = check_size("max_features", max_features, available)
+    if max_features is None:
+        most = min(available, max(_AT_LEAST, check_size("max_features", _SHARE, available)))
+    else:
+        most = check_size("max_features", max_features, available)
     if grid is None:
         return np.arange(1, most + 1)
     if isinstance(grid, Sequence | np.ndarray):
@@ -458,6 +473,18 @@ def _many_sizes(n_sizes: int, n_rankings: int) -> str:
     )
 
 
+def _pick_enough(
+    asked: Mapping[str, tuple[str, Mapping[str, Any]]], most: int
+) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Let rankings that pick features one after the other pick as many as are tried."""
+    return {
+        title: (name, {"n_features": most, **options})
+        if most > N_FEATURES and "n_features" in RANKING_METHODS[name].defaults
+        else (name, options)
+        for title, (name, options) in asked.items()
+    }
+
+
 def _rank(
     data: ModelData,
     asked: Mapping[str, tuple[str, Mapping[str, Any]]],
@@ -466,9 +493,11 @@ def _rank(
     by: str,
     *,
     tests: bool = False,
+    where: str = "every row",
 ) -> dict[str, FeatureRanking]:
-    """Rank the features by each method, for p-values if it `tests`."""
-    ranker = Ranker(IsingModel._from_rows(data, intercept, tests=tests), cov_type, tests=tests)
+    """Rank the features by each method, for p-values if it `tests`; `where` names the rows."""
+    model = IsingModel._from_rows(data, intercept, tests=tests, where=where)
+    ranker = Ranker(model, cov_type, tests=tests)
     return {
         name: ranker.rank(method, by=by, **options) for name, (method, options) in asked.items()
     }
