@@ -95,6 +95,12 @@ def list_joint(joint: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def shorten_tests(friedman: pd.DataFrame) -> pd.DataFrame:
+    """Write p-values with two digits, however small they are."""
+    p = friedman["p"].map("{:.2g}".format)
+    return friedman.assign(statistic=friedman["statistic"].round(2), p=p)
+
+
 SOURCES: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
     **{name: (name, put_side_by_side) for name in TABLES},
     "differing": ("paper-cells", list_differing),
@@ -102,7 +108,7 @@ SOURCES: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
     "joint": ("paper-joint", list_joint),
     "table1": ("table1", lambda table: table.round(3)),
     "roc-auc": ("figure-roc-auc", lambda table: table.round(3)),
-    "friedman": ("tables-friedman", lambda table: table.round(4)),
+    "friedman": ("tables-friedman", shorten_tests),
     "ranks": ("tables-ranks", lambda table: table.round(2)),
 }
 

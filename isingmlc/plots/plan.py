@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Labels that have lines of their own; of more all are one line with a band.
 _MOST_LINES = 8
 _NAME_LENGTH = 24
-_SIZES = 25
+_SIZES = 17
 
 
 def plot_edge_plan(plan: EdgePlan, *, ax: Axes | None = None) -> Axes:
