@@ -36,8 +36,8 @@ from scipy.stats import beta
 
 import isingmlc as im
 from isingmlc import plots
-from isingmlc.exceptions import DataError, ModelError
-from isingmlc.plots.style import LINES, set_title, wrap, wrap_names
+from isingmlc.exceptions import DataError, DataWarning, ModelError
+from isingmlc.plots.style import LINES, join_names, set_title, wrap, wrap_names
 
 FIT_WARNINGS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -146,12 +146,19 @@ def test_what_is_no_axes_is_refused(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["network", "spring network", "label network", "heatmap", "ranking", "diagnostics"]
+    "name", ["network", "spring network", "label network", "heatmap", "diagnostics"]
 )
 def test_names_are_shown_as_they_stand(name):
     joined = "".join("".join(text.split()) for text, _ in texts_of(name, "long names")[0])
     assert AWKWARD in joined
-    assert "_migraine_with_aura" in joined or name == "ranking"
+    assert "_migraine_with_aura" in joined
+
+
+def test_rankings_show_names_as_they_stand():
+    found = ranking("long names")
+    shown = "".join(text for text, _ in texts_of("ranking", "long names")[0])
+    strongest = found.contributions.loc[list(found.order)].idxmax(axis=1)
+    assert all(wrap(name, 26, 1) in shown for name in strongest)
 
 
 def compare_with_baseline(name, drawn):
@@ -316,15 +323,20 @@ def test_bars_of_a_ranking_add_up_to_the_importance():
     assert set(legend_texts(ax)) == set(edges("example").label_names)
 
 
-def test_of_many_labels_the_strongest_have_colours_and_the_others_share_one():
+def test_of_many_labels_each_bar_shows_its_own_strongest():
     ranked = ranking("long names")
     ax = plots.plot_ranking(ranked)
-    assert legend_texts(ax)[-1] == "6 other labels"
-    assert len(legend_texts(ax)) == 9
-    strongest = ranked.contributions.sum().sort_values(ascending=False).index[0]
-    assert "".join(legend_texts(ax)[0].split()) == "".join(strongest.split())
+    assert legend_texts(ax) == [
+        "its strongest label",
+        "its second label",
+        "its third label",
+        "the 11 other labels",
+    ]
     looks = {(to_hex(bar.get_facecolor()), bar.get_hatch()) for bar in ax.patches}
-    assert len(looks) == 9
+    assert len(looks) == 4
+    own = np.sort(ranked.contributions.loc[ranked.order[0]].fillna(0.0))[::-1]
+    first = [bar.get_width() for bar in ax.patches if round(bar.get_y() + 0.36) == 0]
+    np.testing.assert_allclose(first, [*own[:3], own[3:].sum()])
 
 
 @pytest.mark.parametrize(("factor", "beyond"), [(0.25, False), (3.0, True)])
@@ -509,3 +521,21 @@ def test_rankings_of_many_labels_name_the_strongest_of_each_feature():
     right = ax.get_window_extent().x1
     assert max(text.get_window_extent().x1 for text in ax.texts) <= right + 1
     assert all(len(text.get_text().split()) == 1 for text in ranking("example").plot(4).texts)
+
+
+def test_names_of_pairs_keep_both_ends():
+    first, second = ["exposure to lead at work", "age"], ["chronic lower back pain"] * 2
+    for name in join_names(first, second, " → ", 30):
+        assert " → " in name
+        assert len(name) <= 30
+    assert join_names(first, second, " → ", 30)[1] == "age → chronic lower back pain"
+    assert len(set(join_names(first, second, " → ", 12))) == 2
+
+
+def test_heat_maps_say_how_names_become_legible():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (400, 3))
+    tests = im.IsingModel(labels, rng.normal(size=(400, 300))).fit().score_test()
+    assert plots.plot_heatmap(tests).get_title().startswith("Score tests of the 40 most important")
+    with pytest.warns(DataWarning, match=r"Draw fewer, e.g. top=40, or on axes of a figure of"):
+        plots.plot_heatmap(tests, top=300)

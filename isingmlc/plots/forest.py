@@ -25,6 +25,7 @@ from isingmlc.plots.style import (
     below,
     check_feature,
     font_for,
+    join_names,
     label_bars,
     make_axes,
     set_title,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from isingmlc.results.edge_tests import EdgeTests
 
 _NAME_LENGTH = 40
+_PAIR_LENGTH = 50
 # Intervals that reach further than this many times their neighbours' are cut, with an arrow.
 _FAR = 50.0
 
@@ -85,11 +87,7 @@ def plot_forest(
     else:
         title = f"Odds ratios of {some} edges"
     set_title(ax, title, edges.adjusted_for if beside is None else ())
-    names = {"label": shown["feature"], "feature": shown["label"]}.get(
-        "label" if label is not None else "feature" if feature is not None else "",
-        shown["feature"] + " → " + shown["label"],
-    )
-    _draw(ax, shown, other, [str(name) for name in names], per)
+    _draw(ax, shown, other, _name(shown, label, feature), per)
     if other is not None and beside is not None:
         entries: Entries = [
             (_mark(RAISES, "o", RAISES), say_given(edges.adjusted_for, 50) or "not adjusted"),
@@ -97,6 +95,13 @@ def plot_forest(
         ]
         add_legend(ax, entries, loc="upper center", ncols=2, **below(ax, 40))
     return ax
+
+
+def _name(shown: pd.DataFrame, label: str | None, feature: str | None) -> list[str]:
+    """Name the edges by what is not in the title."""
+    if label is None and feature is None:
+        return join_names(list(shown["feature"]), list(shown["label"]), " → ", _PAIR_LENGTH)
+    return wrap_names(list(shown["feature" if feature is None else "label"]), _NAME_LENGTH, 1)
 
 
 def _count(edges: EdgeTests, label: str | None) -> int:
@@ -136,7 +141,7 @@ def _draw(
     if other is not None:
         _draw_intervals(ax, other, place + apart, OPEN, "s", "white")
     unit = "one standard deviation" if per == "sd" else "one unit"
-    room = label_bars(ax, f"odds ratio for {unit}", wrap_names(names, _NAME_LENGTH, 1))
+    room = label_bars(ax, f"odds ratio for {unit}", names)
     ax.xaxis.set_major_locator(FixedLocator(_ticks(low, high)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
     ax.xaxis.set_minor_locator(NullLocator())

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 from scipy.spatial.distance import pdist
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.plots.canvas import measure
@@ -45,13 +46,17 @@ COLORS = LinearSegmentedColormap.from_list(
     "isingmlc", ["#FFFFFF", "#CFE1F2", "#7FB2D9", "#2F7FBC", "#08519C", "#062A54"]
 )
 _NAME_LENGTH = 26
+# How many features are drawn unless more are asked for.
+_TOP = 40
+# Points that a row needs for its name to be read.
+_LEGIBLE = 8.0
 
 
 def plot_heatmap(
     edges: EdgeTests,
     *,
     order: str = "rank",
-    top: int = 40,
+    top: int = _TOP,
     alpha: float = 0.05,
     adjust: str | None = "fdr_bh",
     ax: Axes | None = None,
@@ -101,12 +106,26 @@ def plot_heatmap(
         [edges.label_names[column] for column in columns],
     )
     settle(ax)
+    _warn_of_small_rows(ax, n_rows)
     level = describe_level("≤", alpha, adjust)
     entries = _mark(ax, sign, np.sqrt(depth / largest) > 0.55, level, edges.undirected)
     entries += _hatch(ax, edges.reasons.to_numpy()[at], np.isnan(depth))
     columns_fit = 2 if n_columns > 10 else 1
     add_legend(ax, entries, loc="upper center", ncols=columns_fit, **below(ax, 2))
     return ax
+
+
+def _warn_of_small_rows(ax: Axes, n_rows: int) -> None:
+    """Say how names become legible where they are too small."""
+    room = size_in_points(ax)[1] / n_rows
+    if n_rows > _TOP and room < _LEGIBLE:
+        wanted = ax.get_figure(root=True).get_figheight() * _LEGIBLE / room  # type: ignore[union-attr]
+        exc.warn(
+            f"the {n_rows} features of the heat map have {room:.1f} points each, and their names "
+            f"are too small to read on a page. Draw fewer, e.g. top={_TOP}, or on axes of a figure "
+            f"of {wanted:.0f} inches: fig, ax = pyplot.subplots(figsize=(8, {wanted:.0f})).",
+            exc.DataWarning,
+        )
 
 
 def _order(

@@ -21,6 +21,7 @@ from isingmlc.plots.style import (
     UNTESTED,
     Entries,
     add_legend,
+    below,
     check_feature,
     digits,
     font_for,
@@ -47,9 +48,10 @@ _LOOKS = (
     ("#CC79A7", "...."),
 )
 _NAME_LENGTH = 30
-# Beside bars of many labels stand the strongest: so many at most, in names of so many letters,
-# with at least this share of the importance.
-_STRONGEST, _LABEL_LENGTH, _NOTABLE = 2, 16, 0.1
+# If there are more labels than looks, each bar shows its own strongest labels, which are named
+# beside it in so many letters if they have at least this share of the importance.
+_ORDINALS = ("strongest", "second", "third")
+_LABEL_LENGTH, _NOTABLE = 26, 0.1
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,13 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
     """
     features = list(ranking.order)[: check_count("top", top, 1)]
     importance = ranking.importance[features]
-    parts = _divide(ranking.contributions.loc[features], importance)
-    legend_lines = sum(part.name.count("\n") + 1 for part in parts)
-    strongest = _name_strongest(ranking.contributions.loc[features])
-    ax = make_axes(
-        ax,
-        9.6 if any(strongest) else 7.6,
-        max(1.2 + 0.27 * len(features), 0.7 + 0.18 * legend_lines),
-    )
+    contributions = ranking.contributions.loc[features]
+    parts = _divide(contributions, importance)
+    many = contributions.shape[1] > len(_LOOKS)
+    strongest = _name_strongest(contributions) if many else [""] * len(features)
+    legend_lines = 2 if many else sum(part.name.count("\n") + 1 for part in parts)
+    height = max((1.7 if many else 1.2) + 0.27 * len(features), 0.7 + 0.18 * legend_lines)
+    ax = make_axes(ax, 10.0 if many else 7.6, height)
     start = np.zeros(len(features))
     for part in parts:
         place = np.arange(len(features))
@@ -100,7 +101,10 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
     set_title(ax, f"The {len(features)} {of} ({ranking.method})", ranking.adjusted_for)
     if len(parts) > 1:
         entries: Entries = [(Patch(**part.look, linewidth=0.7), part.name) for part in parts]
-        add_legend(ax, entries, loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=1.4)
+        where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        if many:
+            where = {"loc": "upper center", "ncols": len(entries), **below(ax, 34)}
+        add_legend(ax, entries, **where, handlelength=1.4)
     names = wrap_names(features, _NAME_LENGTH, 1)
     _finish(ax, names, importance.to_numpy(), "importance", strongest)
     return ax
@@ -144,20 +148,26 @@ def plot_pairs(
 
 
 def _divide(contributions: pd.DataFrame, importance: pd.Series) -> list[_Part]:
-    """Divide importances among the labels that add most, the others, and what no label adds."""
+    """Divide importances among labels, or the strongest of each and the rest, and what is left."""
     known = contributions.fillna(0.0)
     known = known[known.sum().sort_values(ascending=False, kind="stable").index]
     total = known.sum(axis=1)
     # If not the sum of the labels counts but the largest or the mean, parts are shares of it.
     known = known.mul((importance / total).where(total > importance, 1.0), axis=0)
-    own, others = known.iloc[:, : len(_LOOKS)], known.iloc[:, len(_LOOKS) :]
-    parts = [
-        _Part(wrap(str(label), 22, 2), own[label].to_numpy(), *look)
-        for label, look in zip(own, _LOOKS, strict=False)
-    ]
-    if others.shape[1]:
-        name = f"{others.shape[1]} other labels"
-        parts.append(_Part(name, others.sum(axis=1).to_numpy(), UNTESTED, ""))
+    if known.shape[1] <= len(_LOOKS):
+        parts = [
+            _Part(wrap(str(label), 22, 2), known[label].to_numpy(), *look)
+            for label, look in zip(known, _LOOKS, strict=False)
+        ]
+    else:
+        ordered = -np.sort(-known.to_numpy(), axis=1)
+        parts = [
+            _Part(f"its {word} label", ordered[:, at], *look)
+            for at, (word, look) in enumerate(zip(_ORDINALS, _LOOKS, strict=False))
+        ]
+        n_others = known.shape[1] - len(_ORDINALS)
+        rest = ordered[:, len(_ORDINALS) :].sum(axis=1)
+        parts.append(_Part(f"the {n_others} other labels", rest, UNTESTED, ""))
     beyond = (importance - known.sum(axis=1)).to_numpy()
     if (beyond > 1e-9 * importance.max()).any():
         parts.append(_Part("not of single labels", beyond, "#E4E4E4", ""))
@@ -165,13 +175,11 @@ def _divide(contributions: pd.DataFrame, importance: pd.Series) -> list[_Part]:
 
 
 def _name_strongest(contributions: pd.DataFrame) -> list[str]:
-    """Name the labels that add most to each feature, if there are more of them than colours."""
+    """Name the labels that add most to each feature."""
     labels = contributions.columns
-    if len(labels) <= len(_LOOKS):
-        return [""] * len(contributions)
     known = contributions.fillna(0.0).to_numpy()
     short = wrap_names([str(label) for label in labels], _LABEL_LENGTH, 1)
-    order = np.argsort(-known, axis=1, kind="stable")[:, :_STRONGEST]
+    order = np.argsort(-known, axis=1, kind="stable")[:, : len(_ORDINALS)]
     notable = np.take_along_axis(known, order, 1) >= _NOTABLE * known.sum(axis=1, keepdims=True)
     return [
         "  " + ", ".join(short[at] for at, kept in zip(*line, strict=True) if kept)

@@ -24,6 +24,7 @@ from isingmlc.plots.style import (
     add_legend,
     below,
     font_for,
+    join_names,
     label_axes,
     label_bars,
     make_axes,
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from isingmlc.networks.case_dropping import CaseDropping
 
 _NAME_LENGTH = 40
+_PAIR_LENGTH = 50
+_PAIR = " – "
+# What estimates are called on the axis, by their column.
+_MEANING = {"weight": "interaction", "sample": "in the sample", "value": "value"}
 
 
 def plot_intervals(
@@ -91,7 +96,7 @@ def plot_intervals(
             f"the columns {exc.shorten(table.columns, 10)}."
         )
     table = _filter(table, ["first", "second"] if is_pair else ["label"], labels, clear)
-    names = table["first"] + " – " + table["second"] if is_pair else table["label"]
+    names = table["first"] + _PAIR + table["second"] if is_pair else table["label"]
     if names.duplicated().any():
         raise exc.DataError(
             f"table has several rows of {exc.shorten(names[names.duplicated()].unique())}. Take "
@@ -101,7 +106,7 @@ def plot_intervals(
     shown = table.assign(name=names).loc[size.nlargest(top, keep="first").index]
     shown = shown.sort_values(value, ascending=False, kind="stable", na_position="last")
     n, total = len(shown), len(table)
-    ax = make_axes(ax, 7.0, 1.6 + (0.24 if n <= 25 else 0.17) * n)
+    ax = make_axes(ax, 8.0 if is_pair else 7.0, 1.6 + (0.24 if n <= 25 else 0.17) * n)
     some = f"{total}" if n == total else f"The {n} largest of {total}"
     set_title(ax, f"{some} estimates with their intervals")
     estimate = shown[value].to_numpy(dtype=float)
@@ -124,7 +129,11 @@ def plot_intervals(
         zorder=3,
     )
     ax.set(ylim=(n - 0.4, -0.6))
-    room = label_bars(ax, value, wrap_names(list(shown["name"]), _NAME_LENGTH, 1))
+    if is_pair:
+        written = join_names(list(shown["first"]), list(shown["second"]), _PAIR, _PAIR_LENGTH)
+    else:
+        written = wrap_names(list(shown["name"]), _NAME_LENGTH, 1)
+    room = label_bars(ax, _MEANING[value], written)
     for at in np.flatnonzero(~finite).tolist():
         said = "not known" if np.isnan(estimate[at]) else f"{'+' if estimate[at] > 0 else '−'}∞"
         write(ax, 0.0, at, f" {said}", fontsize=font_for(room), color=OPEN, va="center")

@@ -332,6 +332,37 @@ def wrap_names(names: Sequence[str], width: int, lines: int = 2) -> list[str]:
     ]
 
 
+def join_names(first: Sequence[str], second: Sequence[str], between: str, width: int) -> list[str]:
+    """Name pairs in one line each; where that is too long, both names are cut, not their middle.
+
+    Parameters
+    ----------
+    first, second : sequence of str
+        The names.
+    between : str
+        What stands between two names.
+    width : int
+        Characters that names of pairs have room for.
+
+    Returns
+    -------
+    list of str
+        Names of the pairs.
+
+    Examples
+    --------
+    >>> join_names(["age", "sex at birth"], ["asthma", "chronic lower back pain"], " → ", 30)
+    ['age → asthma', 'sex at birth → chronic …pain']
+    """
+    each = list(dict.fromkeys([*first, *second]))
+    short = dict(zip(each, wrap_names(each, (width - len(between)) // 2, 1), strict=True))
+    whole = [f"{one}{between}{other}" for one, other in zip(first, second, strict=True)]
+    return [
+        name if len(name) <= width else f"{short[one]}{between}{short[other]}"
+        for name, one, other in zip(whole, first, second, strict=True)
+    ]
+
+
 def check_feature(feature: object, known: Sequence[str]) -> str:
     """Give the name of a feature, or raise our error with names that are close to it.
 

@@ -32,6 +32,7 @@ from isingmlc.plots.style import (
     add_legend,
     below,
     font_for,
+    join_names,
     label_bars,
     label_ticks,
     make_axes,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from isingmlc.results.network_comparison import NetworkComparison
 
 _NAME_LENGTH = 30
+_PAIR_LENGTH = 44
 
 
 def plot_uncertain_network(
@@ -173,7 +175,8 @@ def plot_differences(
     top = check_count("top", top, 2)
     table = boot.difference(of, alpha=alpha, adjust=adjust)
     sample = boot.intervals(of)
-    names = sample.iloc[:, : list(sample.columns).index("sample")].agg(":".join, axis=1)
+    parts = sample.iloc[:, : list(sample.columns).index("sample")]
+    names = parts.agg(":".join, axis=1)
     values = pd.Series(sample["sample"].to_numpy(), index=names)
     order = values.abs().fillna(-1.0).nlargest(top, keep="first").index
     shown = values[order].sort_values(ascending=False, kind="stable", na_position="last")
@@ -189,7 +192,9 @@ def plot_differences(
         code,
         np.where(code == 1, 2, np.where(code == 2, 1, code)),
     )
-    ax = make_axes(ax, 3.2 + 0.26 * n, 2.2 + 0.24 * n)
+    written = _name_things(parts, names, shown)
+    names_length = 0.075 * max(len(name) for name in written)
+    ax = make_axes(ax, max(1.4 + 0.26 * n + names_length, 4.6), 1.4 + 0.24 * n + names_length)
     what = of.replace("_", " ")
     some = f", the {n} largest of {len(values)}" if n < len(values) else ""
     set_title(ax, f"Differences in {what}, {boot.n_draws} draws{some}")
@@ -199,7 +204,6 @@ def plot_differences(
     ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
     ax.grid(which="minor", color=FAINT, linewidth=0.4)
     ax.tick_params(which="both", length=0)
-    written = wrap_names(list(shown.index), _NAME_LENGTH, 1)
     for _ in range(2):
         settle(ax)
         width, height = size_in_points(ax)
@@ -217,6 +221,14 @@ def plot_differences(
     longest = max(len(name) for name in written)
     add_legend(ax, entries, loc="upper center", ncols=1, **below(ax, 14 + 5.2 * longest))
     return ax
+
+
+def _name_things(parts: pd.DataFrame, names: pd.Series, shown: pd.Series) -> list[str]:
+    """Write the names of things that are compared; those of pairs keep both labels."""
+    rows = parts.set_axis(names, axis=0).loc[shown.index]
+    if rows.shape[1] == 2:
+        return join_names(list(rows.iloc[:, 0]), list(rows.iloc[:, 1]), " – ", _PAIR_LENGTH)
+    return wrap_names(list(shown.index), _NAME_LENGTH, 1)
 
 
 def plot_centrality(
