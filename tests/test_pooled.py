@@ -11,7 +11,8 @@ from statsmodels.imputation.mice import MICE
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.inference.pooling import pool_estimates, pool_tests
+from isingmlc.inference.pooling import equivalent_statistic, pool_estimates, pool_tests
+from isingmlc.inference.tails import chi2_log_sf
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -91,7 +92,7 @@ def test_wald_tests_are_pooled_as_statsmodels_combines_them(imputed, fits):
 
 
 def test_score_tests_are_pooled_by_d2(fits):
-    frame = im.pool([fit.score_test() for fit in fits], adjust=None)
+    frame = im.pool([fit.score_test(pvalue="chi2") for fit in fits], adjust=None)
     statistics = np.array([fit.score_test().statistics.to_numpy().ravel() for fit in fits])
     expected = pool_tests(statistics, np.ones(6))
     np.testing.assert_allclose(frame["pvalue"], expected.pvalue)
@@ -113,6 +114,27 @@ def test_equal_data_sets_give_what_one_gives(fits):
     np.testing.assert_allclose(
         tests["pvalue"], one.score_test(pvalue="chi2").pvalues.to_numpy().ravel()
     )
+
+
+@pytest.mark.parametrize("test", ["score_test", "lr_test"])
+def test_equal_tests_have_the_pvalue_of_one_whatever_its_distribution(imputed, test):
+    labels, drawn = imputed
+    clusters = np.random.default_rng(1).integers(0, 20, len(labels))
+    rare = drawn[0].assign(rare=(np.arange(len(labels)) % 40 == 0).astype(float))
+    for groups in (None, clusters):
+        if groups is not None and test == "lr_test":
+            continue
+        one = getattr(im.IsingModel(labels, rare, groups=groups).fit(), test)()
+        frame = im.pool([one] * 3)
+        np.testing.assert_allclose(frame["pvalue"], one.pvalues.to_numpy().ravel(), rtol=1e-8)
+
+
+def test_statistics_of_pvalues_however_small():
+    for statistic in (0.5, 4.0, 700.0, 1200.0, 1500.0, 1e5):
+        for df in (1.0, 2.0, 7.0):
+            log_pvalue = np.array([chi2_log_sf(statistic, df)])
+            found = equivalent_statistic(log_pvalue, np.array([df]))
+            assert found[0] == pytest.approx(statistic, rel=1e-9)
 
 
 def test_covariates_that_were_imputed(imputed):

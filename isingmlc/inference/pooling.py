@@ -8,9 +8,14 @@ import numpy as np
 from scipy import stats
 
 from isingmlc.base.arrays import FloatArray
+from isingmlc.inference.tails import chi2_log_sf
 
 # So many degrees of freedom are as good as infinitely many.
 _MANY = 1e10
+# Below this logarithm p-values come near to the smallest number, and so many steps of Newton's
+# method find their statistics.
+_LOG_TINY = -600.0
+_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,42 @@ class PooledTests:
         # of older versions of scipy loses its way.
         same = stats.chi2.sf(np.maximum(self.statistic, 0.0) * self.df, self.df)
         return np.asarray(np.where(self.df_denom > _MANY, same, found))
+
+
+def equivalent_statistic(log_pvalue: FloatArray, df: FloatArray) -> FloatArray:
+    r"""Give the chi-square statistics that have these p-values.
+
+    Statistics of several data sets are comparable on this scale whatever their p-values are
+    from: Student's t or F with few clusters, saddlepoint approximations, permutations.
+
+    Parameters
+    ----------
+    log_pvalue : ndarray
+        Natural logarithms of p-values.
+    df : ndarray
+        Degrees of freedom.
+
+    Returns
+    -------
+    ndarray
+        The statistics.
+
+    Examples
+    --------
+    >>> equivalent_statistic(np.log([0.05, 0.01]), np.array([1.0, 2.0])).round(3)
+    array([3.841, 9.21 ])
+    """
+    statistic = np.asarray(stats.chi2.isf(np.exp(log_pvalue), df))
+    far = np.asarray(log_pvalue < _LOG_TINY)
+    if far.any():
+        wanted, degrees = log_pvalue[far], np.broadcast_to(df, log_pvalue.shape)[far]
+        found = -2.0 * wanted
+        for _ in range(_STEPS):
+            tail = chi2_log_sf(found, degrees)
+            slope = -np.exp(stats.chi2.logpdf(found, degrees) - tail)
+            found = found - (tail - wanted) / slope
+        statistic[far] = found
+    return statistic
 
 
 def pool_tests(statistic: FloatArray, df: FloatArray) -> PooledTests:

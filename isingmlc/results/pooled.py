@@ -13,7 +13,12 @@ from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
-from isingmlc.inference.pooling import PooledEstimates, pool_estimates, pool_tests
+from isingmlc.inference.pooling import (
+    PooledEstimates,
+    equivalent_statistic,
+    pool_estimates,
+    pool_tests,
+)
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.inference.robust import degrees_of_clusters
@@ -32,8 +37,8 @@ def pool(
 ) -> ResultTable:
     r"""Pool fits, or tests, of data sets in which missing values were imputed.
 
-    Coefficients of fits and of Wald tests are pooled by Rubin's rules, statistics of score and
-    likelihood-ratio tests by D2, which needs nothing but the statistics.
+    Coefficients of fits and of Wald tests are pooled by Rubin's rules, score and likelihood-ratio
+    tests by D2, which needs nothing but their p-values.
 
     Parameters
     ----------
@@ -66,9 +71,11 @@ def pool(
     -----
     The total variance of a coefficient is :math:`T = \bar U + (1 + 1/m) B`: the mean of its
     squared errors, and the variance between data sets. Degrees of freedom are those of Barnard and
-    Rubin (1999) with rows less coefficients, or clusters less one, for complete data. D2 knows
-    of the missing information only what statistics show, so with few data sets it is rough: use
-    twenty and more, or Wald tests.
+    Rubin (1999) with rows less coefficients, or clusters less one, for complete data. D2 pools
+    chi-square statistics. Each data set gives the one that has its p-value, so that tests by
+    Student's t, by F or by a saddlepoint approximation keep their distribution: where data sets
+    agree, the pooled p-value is that of each. D2 knows of the missing information only what these
+    statistics show, so with few data sets it is rough: use twenty and more, or Wald tests.
 
     References
     ----------
@@ -188,15 +195,18 @@ def _pool_edges(tests: list[EdgeTests], alpha: float, adjust: str | None) -> Res
         )
         fits = [each._fit for each in tests if each._fit is not None]
         if len(fits) == len(tests):
-            # The model of an edge has the feature besides.
-            degrees = np.mean([_degrees(fit) for fit in fits], axis=0) - 1
+            degrees = np.mean([_degrees(fit) for fit in fits], axis=0)
+            if first.arrays.df_denom is None:
+                # The model of an edge has the feature besides.
+                degrees -= 1
         else:
             degrees = np.full(shape[1], np.inf)
         pooled = pool_estimates(coef, bse, np.broadcast_to(degrees, shape).ravel())
         columns = _columns(pooled, alpha)
     else:
-        statistic = np.array([each.arrays.statistic.ravel() for each in tests])
+        log_pvalue = np.log(10) * np.array([each.arrays.log10_pvalue.ravel() for each in tests])
         df = np.array([each.arrays.df.ravel() for each in tests])
+        statistic = equivalent_statistic(log_pvalue, df)
         # Terms that lose a level in one of the data sets have no common degrees of freedom.
         statistic = np.where((df == df[0]).all(axis=0), statistic, np.nan)
         found = pool_tests(statistic, df[0])
