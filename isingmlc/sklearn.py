@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.prediction.classifier import IsingClassifier
 from isingmlc.prediction.splits import MultilabelStratifiedKFold
@@ -309,7 +308,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_ranking_ = ranking
         self.scores_ = np.full(X.shape[1], np.nan)
         self.scores_[ranked] = ranking.importance.to_numpy()
-        order = ranked[best_first(self.scores_[ranked])]
+        order = ranked[ranking.positions]
         # Covariates come before all places.
         self.ranking_ = np.zeros(X.shape[1], dtype=np.intp)
         self.ranking_[order] = np.arange(1, len(order) + 1)

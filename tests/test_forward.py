@@ -294,11 +294,18 @@ def test_a_later_feature_that_adds_more_stays_behind():
     rng = np.random.default_rng(0)
     first, noise = rng.normal(size=(2, 500))
     labels = (first + 0.1 * rng.normal(size=500) > 0)[:, None]
-    features = np.column_stack([first + noise, noise, rng.normal(size=500)])
+    features = np.column_stack([first + 1.5 * noise, noise, rng.normal(size=500)])
     ranking = rank(labels, features, "ssc")
     assert ranking.path["gain"].iloc[1] > ranking.path["gain"].iloc[2]
     assert ranking.order == ("x1", "x2", "x3")
-    assert ranking.importance.is_monotonic_decreasing
+    # The importance is the gain, and places are those of the steps.
+    assert ranking.importance["x2"] > ranking.importance["x1"]
+    np.testing.assert_array_equal(ranking.importance, ranking.path["gain"])
+    np.testing.assert_allclose(ranking.importance, ranking.contributions.sum(axis=1))
+    assert ranking.roc(["x1"]).auc == 1
+    assert ranking.agreement(rank(labels, features, "ssc")).tau == 1
+    selector = IsingSelector("ssc", n_features_to_select=1).fit(features, labels)
+    np.testing.assert_array_equal(selector.ranking_, [1, 2, 3])
 
 
 def test_a_gain_is_at_most_the_deviance_left():

@@ -644,3 +644,14 @@ def test_a_constant_covariate_changes_no_selection(confounded):
     expected = im.select_features(labels, features, alpha=0.05)
     assert chosen.selected == expected.selected
     pd.testing.assert_frame_equal(chosen.predict(features, constant), expected.predict(features))
+
+
+def test_chosen_columns_have_positions(data):
+    labels, features = data
+    numbered = features.set_axis(range(10, 0, -1), axis=1)
+    for table in (features, numbered, features.set_axis(range(10), axis=1)):
+        chosen = im.select_features(labels, table, max_features=3, random_state=0)
+        names = features.columns[chosen.positions]
+        expected = im.select_features(labels, features, max_features=3, random_state=0)
+        assert tuple(names) == expected.selected
+        assert tuple(features.columns[chosen.ranking.positions]) == expected.ranking.order

@@ -51,8 +51,6 @@ _NO_DEVIANCE = 1e-9
 _NO_CORRELATION = 1e-12
 # Directions of the labels with less than this share of the variance are relations among them.
 _RELATED = 1e-10
-# By so much, relatively, importances of features in a row differ at least.
-_APART = 1e-6
 _MAX_STEPS = 100
 # Features are made dense in blocks of about this size.
 _PART_BYTES = 2**26
@@ -402,15 +400,9 @@ def _rank(
     contributions[:, labels] = parts
     reasons = reasons.copy()
     reasons[found.redundant] = Reason.REDUNDANT_FEATURE
-    importance = parts.sum(axis=1)
-    # A later feature may add more than an earlier one; the order is that of the steps.
-    rest = np.delete(importance, found.picked).max(initial=0.0)
-    for at in found.picked[::-1].tolist():
-        importance[at] = max(importance[at], rest * (1 + _APART))
-        rest = importance[at]
     steps = FeatureSteps(found.picked, found.gains.sum(axis=1), found.displaced)
     scores = FeatureScores(
-        importance,
+        parts.sum(axis=1),
         contributions,
         reasons,
         label_reason,
@@ -426,8 +418,9 @@ def _notes(model: IsingModel, found: Sweep, settings: dict[str, object]) -> tupl
     n_picked = len(found.picked)
     notes = [
         f"{n_picked} features were picked one after the other, each for what it adds to those "
-        "before it; the others follow in the order of what they would add to these. There are no "
-        "p-values: features that were picked by the labels would have too small ones.",
+        "before it, which is its importance; the others follow in the order of what they would add "
+        "to these. There are no p-values: features that were picked by the labels would have too "
+        "small ones.",
     ]
     if n_picked != settings["n_features"] and n_picked:
         why = (

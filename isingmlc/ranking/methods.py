@@ -24,7 +24,6 @@ from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE, normal_scores
 from isingmlc.inference.moderation import CHEAP, can_refit
-from isingmlc.inference.ordering import best_first
 from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
@@ -324,7 +323,7 @@ def rank_by_score_and_l1(
 ) -> FeatureRanking:
     """Rank by l1 the features that the score keeps; the others follow in the score's order."""
     screening = rank_by_score(results, min_count=min_count, combine=combine)
-    order = best_first(screening.scores.importance)
+    order = screening.positions
     kept = _kept(screening, order, keep, keep_pvalue)
     contributions = np.full(screening.scores.contributions.shape, np.nan)
     usable = screening.scores.feature_reason == Reason.OK

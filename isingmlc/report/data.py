@@ -370,7 +370,7 @@ def _gather_features(
         "edges": int(cells["significant"].sum()),
         "tested": int(tested.sum()),
     }
-    best = best_first(table["importance"].to_numpy())[: options.top]
+    best = _order(table, ranking)[: options.top]
     pairs, without_pairs = _strong_pairs(results, options, edges, ranking, best)
     terms = results.model.terms
     table["shown"] = display_names(table["feature"].tolist(), terms)
@@ -452,6 +452,14 @@ def _feature_table(
             "reason": reason,
         }
     )
+
+
+def _order(table: pd.DataFrame, ranking: FeatureRanking | None) -> IntArray:
+    """Give the rows of the table, best first: in the order of the ranking, if there is one."""
+    if ranking is None:
+        return best_first(table["importance"].to_numpy())
+    place = {name: at for at, name in enumerate(table["feature"])}
+    return np.array([place[name] for name in ranking.order], dtype=np.intp)
 
 
 def _feature_reasons(edges: EdgeTests) -> npt.NDArray[Any]:

@@ -13,13 +13,13 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
-from isingmlc.inference.ordering import best_first, rank_levels
+from isingmlc.inference.ordering import rank_levels
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.results.steps import FeatureSteps, list_steps
@@ -39,7 +39,8 @@ class FeatureScores:
     Attributes
     ----------
     importance : ndarray, shape (p,)
-        The larger, the better; 0 for features that could not be used.
+        The larger, the better; 0 for features that could not be used. Of features that were picked
+        one after the other, what each added when it was picked: a later one may have added more.
     contributions : ndarray, shape (p, K)
         What each label adds; NaN where it adds nothing because it could not be used.
     feature_reason, label_reason : ndarray of object
@@ -85,6 +86,22 @@ class FeatureScores:
     def pair_statistics(self) -> FloatArray | None:
         """The values of `pairs`."""
         return self.pairs() if callable(self.pairs) else self.pairs
+
+    @cached_property
+    def levels(self) -> IntArray:
+        """Places of the features, 0 for the best; ties share one.
+
+        They follow from importance. Features that were picked one after the other come first, in
+        the order of the steps.
+        """
+        if self.steps is None:
+            return rank_levels(self.importance)
+        picked = self.steps.picked
+        levels = np.empty(len(self.importance), dtype=np.intp)
+        levels[picked] = np.arange(len(picked))
+        others = np.delete(np.arange(len(levels)), picked)
+        levels[others] = len(picked) + rank_levels(self.importance[others])
+        return levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +162,12 @@ class FeatureRanking:
 
     @table
     def importance(self) -> pd.Series:
-        """Importance of each feature, in the user's order."""
+        """Importance of each feature, in the user's order.
+
+        With ``forward`` and ``ssc`` it is what a feature added to those picked before it, or, if it
+        was not picked, what it would add to all that were. `order` is that of the steps: a feature
+        may add more once another is there.
+        """
         return self._series(self.scores.importance, "importance")
 
     @table
@@ -225,9 +247,19 @@ class FeatureRanking:
     def order(self) -> tuple[str, ...]:
         """Names of the features, best first; ties keep the user's order.
 
-        Importances that differ by less than rounding can explain are ties.
+        Importances that differ by less than rounding can explain are ties. Features that were
+        picked one after the other come in the order of the steps.
         """
-        return tuple(self.feature_names[at] for at in best_first(self.scores.importance))
+        return tuple(self.feature_names[at] for at in self.positions)
+
+    @property
+    def positions(self) -> IntArray:
+        """Positions of the features among the columns, counted from 0, in the order of `order`.
+
+        For arrays and frames whose names are numbers: ``features.iloc[:, ranking.positions[:5]]``
+        has the five best columns. Columns without names are called x1, x2, … here, from 1.
+        """
+        return np.argsort(self.scores.levels, kind="stable")
 
     def top(self, m: int = 10) -> tuple[str, ...]:
         """Name the best features.
@@ -463,7 +495,7 @@ class FeatureRanking:
                 f"relevant must name some of the features but not all, and names {len(wanted)} of "
                 f"{len(hit)}: there is nothing to tell apart."
             )
-        levels = rank_levels(self.scores.importance)
+        levels = self.scores.levels
         # Straight lines between the ends of ties.
         ends = np.cumsum(np.bincount(levels))
         true = np.interp(
@@ -485,7 +517,7 @@ class FeatureRanking:
         Returns
         -------
         RankingAgreement
-            Kendall's tau-b of the importances, and the share of common features among the
+            Kendall's tau-b of the places, and the share of common features among the
             first k of both, k = 1…p.
 
         Raises
@@ -516,7 +548,7 @@ class FeatureRanking:
                     else f"is of type {type(other).__name__}."
                 )
             )
-        theirs = other.importance[list(self.feature_names)].to_numpy()
+        theirs = pd.Series(other.scores.levels, other.feature_names)[list(self.feature_names)]
         # A feature is among the first k of both from the later of its two places on.
         place = {name: at for at, name in enumerate(other.order)}
         later = [max(at, place[name]) for at, name in enumerate(self.order)]
@@ -525,7 +557,7 @@ class FeatureRanking:
         overlap = pd.Series(common / sizes, pd.Index(sizes, name="k"), name="overlap")
         return RankingAgreement(
             (self.method, other.method),
-            float(kendalltau(rank_levels(self.scores.importance), rank_levels(theirs)).statistic),
+            float(kendalltau(self.scores.levels, theirs.to_numpy()).statistic),
             overlap,
         )
 
@@ -688,7 +720,7 @@ class RankingAgreement:
     methods : tuple of str
         The two methods.
     tau : float
-        Kendall's tau-b of the importances; NaN where all features of one ranking are tied.
+        Kendall's tau-b of the places; NaN where all features of one ranking are tied.
     overlap : Series
         Share of common features among the first k of both, by k.
 

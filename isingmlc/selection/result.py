@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arrays import IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.input.context import Context
@@ -95,6 +97,16 @@ class SelectionResult:
     def columns(self) -> tuple[str, ...]:
         """The chosen columns: those of the chosen terms, otherwise `selected` itself."""
         return tuple(name for term in self.selected for name in self.terms[term])
+
+    @property
+    def positions(self) -> IntArray:
+        """Positions of `columns` among the features that were passed, counted from 0.
+
+        For arrays and frames whose names are numbers: ``features.iloc[:, sel.positions]`` has the
+        chosen columns, best first. Columns without names are called x1, x2, … here, from 1.
+        """
+        place = {name: at for at, name in enumerate(self.feature_names)}
+        return np.array([place[name] for name in self.columns], dtype=np.intp)
 
     @property
     def covariate_names(self) -> tuple[str, ...]:
