@@ -2,6 +2,7 @@
 
 from itertools import pairwise, permutations
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
 from isingmlc.fitting.nodewise import fit_nodes
 from isingmlc.fitting.testable import Reason
-from isingmlc.networks.centrality import MEASURES
+from isingmlc.networks.centrality import MEASURES, path_measures
 from isingmlc.networks.weights import pair_weights
 
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
@@ -108,7 +109,8 @@ def test_paths_and_sparse_networks_have_no_errors(example, res):
     table = res.centrality()
     paths = table["measure"].isin(["closeness", "betweenness"])
     assert (table.loc[paths, "reason"] == Reason.NO_ERROR).all()
-    assert (table.loc[~paths, "reason"] == Reason.OK).all()
+    strength = table["measure"] == "strength"
+    assert (table.loc[~paths & ~strength, "reason"] == Reason.OK).all()
     net = im.IsingModel(example.labels).fit_regularized()
     table = net.centrality(GROUPS)
     assert (table["reason"] == Reason.NO_ERROR).all()
@@ -119,6 +121,31 @@ def test_paths_and_sparse_networks_have_no_errors(example, res):
     found = wide(table).loc[list(net.label_names)]
     np.testing.assert_allclose(found["betweenness"], between.sum(axis=(0, 1)) / 2)
     np.testing.assert_allclose(found["closeness"], 5 / shortest.sum(axis=1))
+
+
+def test_strength_says_where_signs_are_unsure(res):
+    pairs = res.network_table()
+    unsure = pairs[(pairs["lower"] <= 0) & (pairs["upper"] >= 0)]
+    across = unsure["first"].map(GROUPS) != unsure["second"].map(GROUPS)
+    table = res.centrality(GROUPS).set_index(["measure", "label"])["reason"]
+    for measure, touched in (("strength", unsure), ("bridge_strength", unsure[across])):
+        marked = table[measure].index[table[measure] == Reason.UNSURE_SIGNS]
+        assert set(marked) == set(touched[["first", "second"]].to_numpy().ravel())
+
+
+def test_an_unreachable_label_does_not_close_a_bridge():
+    names = list("abcde")
+    weights = np.zeros((5, 5))
+    for at in range(3):
+        weights[at, at + 1] = weights[at + 1, at] = 1.0
+    group = np.array(list("XXYYY"))
+    found = path_measures(weights, np.full(5, True), group[:, None] != group)
+    # Two of three labels of Y can be reached from b, in one step and two.
+    expected = {"a": 2 / 3 / 2.5, "b": 2 / 3 / 1.5, "c": 1 / 1.5, "d": 1 / 2.5, "e": 0.0}
+    np.testing.assert_allclose(found["bridge_closeness"], [expected[name] for name in names])
+    graph = nx.from_numpy_array(weights)
+    near = nx.closeness_centrality(graph)
+    np.testing.assert_allclose(found["closeness"], list(near.values()))
 
 
 def test_an_empty_network_has_no_centrality():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
 import isingmlc as im
@@ -169,7 +170,9 @@ def test_centralities_are_those_of_the_table(res):
         for ax, measure in zip(axes, ("strength", "closeness"), strict=True):
             names = [tick.get_text() for tick in ax.get_yticklabels()]
             own = table[table["measure"] == measure].set_index("label").loc[names]
-            np.testing.assert_allclose(ax.lines[0].get_xdata(), own["value"])
+            marks = [each for each in ax.collections if isinstance(each, PathCollection)]
+            drawn = np.concatenate([each.get_offsets() for each in marks])
+            np.testing.assert_allclose(drawn[np.argsort(drawn[:, 1]), 0], own["value"])
             known = own.dropna(subset="lower")
             limits = [segment[:, 0] for segment in lines_of(ax).get_segments()]
             np.testing.assert_allclose(np.reshape(limits, (-1, 2)), known[["lower", "upper"]])
@@ -200,3 +203,82 @@ def test_groups_are_drawn_on_one_scale():
         random_state=0,
     )
     assert len(three.plot(axes=Figure().subplots(1, 3))) == 3
+
+
+def test_infinite_limits_are_arrows_and_marks_follow_one_rule():
+    table = pd.DataFrame(
+        {
+            "first": list("aaabb"),
+            "second": list("bcdcd"),
+            "sample": [2.0, 1.5, 1.0, 0.5, -1.0],
+            "lower": [0.5, -np.inf, 0.2, np.nan, -np.inf],
+            "upper": [np.inf, np.inf, 1.8, np.nan, -0.1],
+        }
+    )
+    ax = plot_intervals(table, ax=new_axes())
+    assert ax.get_xlabel() == "interaction"
+    marks = [each for each in ax.collections if isinstance(each, PathCollection)]
+    filled, hollow, crosses, left, right = (np.asarray(each.get_offsets()) for each in marks)
+    assert filled[:, 0].tolist() == [2.0, 1.0, -1.0]
+    assert hollow[:, 0].tolist() == [1.5]
+    assert crosses[:, 0].tolist() == [0.5]
+    low, high = ax.get_xlim()
+    assert left.tolist() == [[low, 1], [low, 4]]
+    assert right.tolist() == [[high, 0], [high, 1]]
+    bars = next(each for each in ax.collections if isinstance(each, LineCollection))
+    ends = {seg[0, 1]: seg[:, 0].tolist() for seg in bars.get_segments()}
+    assert ends == {0: [0.5, high], 1: [low, high], 2: [0.2, 1.8], 4: [low, -0.1]}
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words[2:] == ["no interval", "limit is infinite"]
+
+
+def test_estimates_are_called_what_they_are(res):
+    boot = res.bootstrap(20, random_state=0)
+    names = {"pairs": "interaction", "thresholds": "threshold", "strength": "strength"}
+    assert {of: boot.plot(of, ax=new_axes()).get_xlabel() for of in names} == names
+    strength = boot.centrality().query("measure == 'strength'")
+    assert plot_intervals(strength, ax=new_axes()).get_xlabel() == "strength"
+
+
+def test_features_have_pictures_of_their_draws():
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()
+    boot = res.bootstrap(20, features=True, random_state=0)
+    ax = boot.plot("importance", ax=new_axes())
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["age", "bmi"]
+    ax = boot.plot("statistics", top=3, ax=new_axes())
+    assert all(" → " in tick.get_text() for tick in ax.get_yticklabels())
+
+
+def test_bridges_have_intervals_from_draws(res):
+    boot = res.bootstrap(30, random_state=0)
+    groups = list("aabbcc")
+    table = boot.centrality(groups)
+    of_all_rows = res.centrality(groups)
+    bridges = table[table["measure"].str.startswith("bridge")]
+    assert bridges["measure"].nunique() == 4
+    both = bridges.merge(of_all_rows, on=["measure", "label"])
+    assert len(both) == 24
+    np.testing.assert_allclose(both["value_x"], both["value_y"], rtol=1e-6)
+    assert (both["lower_x"] <= both["upper_x"]).all()
+    draws = boot.draws("pairs")["hypertension"]
+    other = ["arthritis", "asthma", "heart_disease", "depression"]
+    across = [name for name in other if groups[res.label_names.index(name)] != "a"]
+    own = bridges[bridges["label"] == "hypertension"].set_index("measure")
+    sums = draws[across].abs().sum(axis=1).to_numpy()
+    expected = np.quantile(sums, [0.025, 0.975], method="weibull")
+    np.testing.assert_allclose(
+        own.loc["bridge_strength", ["lower", "upper"]].astype(float), expected
+    )
+
+
+def test_panels_are_named_once_and_say_where_strength_is_too_sure(res):
+    table = res.centrality(list("aabbcc"))
+    axes = plot_centrality(table)
+    named = ["".join(tick.get_text() for tick in ax.get_yticklabels()) != "" for ax in axes]
+    assert named == [True, False, False] * 3
+    said = {ax.get_title(): ax.get_xlabel() for ax in axes}
+    unsure = (table["reason"] == "unsure-signs").groupby(table["measure"]).sum()
+    assert said["strength"].startswith(f"{unsure['strength']} of 6 intervals too narrow")
+    assert said["bridge strength"].startswith(f"{unsure['bridge_strength']} of 6 intervals")
+    assert said["closeness"] == ""

@@ -176,6 +176,27 @@ def typical_sizes(columns: FloatArray) -> FloatArray:
     return np.asarray(typical)
 
 
+def leaves_out_zero(lower: Any, upper: Any) -> Any:
+    """Tell which intervals leave out zero; those without limits do not.
+
+    Parameters
+    ----------
+    lower, upper : ndarray or Series
+        Limits, which may be infinite; NaN where there are none.
+
+    Returns
+    -------
+    ndarray or Series of bool
+        Marks.
+
+    Examples
+    --------
+    >>> leaves_out_zero(np.array([0.1, -np.inf, np.nan]), np.array([np.inf, -0.2, np.nan]))
+    array([ True,  True, False])
+    """
+    return (lower > 0) | (upper < 0)
+
+
 def checksum(features: Features) -> int:
     """Give a number that changes when values do, to see later whether they are still the same.
 

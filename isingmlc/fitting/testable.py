@@ -47,6 +47,7 @@ class Reason(StrEnum):
     ONE_MODEL = "one-model"
     NO_MODEL = "no-model"
     NO_ERROR = "no-error"
+    UNSURE_SIGNS = "unsure-signs"
     INFINITE_COVARIATE = "infinite-covariate"
     AT_THE_SMALLEST = "at-the-smallest"
     NOT_REACHED = "not-reached"
@@ -84,6 +85,9 @@ _MEANINGS = {
     Reason.ONE_MODEL: "the interaction comes from the model of one of the labels alone",
     Reason.NO_MODEL: "neither label is in the model of the other",
     Reason.NO_ERROR: "it has no standard error; a bootstrap tells how far it varies",
+    Reason.UNSURE_SIGNS: (
+        "interactions that may be zero count by their size: too large a sum, too narrow an interval"
+    ),
     Reason.INFINITE_COVARIATE: "a covariate settles the label in part of the rows",
     Reason.AT_THE_SMALLEST: "the smallest number of rows that was tried is enough",
     Reason.NOT_REACHED: "the largest number of rows that was tried is not enough",

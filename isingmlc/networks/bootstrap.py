@@ -17,13 +17,20 @@ from isingmlc.base.arguments import (
     check_option,
     make_generator,
 )
-from isingmlc.base.arrays import FloatArray, IntArray, chunks
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, leaves_out_zero
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
-from isingmlc.networks.centrality import MEASURES, PATHS, path_measures, sum_measures
+from isingmlc.networks.centrality import (
+    ABSOLUTE,
+    MEASURES,
+    PATHS,
+    path_measures,
+    read_communities,
+    sum_measures,
+)
 from isingmlc.networks.feature_draws import NetworksWithTests, RowRefits
 from isingmlc.networks.refits import Networks, Refits, refit_draws
 from isingmlc.simulate.distribution import IsingDistribution
@@ -39,6 +46,13 @@ if TYPE_CHECKING:
 # What draws of networks have, and what those have besides in which features were tested.
 KINDS = ("pairs", "thresholds", *MEASURES, *PATHS)
 OF_FEATURES = ("statistics", "importance", "ranks")
+# What one of several is called below a picture.
+_NAMES = {
+    "pairs": "interaction",
+    "thresholds": "threshold",
+    "statistics": "statistic",
+    "ranks": "rank",
+}
 
 
 class NetworkBootstrap(ReadOnly):
@@ -203,20 +217,7 @@ class NetworkBootstrap(ReadOnly):
         1      diabetes     2.2    0.8    3.3
         """
         alpha = check_number("alpha", alpha, above=0, below=1)
-        sample, values = self._values(of)
-        frame = self._named(of)
-        finite = np.where(np.isfinite(values), values, np.nan)
-        enough = np.isfinite(values).sum(axis=0)
-        total, known = np.nansum(finite, axis=0), np.maximum(enough, 1)
-        mean = np.where(enough > 0, total / known, np.nan)
-        apart = np.nansum((finite - mean) ** 2, axis=0)
-        limits = np.array([quantiles(column, (alpha / 2, 1 - alpha / 2)) for column in values.T])
-        frame["sample"], frame["mean"] = sample, mean
-        frame["sd"] = np.where(enough > 1, np.sqrt(apart / np.maximum(enough - 1, 1)), np.nan)
-        frame["lower"], frame["upper"] = limits.reshape(-1, 2).T
-        frame["infinite"] = np.isinf(values).sum(axis=0)
-        frame["missing"] = np.isnan(values).sum(axis=0)
-        return frame
+        return _bound(self._named(of), *self._values(of), alpha)
 
     def inclusion(self) -> pd.DataFrame:
         """Tell in which share of the draws each pair of labels has an edge.
@@ -281,14 +282,17 @@ class NetworkBootstrap(ReadOnly):
         frame, found = self.intervals(alpha=alpha)[columns], self.inclusion()
         share = np.where(frame["sample"] > 0, found["positive"], found["negative"])
         share = np.where(frame["sample"] == 0, 1 - found["edge"], share)
-        clear = (frame["lower"] > 0) | (frame["upper"] < 0)
+        clear = leaves_out_zero(frame["lower"], frame["upper"])
         return ResultTable(frame.assign(share=share, covers_zero=~clear))
 
-    def centrality(self, *, alpha: float = 0.05) -> pd.DataFrame:
+    def centrality(self, communities: Any = None, *, alpha: float = 0.05) -> pd.DataFrame:
         """List how central labels are, with bootstrap intervals.
 
         Parameters
         ----------
+        communities : mapping, Series or sequence, optional
+            The community of each label, by name or in the order of the labels: there are measures
+            of bridges between communities then.
         alpha : float
             One minus the confidence level.
 
@@ -296,20 +300,43 @@ class NetworkBootstrap(ReadOnly):
         -------
         DataFrame
             One row per measure and label: ``measure``, ``label``, ``value`` in all rows, ``lower``
-            and ``upper`` as in `intervals`.
+            and ``upper`` as in `intervals`, and ``reason``: ``unsure-signs`` where a sum of
+            absolute weights has some whose own intervals cover zero, so that it is too large and
+            its interval too narrow.
 
         Examples
         --------
         >>> import isingmlc as im
         >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
-        >>> net.bootstrap(20, random_state=0).centrality()["measure"].unique().tolist()
+        >>> boot = net.bootstrap(20, random_state=0)
+        >>> boot.centrality()["measure"].unique().tolist()
         ['strength', 'expected_influence', 'expected_influence_2', 'closeness', 'betweenness']
+        >>> boot.centrality(list("aaabbb"))["measure"].unique().tolist()[5:7]
+        ['bridge_strength', 'bridge_expected_influence']
         """
+        alpha = check_number("alpha", alpha, above=0, below=1)
+        found = {measure: self._values(measure) for measure in (*MEASURES, *PATHS)}
+        may_be_zero = np.zeros((len(self.label_names),) * 2, dtype=bool)
+        first, second = np.triu_indices(len(may_be_zero), 1)
+        may_be_zero[first, second] = self.edges(alpha=alpha)["covers_zero"]
+        may_be_zero |= may_be_zero.T
+        unsure = {"strength": may_be_zero.any(axis=1)}
+        if communities is not None:
+            groups = read_communities(communities, self.label_names)
+            across = groups[:, None] != groups
+            drawn = take_bridges(self._draws, across)
+            for name, values in take_bridges(self._sample, across).items():
+                found[name] = values[0], drawn[name]
+            unsure["bridge_strength"] = (may_be_zero & across).any(axis=1)
         parts = []
-        for measure in (*MEASURES, *PATHS):
-            own = self.intervals(measure, alpha=alpha).rename(columns={"sample": "value"})
+        for measure, (sample, values) in found.items():
+            own = _bound(self._named(measure), sample, values, alpha)
+            own = own.rename(columns={"sample": "value"})
             own.insert(0, "measure", measure)
-            parts.append(own[["measure", "label", "value", "lower", "upper"]])
+            own["reason"] = str(Reason.OK)
+            if measure in ABSOLUTE:
+                own["reason"] = np.where(unsure[measure], Reason.UNSURE_SIGNS, Reason.OK)
+            parts.append(own[["measure", "label", "value", "lower", "upper", "reason"]])
         return ResultTable(pd.concat(parts, ignore_index=True))
 
     def ranks(self, first: int = 10, *, alpha: float = 0.05) -> pd.DataFrame:
@@ -498,12 +525,14 @@ class NetworkBootstrap(ReadOnly):
         --------
         >>> import isingmlc as im
         >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
-        >>> res.bootstrap(50, random_state=0).plot("strength").get_xlabel()
-        'sample'
+        >>> res.bootstrap(50, random_state=0).plot("expected_influence").get_xlabel()
+        'expected influence'
         """
         from isingmlc.plots import plot_intervals
 
-        return plot_intervals(self.intervals(of, alpha=alpha), top=top, ax=ax)
+        table = self.intervals(of, alpha=alpha)
+        what = _NAMES.get(of, of.replace("_", " "))
+        return plot_intervals(table, top=top, what=what, ax=ax)
 
     def plot_network(
         self, *, alpha: float = 0.05, ax: Axes | None = None, **look: Unpack[LookOptions]
@@ -603,6 +632,24 @@ class NetworkBootstrap(ReadOnly):
         return self._kept[of]
 
 
+def _bound(
+    frame: pd.DataFrame, sample: FloatArray, values: FloatArray, alpha: float
+) -> pd.DataFrame:
+    """Add values of all rows and what draws say of them to a table of names."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    enough = np.isfinite(values).sum(axis=0)
+    total, known = np.nansum(finite, axis=0), np.maximum(enough, 1)
+    mean = np.where(enough > 0, total / known, np.nan)
+    apart = np.nansum((finite - mean) ** 2, axis=0)
+    limits = np.array([quantiles(column, (alpha / 2, 1 - alpha / 2)) for column in values.T])
+    frame["sample"], frame["mean"] = sample, mean
+    frame["sd"] = np.where(enough > 1, np.sqrt(apart / np.maximum(enough - 1, 1)), np.nan)
+    frame["lower"], frame["upper"] = limits.reshape(-1, 2).T
+    frame["infinite"] = np.isinf(values).sum(axis=0)
+    frame["missing"] = np.isnan(values).sum(axis=0)
+    return frame
+
+
 def take_values(networks: Networks | NetworksWithTests, of: str) -> FloatArray:
     """Give pairs, thresholds or centralities of several networks, one line each.
 
@@ -629,14 +676,49 @@ def take_values(networks: Networks | NetworksWithTests, of: str) -> FloatArray:
     if of == "pairs":
         first, second = np.triu_indices(n_labels, 1)
         return networks.weights[:, first, second]
-    outside = networks.reasons == Reason.CONSTANT_LABEL
-    outside |= (networks.reasons == Reason.TOO_RARE) | (networks.reasons == Reason.DETERMINED_LABEL)
-    dropped = outside[:, :, None] | outside[:, None, :]
-    weights = np.where(dropped, 0.0, networks.weights)
+    weights, outside = _weigh_insiders(networks)
     if of in PATHS:
         lines = zip(weights, ~outside, strict=True)
         return np.array([path_measures(each, inside)[of] for each, inside in lines])
     return np.where(outside, np.nan, sum_measures(weights)[of])
+
+
+def take_bridges(
+    networks: Networks | NetworksWithTests, across: BoolArray
+) -> dict[str, FloatArray]:
+    """Give measures of bridges between communities of several networks, one line each.
+
+    Parameters
+    ----------
+    networks : Networks or NetworksWithTests
+        The networks.
+    across : ndarray of bool, shape (K, K)
+        Pairs of labels of different communities.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (networks, K)
+        The measures.
+    """
+    weights, outside = _weigh_insiders(networks)
+    sums = sum_measures(np.where(across, weights, 0.0))
+    found = {
+        f"bridge_{name}": np.where(outside, np.nan, sums[name])
+        for name in ("strength", "expected_influence")
+    }
+    lines = zip(weights, ~outside, strict=True)
+    paths = [path_measures(each, inside, across) for each, inside in lines]
+    return found | {
+        f"bridge_{name}": np.array([each[f"bridge_{name}"] for each in paths]) for name in PATHS
+    }
+
+
+def _weigh_insiders(networks: Networks | NetworksWithTests) -> tuple[FloatArray, BoolArray]:
+    """Give weights, zero where a label has no place in its network, and marks of such labels."""
+    outside = networks.reasons == Reason.CONSTANT_LABEL
+    outside |= (networks.reasons == Reason.TOO_RARE) | (networks.reasons == Reason.DETERMINED_LABEL)
+    dropped = outside[:, :, None] | outside[:, None, :]
+    return np.where(dropped, 0.0, networks.weights), outside
 
 
 def quantiles(values: FloatArray, levels: tuple[float, ...]) -> FloatArray:

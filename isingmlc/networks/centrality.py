@@ -19,6 +19,8 @@ from isingmlc.networks.covariance import NetworkEstimate
 
 MEASURES = ("strength", "expected_influence", "expected_influence_2")
 PATHS = ("closeness", "betweenness")
+# Sums of absolute values: what may be zero adds to them whatever its sign.
+ABSOLUTE = ("strength", "bridge_strength")
 # Weights below this are the rounding of a zero.
 _NO_EDGE = 1e-12
 
@@ -106,6 +108,8 @@ def list_centrality(
         if estimate is not None and name in lines:
             se = estimate.errors(np.where(np.isfinite(kept), lines[name], 0.0))
             reason[:] = Reason.OK
+            if name in ABSOLUTE:
+                reason[_touched(lines[name], estimate, alpha)] = Reason.UNSURE_SIGNS
         reason[np.isnan(value)], reason[np.isinf(value)] = unknown, Reason.INFINITE_PAIR
         known = inside & np.isfinite(value)
         parts.append(
@@ -125,6 +129,13 @@ def list_centrality(
     table.insert(4, "lower", finite - reach)
     table.insert(5, "upper", finite + reach)
     return table
+
+
+def _touched(lines: FloatArray, estimate: NetworkEstimate, alpha: float) -> BoolArray:
+    """Mark sums to which pairs contribute whose own intervals cover zero."""
+    reach = distributions.norm.isf(alpha / 2) * estimate.pair_errors
+    may_be_zero = np.abs(estimate.weights) <= reach
+    return np.asarray((may_be_zero & (lines != 0)).any(axis=(1, 2)))
 
 
 def read_communities(given: Any, label_names: tuple[str, ...]) -> StrArray:
@@ -236,7 +247,11 @@ def path_measures(
         for node in nodes:
             others = across[node] & inside
             if others.any():
-                found["bridge_closeness"][node] = 1 / distances[node, others].mean()
+                away = distances[node, others]
+                away = away[np.isfinite(away)]
+                # As for closeness: the share that can be reached counts.
+                share = len(away) / others.sum()
+                found["bridge_closeness"][node] = share / away.mean() if len(away) else 0.0
             if node in done:
                 continue
             own = np.flatnonzero(~across[node] & inside).tolist()

@@ -9,6 +9,7 @@ from isingmlc.plots.calibration import plot_calibration
 from isingmlc.plots.diagnostics import plot_diagnostics
 from isingmlc.plots.forest import plot_forest
 from isingmlc.plots.heatmap import plot_heatmap
+from isingmlc.plots.intervals import plot_centrality, plot_intervals
 from isingmlc.plots.label_network import plot_label_network, plot_networks_at
 from isingmlc.plots.network import plot_network, plot_networks
 from isingmlc.plots.plan import plot_edge_plan, plot_network_plan
@@ -16,9 +17,8 @@ from isingmlc.plots.qq import plot_qq
 from isingmlc.plots.ranking import plot_pairs, plot_ranking
 from isingmlc.plots.roc import plot_roc
 from isingmlc.plots.selection import plot_selection
-from isingmlc.plots.stability import plot_intervals, plot_stability
+from isingmlc.plots.stability import plot_stability
 from isingmlc.plots.uncertainty import (
-    plot_centrality,
     plot_differences,
     plot_groups,
     plot_uncertain_network,

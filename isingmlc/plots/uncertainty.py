@@ -14,7 +14,6 @@ from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number
 from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.label_network import Panel, draw_labels
@@ -33,7 +32,6 @@ from isingmlc.plots.style import (
     below,
     font_for,
     join_names,
-    label_bars,
     label_ticks,
     make_axes,
     make_panels,
@@ -229,73 +227,6 @@ def _name_things(parts: pd.DataFrame, names: pd.Series, shown: pd.Series) -> lis
     if rows.shape[1] == 2:
         return join_names(list(rows.iloc[:, 0]), list(rows.iloc[:, 1]), " – ", _PAIR_LENGTH)
     return wrap_names(list(shown.index), _NAME_LENGTH, 1)
-
-
-def plot_centrality(
-    table: pd.DataFrame,
-    *,
-    measures: Sequence[str] | None = None,
-    axes: Sequence[Axes] | npt.NDArray[np.object_] | None = None,
-) -> npt.NDArray[np.object_]:
-    """Draw how central labels are, one panel per measure, with intervals where there are any.
-
-    Parameters
-    ----------
-    table : DataFrame
-        What `IsingResults.centrality` or `NetworkBootstrap.centrality` gives.
-    measures : sequence of str, optional
-        Which measures; all of the table if omitted.
-    axes : sequence of Axes, optional
-        Where to draw, one per measure; a new figure if omitted.
-
-    Returns
-    -------
-    ndarray of Axes
-        The pictures. Labels stand in the order of the first measure in all of them.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> from isingmlc.plots import plot_centrality
-    >>> from matplotlib.figure import Figure
-    >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
-    >>> axes = plot_centrality(res.centrality(), measures=["strength"], axes=[Figure().subplots()])
-    >>> axes[0].get_title()
-    'strength'
-    """
-    if not {"measure", "label", "value", "lower", "upper"} <= set(table):
-        raise exc.DataError(
-            f"table must be that of centrality(), but has the columns {exc.shorten(table.columns)}."
-        )
-    known = list(dict.fromkeys(table["measure"]))
-    wanted = known if measures is None else [measures] if isinstance(measures, str) else measures
-    strange = [name for name in wanted if name not in known]
-    if strange or not len(wanted):
-        raise exc.DataError(
-            f"measures must be among {exc.shorten(known, 10)}, but are {list(wanted)!r}."
-        )
-    first = table[table["measure"] == wanted[0]].set_index("label")["value"]
-    order = first.sort_values(ascending=False, kind="stable", na_position="last").index
-    n = len(order)
-    if axes is None and len(wanted) == 1:
-        axes = [make_axes(None, 6.0, 1.4 + 0.24 * n)]
-    panels = make_panels(axes, len(wanted), "measure")
-    for ax, measure in zip(panels, wanted, strict=True):
-        own = table[table["measure"] == measure].set_index("label").loc[order]
-        value, lower, upper = (
-            own[name].to_numpy(dtype=float) for name in ("value", "lower", "upper")
-        )
-        place = np.arange(n)
-        has = np.isfinite(lower) & np.isfinite(upper)
-        set_title(ax, str(measure).replace("_", " "))
-        ax.hlines(place[has], lower[has], upper[has], color=RAISES, linewidth=1.6)
-        ax.plot(value, place, "o", color=RAISES, markersize=5, linestyle="none")
-        if (np.concatenate([value, lower[has]]) < 0).any():
-            ax.axvline(0.0, color=FAINT, linewidth=0.8, zorder=0)
-        ax.set(ylim=(n - 0.4, -0.6))
-        ax.grid(axis="y", color=FAINT, linewidth=0.3)
-        label_bars(ax, "", wrap_names(list(order), _NAME_LENGTH, 1))
-    return np.array(panels, dtype=object)
 
 
 def _say_doubtful(ties: Ties, words: str) -> Entries:

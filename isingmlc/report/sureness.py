@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arrays import leaves_out_zero
 
 if TYPE_CHECKING:
     from isingmlc.networks.bootstrap import NetworkBootstrap
@@ -94,7 +95,7 @@ def _list_pairs(
     table: pd.DataFrame, alpha: float, adjust: str | None
 ) -> tuple[list[str], pd.DataFrame]:
     """List pairs of labels with their intervals."""
-    clear = (table["lower"] > 0) | (table["upper"] < 0)
+    clear = leaves_out_zero(table["lower"], table["upper"])
     absent = table["evidence"] < 0
     unknown = int((~np.isfinite(table["se"])).sum())
     said = [

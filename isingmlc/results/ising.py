@@ -464,16 +464,19 @@ class IsingResults(ReadOnly):
             ``expected_influence`` : their sum.
             ``expected_influence_2`` : that sum, and the sums of its neighbours times their
             weights, :math:`e + We` [1]_.
-            ``closeness`` : the inverse mean distance to the labels that can be reached, an edge
-            being as long as the inverse of its absolute weight.
+            ``closeness`` : the inverse mean distance to the labels that can be reached, times the
+            share of labels that can, an edge being as long as the inverse of its absolute weight.
             ``betweenness`` : on how many of the shortest paths between two others a label is.
             ``bridge_…`` : the same of interactions with, and paths to, other communities [2]_.
+            ``reason`` : ``ok``, or why there is no interval, or what is special about it:
+            ``unsure-signs`` if a sum of absolute weights has some whose own intervals cover zero.
 
         Notes
         -----
         Standard errors come from the covariance of all label models together by the delta method.
         That of strength takes the signs of the interactions as known: where many are near zero,
-        strength is too large, and its interval too narrow. Closeness and betweenness jump where
+        strength is too large, and its interval too narrow; its labels are marked ``unsure-signs``.
+        Closeness and betweenness jump where
         paths change, and have no standard error. Labels that do not vary are left out.
 
         References
@@ -489,9 +492,9 @@ class IsingResults(ReadOnly):
         >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
         >>> table = res.centrality()
         >>> table[table["measure"] == "strength"].round(2).head(2)
-            measure         label  value    se  lower  upper reason
-        0  strength  hypertension   3.58  0.37   2.85   4.31     ok
-        1  strength      diabetes   3.05  0.49   2.08   4.02     ok
+            measure         label  value    se  lower  upper        reason
+        0  strength  hypertension   3.58  0.37   2.85   4.31  unsure-signs
+        1  strength      diabetes   3.05  0.49   2.08   4.02  unsure-signs
         """
         reasons = self.diagnostics["reason"].to_numpy(dtype=object)
         reasons[reasons != Reason.CONSTANT_LABEL] = Reason.OK
