@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
+import pandas as pd
 import pytest
 from exact import settled_exactly
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 from scipy.linalg import null_space
 
+import isingmlc as im
 from isingmlc.exceptions import ModelError
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 from isingmlc.fitting.separation import (
@@ -20,6 +22,7 @@ from isingmlc.fitting.separation import (
     peel,
     shortest_direction,
 )
+from isingmlc.fitting.settling import settle_by_steps
 
 
 def labelsets(*rows):
@@ -250,3 +253,33 @@ def test_programmes_that_fail_have_another_route(monkeypatch):
     monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: failed)
     with pytest.raises(ModelError, match="no solver gave an answer that holds"):
         find_separation(rows)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    hnp.arrays(
+        np.int64, st.tuples(st.integers(1, 9), st.integers(1, 4)), elements=st.integers(-2, 2)
+    )
+)
+def test_steps_settle_what_is_settled(rows):
+    settled, _ = settled_exactly(rows)
+    direction, found = settle_by_steps(rows.astype(float), [{}])
+    np.testing.assert_array_equal(found, settled)
+    margins = rows @ direction
+    assert (margins[settled] > 1 - 1e-9).all()
+    np.testing.assert_allclose(margins[~settled], 0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_splines_whose_columns_nearly_vanish_are_decided():
+    # Near its knots a spline has entries so small that a direction that settles their rows by a
+    # margin of one is too long for a solver to tell what it does to others.
+    rng = np.random.default_rng(5)
+    age = rng.normal(60, 12, 2000).clip(18, 95)
+    frame = pd.DataFrame({"age": age, "sex": rng.choice(["f", "m"], 2000)})
+    for label, base in (("common", -0.2), ("rare", -4.8), ("rarer", -5.3)):
+        chance = 1 / (1 + np.exp(-(base + 0.04 * (age - 60))))
+        frame[label] = (rng.random(2000) < chance).astype(int)
+    formula = "common + rare + rarer ~ 1"
+    res = im.IsingModel.from_formula(formula, frame, covariates="bs(age, df=4) + C(sex)").fit()
+    assert res.at({"age": 70}).label_names == ("common", "rare", "rarer")

@@ -20,6 +20,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
+from isingmlc.fitting.settling import settle_by_steps
 
 # Columns are 0/1 or of unit size: a pivot below this share of its diagonal is a zero. That is so of
 # 0/1 columns; cross-products of others have half the digits of the columns, and where a pivot is
@@ -454,7 +455,12 @@ def find_separation(signed: FloatArray) -> Separation:
                     return Separation(np.zeros(n_columns), ~others)
                 least = (margins * largest)[~others].min()
                 return Separation(direction / units / least, ~others)
-    raise exc.ModelError(UNDECIDED)
+    found = settle_by_steps(signed, _PROGRAMMES)
+    if found is None:
+        raise exc.ModelError(UNDECIDED)
+    direction, settled = found
+    least = (signed @ direction * largest)[settled].min(initial=np.inf)
+    return Separation(direction / units / least, settled)
 
 
 def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArray | None:
