@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -685,6 +685,8 @@ def _begin(
         for before, lines in zip(directions, found, strict=True):
             before += [_spread(each, places, size) for each in lines]
     nodes = []
+    # Most models have as many columns.
+    all_of = cache(Columns.all_of)
     for label in range(n_labels):
         columns = uses[label].nonzero()[0]
         free = is_free[columns].nonzero()[0]
@@ -708,11 +710,11 @@ def _begin(
         is_final = settings.method == "firth" or (
             settings.method == "ridge" and not (columns[free] > 0).any()
         )
-        chosen = Columns.all_of(len(columns))
+        chosen = all_of(len(columns))
         own_rows = in_play[label]
         nodes.append(_Node(label, columns, free, aliased, own_rows, settling, chosen, is_final))
     # Columns that are independent in all rows need not be so in those that are left.
-    left = [node for node in nodes if not node.in_play.all()]
+    left = [nodes[label] for label in np.flatnonzero(~in_play.all(axis=1)).tolist()]
     for block in chunks(len(left), 8 * table.pairs.n_sums, limit=2**26):
         crossing = table.pairs.crossing([node.columns for node in left[block]])
         rows_left = np.array([node.in_play for node in left[block]]) / table.largest**2
@@ -720,17 +722,29 @@ def _begin(
             left[block], crossing(range(len(rows_left)), rows_left), strict=True
         ):
             ranked = np.arange(len(node.columns))
+            known = None if ahead is None else _known_columns(regressors, node, ahead)
             if node.in_play.any() and len(node.free) < len(node.columns):
-                ranked, products = node.free, products[np.ix_(node.free, node.free)]
+                ranked, products = node.free, products[node.free[:, None], node.free]
             at = node.columns[ranked]
             rows = partial(_unit_rows_in_play, table, node, at)
-            node.chosen = regressors.rank(products, at, rows).among(ranked, len(node.columns))
-    for node, known in zip(nodes, [] if ahead is None else ahead.nodes, strict=False):
-        assert known.coef is not None
-        start = _spread(known.coef, known.basis, size)
+            chosen = regressors.rank(products, at, rows, known=known)
+            node.chosen = chosen.among(ranked, len(node.columns))
+    for node, earlier in zip(nodes, [] if ahead is None else ahead.nodes, strict=False):
+        assert earlier.coef is not None
+        start = _spread(earlier.coef, earlier.basis, size)
         node.start = _spread(node.chosen.carry_over(start[node.columns]), node.basis, size)
-        node.steps = known.steps
+        node.steps = earlier.steps
     return nodes
+
+
+def _known_columns(regressors: Regressors, node: _Node, ahead: _Ahead) -> Columns | None:
+    """Give what labelsets told of the 0/1 columns of a model, where it has no others than there."""
+    before = ahead.nodes[node.label]
+    binary = node.columns[regressors.binary[node.columns]]
+    is_same = len(node.free) == len(node.columns) and np.array_equal(binary, before.columns)
+    # Where columns are centred a constant is needed.
+    has_first = len(before.chosen.kept) > 0 and before.chosen.kept[0] == 0
+    return before.chosen if is_same and (has_first or not regressors.is_centred) else None
 
 
 def _find_firth(table: _Table, nodes: list[_Node], settings: FitSettings) -> None:
@@ -774,7 +788,7 @@ def _looks_separated(
         return False
     moves = _moves(table, node, step)
     settling = moves > _SETTLING
-    is_clear = settling.any() and (settling | (np.abs(moves) <= _QUIET)).all()
+    is_clear = (settling | (np.abs(moves) <= _QUIET)).all() and settling.any()
     return bool(is_clear or steps >= _LONGEST)
 
 
@@ -782,8 +796,8 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
     """Take a solution for the limit, or settle rows that it shows to be separated."""
     node.steps += solution.steps
     radius_squared = table.regressors.radius_squared
-    is_final = node.is_final or not node.in_play.any()
-    if is_final or solution.proves_overlap(radius_squared, table.nobs):
+    is_final = node.is_final or solution.proves_overlap(radius_squared, table.nobs)
+    if is_final or not node.in_play.any():
         node.coef, node.converged = solution.coef, solution.converged
         return
     coef = _spread(solution.coef, node.chosen.kept, len(node.columns))
@@ -939,16 +953,24 @@ def assemble_fits(
     coefs[:, 1 : 1 + len(ends)][~neighbors] = 0.0
     coefs[np.arange(len(ends)), 1 + np.arange(len(ends))] = np.nan
     restored = in_units(values.T).T
+    # What all of them change is looked at together, and taken apart again.
+    unidentified = np.hstack([end.unidentified for end in ends])
+    directions = np.vstack([end.directions for end in ends]).T
+    goes, runs = changed_by(unidentified, _ROUNDING), changed_by(directions, _ROUNDING)
+    infinite = np.copysign(np.inf, in_units(directions))
+    n_gone = n_run = 0
     for end, coef in zip(ends, coefs, strict=True):
         known = end.basis
-        if end.unidentified.size:
+        if end.unidentified.shape[1]:
             # Among the rows in play a coefficient is known unless it goes with one dropped.
-            going = changed_by(end.unidentified, _ROUNDING)[known]
-            known = known[~going.any(axis=1)]
+            gone = slice(n_gone, n_gone + end.unidentified.shape[1])
+            known = known[~goes[known, gone].any(axis=1)]
+            n_gone = gone.stop
         coef[known] = restored[end.label, known]
-        for direction in end.directions[::-1]:
-            running = changed_by(direction, _ROUNDING) & ~np.isfinite(coef)
-            coef[running] = np.copysign(np.inf, in_units(direction)[running])
+        for at in reversed(range(n_run, n_run + len(end.directions))):
+            running = runs[:, at] & ~np.isfinite(coef)
+            coef[running] = infinite[running, at]
+        n_run += len(end.directions)
         fits.append(
             NodeFit(
                 label=end.label,

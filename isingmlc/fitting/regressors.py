@@ -189,7 +189,7 @@ class Regressors:
     @cached_property
     def in_their_units(self) -> bool:
         """Whether no column was moved or scaled."""
-        return not self.centre.any() and bool((self.scale == 1).all())
+        return not self.is_centred and bool((self.scale == 1).all())
 
     @property
     def n_columns(self) -> int:
@@ -239,7 +239,7 @@ class Regressors:
             Which are kept and which dropped, numbered among these.
         """
         return self.rank(
-            self.gram[np.ix_(columns, columns)],
+            self.gram[columns[:, None], columns],
             columns,
             lambda: self._triangle[:, columns],
             in_order=True,
@@ -252,6 +252,7 @@ class Regressors:
         rows: Callable[[], FloatArray],
         *,
         in_order: bool = False,
+        known: Columns | None = None,
     ) -> Columns:
         """Choose independent columns in some of the rows.
 
@@ -265,20 +266,35 @@ class Regressors:
             Gives the rows themselves, where cross-products do not tell.
         in_order : bool
             Whether of dependent columns the last ones are dropped.
+        known : Columns, optional
+            What the columns of zeros and ones are known to be in these rows.
 
         Returns
         -------
         Columns
             Which are kept and which dropped. The constant is kept where columns are centred.
         """
+        if self._are_binary:
+            return independent_columns(gram, in_order=in_order, keep_first=self.is_centred)
         return independent_columns(
             gram,
             in_order=in_order,
-            keep_first=bool(self.centre.any()),
+            keep_first=self.is_centred,
             binary=self.binary[columns],
             rows=rows,
             lost=self.lost[columns],
+            known=known,
         )
+
+    @cached_property
+    def _are_binary(self) -> bool:
+        """Whether all columns are of zeros and ones."""
+        return bool(self.binary.all())
+
+    @cached_property
+    def is_centred(self) -> bool:
+        """Whether something was subtracted from any column."""
+        return bool(self.centre.any())
 
     @cached_property
     def _triangle(self) -> FloatArray:

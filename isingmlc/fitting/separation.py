@@ -104,7 +104,9 @@ class Columns(NamedTuple):
         if len(positions) == n_columns:
             return self
         dropped = positions[self.dropped]
-        kept = np.delete(np.arange(n_columns), dropped)
+        is_kept = np.ones(n_columns, dtype=np.bool_)
+        is_kept[dropped] = False
+        kept = is_kept.nonzero()[0]
         dependence = np.zeros((len(kept), len(dropped)))
         dependence[np.searchsorted(kept, positions[self.kept])] = self.dependence
         return Columns(kept, dropped, dependence)
@@ -130,6 +132,7 @@ def independent_columns(
     binary: BoolArray | None = None,
     rows: Callable[[], FloatArray] | None = None,
     lost: FloatArray | None = None,
+    known: Columns | None = None,
 ) -> Columns:
     """Eliminate columns in order, as R does, and drop those without a pivot.
 
@@ -149,6 +152,8 @@ def independent_columns(
         not tell. For columns of zeros and ones they do.
     lost : ndarray, shape (m,), optional
         How much rounding changed the entries of a column when it was written down.
+    known : Columns, optional
+        What the columns of zeros and ones among these are known to be, numbered among themselves.
 
     Returns
     -------
@@ -165,13 +170,14 @@ def independent_columns(
     (array([0, 1]), array([2]), array([1., 1.]))
     """
     if rows is not None and binary is not None and not binary.all():
-        if _has_pivots(gram, _CLEAR_PIVOT):
+        if known is None and _has_pivots(gram, _CLEAR_PIVOT):
             return Columns.all_of(len(gram))
         places = binary.nonzero()[0]
-        inner = gram[np.ix_(places, places)]
-        among = independent_columns(inner, in_order=in_order, keep_first=keep_first)
-        columns = among.among(places, len(gram))
-        if _has_pivots(gram[np.ix_(columns.kept, columns.kept)], _CLEAR_PIVOT):
+        if known is None:
+            inner = gram[places[:, None], places]
+            known = independent_columns(inner, in_order=in_order, keep_first=keep_first)
+        columns = known.among(places, len(gram))
+        if _has_pivots(gram[columns.kept[:, None], columns.kept], _CLEAR_PIVOT):
             return columns
         return _from_rows(rows(), np.zeros(len(gram)) if lost is None else lost)
     diagonal = gram.diagonal()

@@ -443,12 +443,12 @@ def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray)
     if not regular:
         return
     empirical = any(null.empirical for null in nulls)
-    weights = np.array([nulls[order].weight for order in regular]).T
-    noise = np.array([nulls[order].noise for order in regular]).T if empirical else weights
+    weights = np.array([nulls[order].weight for order in regular])
+    noise = np.array([nulls[order].noise for order in regular]) if empirical else weights
     users = _Users([factors[order].basis for order in regular], nulls[0].factors)
     if empirical:
         labels = [nulls[order].label for order in regular]
-        inner = nulls[0].factors.cross_products(labels, noise.T * nulls[0].counts)
+        inner = nulls[0].factors.cross_products(labels, noise * nulls[0].counts)
     n_arrays = 2 if empirical else 1
     for part in chunks(sums.shape[1], 8 * n_arrays * len(users), limit=PART_BYTES):
         some = sums if part == slice(0, sums.shape[1]) else sums[:, part]
@@ -506,39 +506,43 @@ class _Users:
 
     Attributes
     ----------
-    slots : list of ndarray of int
+    slots : list of slice
         Where each label finds the sums of its regressors.
     """
 
     def __init__(self, bases: list[IntArray], factors: Factors) -> None:
-        uses = np.zeros((factors.design.shape[1], len(bases)), dtype=np.bool_)
+        sizes = np.array([len(basis) for basis in bases])
+        starts = np.cumsum(sizes) - sizes
+        self.slots = [slice(at, at + size) for at, size in zip(starts, sizes, strict=True)]
+        # Where each label has each regressor, if it has it.
+        place = np.full((factors.design.shape[1], len(bases)), -1)
         for label, basis in enumerate(bases):
-            uses[basis, label] = True
-        place = np.cumsum(uses).reshape(uses.shape) - 1
-        self.slots = [place[basis, label] for label, basis in enumerate(bases)]
-        self._labels = [users.nonzero()[0] for users in uses]
+            place[basis, label] = starts[label] + np.arange(len(basis))
+        self._labels = [line.nonzero()[0] for line in place >= 0]
+        self._places = [line[labels] for line, labels in zip(place, self._labels, strict=True)]
         self._columns = factors.design.T
         self._binary = factors.binary
         # Cells that do not carry a column add nothing to it.
         self._carriers = [column.nonzero()[0] for column in self._columns]
 
     def __len__(self) -> int:
-        return sum(map(len, self.slots))
+        return int(self.slots[-1].stop)
 
     def cross(self, weights: FloatArray, sums: Any) -> FloatArray:
-        """Sum columns times regressors times weights (L × labels): one line per slot."""
+        """Sum columns times regressors times weights (labels × L): one line per slot."""
         crossed = np.zeros((len(self), sums.shape[1]))
-        start = 0
-        lines = zip(self._labels, self._columns, self._binary, self._carriers, strict=True)
-        for labels, column, is_binary, at in lines:
-            stop = start + len(labels)
+        lines = zip(
+            self._labels, self._places, self._columns, self._binary, self._carriers, strict=True
+        )
+        for labels, places, column, is_binary, at in lines:
             if len(labels) and len(at):
-                whole = len(labels) == weights.shape[1]
-                picked = weights[at] if whole else weights[np.ix_(at, labels)]
+                everywhere = len(at) == len(column)
+                picked = weights if everywhere else weights.take(at, axis=1)
+                if len(labels) < len(weights):
+                    picked = picked[labels]
                 if not is_binary:
-                    picked = picked * column[at, None]
-                crossed[start:stop] = picked.T @ (sums if len(at) == len(column) else sums[at])
-            start = stop
+                    picked = picked * column[at]
+                crossed[places] = picked @ (sums if everywhere else sums[at])
         return crossed
 
 

@@ -450,7 +450,7 @@ def read_context(
     frame = pd.DataFrame(table)
     levels: list[Levels] = [None] * len(names)
     if names and all(is_plain(dtype) for dtype in set(frame.dtypes)):
-        values = np.ascontiguousarray(as_matrix(frame, "covariates", names), dtype=np.float64)
+        values = np.ascontiguousarray(frame.to_numpy(np.float64))
         return Context(values + 0.0, names, tuple(levels), sources, mentions, recipe)
     values = np.empty(frame.shape)
     for at, name in enumerate(names):

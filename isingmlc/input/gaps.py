@@ -16,7 +16,9 @@ from isingmlc.base.arrays import BoolArray, chunks
 _LISTED = 5
 # Fewer rows than this say little about whether numbers count them.
 _FEWEST_ROWS = 50
-_NAMED_ID = re.compile(r"(?i:(^|[\s_.\-])(id|ids|uuid|guid|rowid|identifier)$)|[a-z]I[Dd]$")
+_NAMED_ID = re.compile(
+    r"(?i:(^|[\s_.\-])(id|ids|uuid|guid|rowid|identifier)$)|[a-z]I[Dd]$", re.MULTILINE
+)
 
 
 def explain_dropped(
@@ -131,10 +133,13 @@ def warn_of_identifiers(matrix: Any, names: Sequence[str]) -> None:
     if not len(whole):
         return
     distinct = (np.diff(np.sort(head[:, whole], axis=0), axis=0) != 0).all(axis=0)
+    is_distinct = dict(zip(whole.tolist(), distinct.tolist(), strict=True))
+    # Mostly one look at all names tells that none is that of an identifier.
+    any_named = _NAMED_ID.search("\n".join(names)) is not None
     found = []
-    for at, is_distinct in zip(whole.tolist(), distinct.tolist(), strict=True):
-        is_named = _NAMED_ID.search(names[at]) is not None
-        if (is_distinct or is_named) and _is_identifier(matrix[:, at], is_named):
+    for at in (whole if any_named else whole[distinct]).tolist():
+        is_named = any_named and _NAMED_ID.search(names[at]) is not None
+        if (is_distinct[at] or is_named) and _is_identifier(matrix[:, at], is_named):
             found.append(names[at])
     if found:
         verb, it = ("looks", "it says") if len(found) == 1 else ("look", "they say")
