@@ -8,6 +8,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.printing import IsingSummary, Table, list_rows, two_columns
+from isingmlc.fitting.testable import Reason
 
 if TYPE_CHECKING:
     from isingmlc.networks.bootstrap import NetworkBootstrap
@@ -93,10 +94,10 @@ def summarize_dropping(drop: CaseDropping) -> IsingSummary:
 def summarize_comparison(found: NetworkComparison) -> IsingSummary:
     """Summarise groups: the tests, and the pairs that differ most."""
     tests = found.tests.reset_index()
-    numbers = {"statistic": "{:.3f}", "pvalue": "{:.4g}", "distribution": "{}"}
+    numbers = {"statistic": "{:.3f}", "pvalue": "{:.4g}", "distribution": "{}", "pairs": "{:d}"}
     edges = found.edges
-    listed = edges.sort_values(["pvalue", "difference"], ascending=[True, False], kind="stable")
-    listed = listed.head(_LISTED)
+    by_size = edges["difference"].abs().sort_values(ascending=False, kind="stable").index
+    listed = edges.loc[by_size].sort_values("pvalue", kind="stable").head(_LISTED)
     weights = [name for name in edges if str(name).startswith("weight_")]
     columns = dict.fromkeys((*weights, "difference"), "{:.3f}")
     columns |= dict.fromkeys(("pvalue", "pvalue_adj"), "{:.4g}")
@@ -106,9 +107,19 @@ def summarize_comparison(found: NetworkComparison) -> IsingSummary:
     ]
     notes = [
         _NULLS[found.null],
-        "M is the largest difference of two groups in a pair, S that of the sums of all absolute "
+        "M is the largest difference of two groups in a pair, S that of the sums of absolute "
         "interactions. pvalue_adj is adjusted for all pairs (max-T).",
+        "difference is the second group less the first."
+        if len(found.networks) == 2
+        else "difference is the largest of two groups, the later one less the earlier one.",
     ]
+    left_out = edges.loc[edges["reason"] != Reason.OK, "reason"].value_counts()
+    if len(left_out):
+        why = ", ".join(f"{reason} {count}" for reason, count in left_out.items())
+        notes.append(
+            f"{left_out.sum()} of {len(edges)} pairs are no part of M, S and strength, since their "
+            f"interaction is not finite in every group ({why})."
+        )
     groups = found.groups["observations"]
     left = [("Groups:", f"{len(groups)}"), ("Labels:", f"{len(found.label_names)}")]
     right = [

@@ -74,9 +74,11 @@ def test_networks_are_those_of_the_groups(rows, labels, found):
         np.testing.assert_allclose(found.edges[f"weight_{group}"], weights, atol=1e-9)
         assert found.groups.loc[str(group), "observations"] == inside.sum()
         assert found.groups.loc[str(group), "strength"] == pytest.approx(np.abs(weights).sum())
-    apart = (found.edges["weight_0"] - found.edges["weight_1"]).abs()
+    apart = found.edges["weight_1"] - found.edges["weight_0"]
     np.testing.assert_allclose(found.edges["difference"], apart)
-    assert pytest.approx(apart.max()) == found.M
+    assert (apart < 0).any()
+    assert pytest.approx(apart.abs().max()) == found.M
+    assert found.tests["pairs"].tolist() == [len(apart)] * len(found.tests)
 
 
 def test_wald_tests_are_those_of_two_independent_estimates(rows, labels, found):
@@ -135,7 +137,11 @@ def test_three_groups_and_names(rows, labels):
     )
     assert list(found.networks) == ["mid", "north", "south"]
     weights = found.edges[["weight_mid", "weight_north", "weight_south"]]
-    np.testing.assert_allclose(found.edges["difference"], np.ptp(weights.to_numpy(), axis=1))
+    differences = found.edges["difference"]
+    np.testing.assert_allclose(differences.abs(), np.ptp(weights.to_numpy(), axis=1))
+    later_is_larger = np.argmax(weights, axis=1) > np.argmin(weights, axis=1)
+    assert ((differences > 0) == later_is_larger).all()
+    assert "the later one less the earlier" in found.summary().as_text().replace("\n", " ")
     wald = found.tests.loc["wald"]
     assert wald["df"] == 12
     # Equal to that of differences from another group
@@ -356,8 +362,17 @@ def test_pairs_that_never_meet_in_a_group_are_not_compared():
     assert edges.loc[("a", "b"), "reason"] == Reason.INFINITE_PAIR
     assert np.isnan(edges.loc[("a", "b"), "difference"])
     assert np.isnan(edges.loc[("a", "b"), "pvalue"])
-    assert pytest.approx(edges["difference"].max()) == found.M
+    assert pytest.approx(edges["difference"].abs().max()) == found.M
     assert 0 < found.pvalue <= 1
+    # Strength is that of the pairs that are compared, and it is said how many are not.
+    compared = edges[edges["reason"] == Reason.OK]
+    strength = compared[["weight_0", "weight_1"]].abs().sum()
+    np.testing.assert_allclose(found.groups["strength"], strength)
+    assert pytest.approx(np.ptp(strength)) == found.S
+    assert found.tests.loc[["M", "S"], "pairs"].tolist() == [2, 2]
+    text = " ".join(found.summary().as_text().split())
+    assert "1 of 3 pairs are no part of M, S" in text
+    assert "(infinite-pair 1)" in text
 
 
 def rare_symptoms(number, n_rows=600):

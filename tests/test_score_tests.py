@@ -939,3 +939,24 @@ def score_in_fifty_digits(labels, x, label, other):
     variance = column.T * weight * column - crossed.T * mp.lu_solve(information, crossed)
     score = (outcome - chance).T * column
     return float(score[0] ** 2 / variance[0]) if variance[0] > 1e-30 else np.nan
+
+
+@pytest.mark.parametrize(
+    ("products", "options"),
+    [("given", {"refit": True}), ("given", {"refit": False}), ("individual", {})],
+)
+def test_products_have_the_signs_of_their_coefficients(products, options):
+    data = im.datasets.load_example()
+    features = data.features[["age", "bmi"]]
+    res = im.IsingModel(data.labels, features).fit()
+    frame = res.score_test(products=products, **options).to_frame()
+    frame = frame[(frame["with"] != "") & (frame["statistic"] > 3)]
+    assert set(frame["sign"]) == {-1.0, 1.0}
+    for row in frame.itertuples():
+        columns = data.labels.drop(columns=row.label)
+        if products == "given":
+            columns = columns.assign(x=features[row.feature])
+        other = data.labels[row[list(frame).index("with") + 1]]
+        columns = columns.assign(product=other * features[row.feature])
+        fit = sm.Logit(data.labels[row.label], sm.add_constant(columns)).fit(disp=0)
+        assert row.sign == np.sign(fit.params["product"])

@@ -15,6 +15,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 PackedBits: TypeAlias = npt.NDArray[np.uint8]
 IntArray: TypeAlias = npt.NDArray[np.intp]
+SignArray: TypeAlias = npt.NDArray[np.int8]
 StrArray: TypeAlias = npt.NDArray[np.object_]
 Features: TypeAlias = Any
 """A numeric array or a ``scipy.sparse.csr_array`` (SciPy ships no types)."""

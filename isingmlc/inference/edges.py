@@ -11,7 +11,7 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,
@@ -89,6 +89,9 @@ class EdgeArrays:
     product_statistic : ndarray, shape (features, labels, labels), or None
         Entry (j, k, s) tests the product of feature j with label s in the model of label k; NaN
         where it is impossible and for s = k.
+    product_sign : ndarray of int8, shape (features, labels, labels), or None
+        Whether a product goes with (1) or against (−1) the label, so that the feature makes the tie
+        of the two labels stronger or weaker; none of larger models.
     product_reason : ndarray of object, shape (features, labels, labels), or None
         Why a product cannot be tested, or what is special about it; decided from the reasons of
         the features if omitted.
@@ -118,6 +121,7 @@ class EdgeArrays:
     test: str
     products: str | None = None
     product_statistic: FloatArray | None = None
+    product_sign: SignArray | None = None
     product_reason: StrArray | None = None
     distribution: str = "chi-square"
     note: str = ""
@@ -146,7 +150,7 @@ class EdgeArrays:
             "feature_names": tuple(self.feature_names[each] for each in at.tolist())
         }
         of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
-        for name in (*of_edges, "product_statistic", "product_reason"):
+        for name in (*of_edges, "product_statistic", "product_sign", "product_reason"):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
         for name in ("covariance", "given", "given_products"):

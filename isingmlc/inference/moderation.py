@@ -155,7 +155,8 @@ def _each(
     stats = for_products(fit)
     spread = own_spread(stats, fit.settings.intercept)
     shape = (*single.statistic.shape, len(stats.label_names))
-    statistic = statistics_of_products(given_scores(stats, nulls, spread), shape)
+    sign = np.zeros(shape[::-1], dtype=np.int8).T
+    statistic = statistics_of_products(given_scores(stats, nulls, spread), shape, sign)
     separated = np.zeros(statistic.shape, dtype=np.bool_)
     for lines, node, others, found in refit_products(fit, large, n_jobs, score_products):
         variance = np.diagonal(found.variance, axis1=1, axis2=2)
@@ -164,14 +165,22 @@ def _each(
         np.divide(found.score**2, variance, out=values, where=tested)
         statistic[lines, node.label] = np.nan
         statistic[lines[:, None], node.label, others] = values
+        sign[lines[:, None], node.label, others] = np.sign(found.score)
         separated[lines, node.label] = found.separated[:, None]
     constant = (single.reason == Reason.CONSTANT_FEATURE).any(axis=1)
     statistic[constant] = np.nan
+    sign[np.isnan(statistic)] = 0
     of_features = np.broadcast_to(single.reason[:, :, None], statistic.shape)
     reasons = judge_tests(
         judge_products(of_features, ~np.isnan(statistic)), np.zeros_like(separated), separated
     )
-    return replace(single, product_statistic=statistic, product_reason=reasons, covariance=None)
+    return replace(
+        single,
+        product_statistic=statistic,
+        product_sign=sign,
+        product_reason=reasons,
+        covariance=None,
+    )
 
 
 def _together(

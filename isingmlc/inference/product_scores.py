@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, SignArray, chunks, dense
 from isingmlc.fitting.information import KEPT_BYTES
 from isingmlc.inference.score import (
     COLLINEAR,
@@ -75,7 +75,9 @@ def product_scores(
 
 
 def statistics_of_products(
-    scores: Iterable[tuple[slice, int, IntArray, Scores]], shape: tuple[int, ...]
+    scores: Iterable[tuple[slice, int, IntArray, Scores]],
+    shape: tuple[int, ...],
+    signs: SignArray | None = None,
 ) -> FloatArray:
     """Write down the statistics of products.
 
@@ -85,6 +87,8 @@ def statistics_of_products(
         Scores, as `product_scores` and `given_scores` yield them.
     shape : tuple of int
         How many features, labels and labels there are.
+    signs : ndarray of int8, shape (features, labels, labels), optional
+        Where the signs of the scores are written, if they are wanted.
 
     Returns
     -------
@@ -95,6 +99,8 @@ def statistics_of_products(
     by_label = np.full(shape[::-1], np.nan)
     for part, other, labels, found in scores:
         by_label[other, labels, part] = found.statistic()
+        if signs is not None:
+            signs.transpose(2, 1, 0)[other, labels, part] = np.sign(found.score)
     return by_label.transpose(2, 1, 0)
 
 

@@ -202,14 +202,17 @@ def single_tests(
     tested = tested & ~collinear
     constant = (reason == Reason.CONSTANT_FEATURE).any(axis=1) if products else None
     reason = judge_tests(reason, collinear, np.zeros(reason.shape, bool))
-    product_statistic = None
+    product_statistic = product_sign = None
     if products == "individual":
         shape = (*reason.shape, reason.shape[1])
         found = product_scores(stats, nulls, spread)
-        product_statistic = statistics_of_products(found, shape)
+        product_sign = np.zeros(shape[::-1], dtype=np.int8).T
+        product_statistic = statistics_of_products(found, shape, product_sign)
         copies = np.flatnonzero(equals != np.arange(len(equals)))
         product_statistic[copies] = product_statistic[equals[copies]]
+        product_sign[copies] = product_sign[equals[copies]]
         product_statistic[constant] = np.nan
+        product_sign[np.isnan(product_statistic)] = 0
     statistic = place(scores.statistic(), np.nan)
     return EdgeArrays(
         stats.feature_names,
@@ -221,6 +224,7 @@ def single_tests(
         test="score",
         products=products,
         product_statistic=product_statistic,
+        product_sign=product_sign,
         note=note_on(fit),
         covariance=None
         if products

@@ -77,6 +77,28 @@ def compare_weights(weights: FloatArray) -> Differences:
     )
 
 
+def direct_differences(weights: FloatArray) -> FloatArray:
+    """Give the signs of the largest differences of two groups, the later one less the earlier.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (groups, P)
+        Weights of pairs in each group.
+
+    Returns
+    -------
+    ndarray, shape (P,)
+        1 or −1, and 0 where groups are alike.
+
+    Examples
+    --------
+    >>> direct_differences(np.array([[1.0, 0.0, 2.0], [0.5, 0.2, 2.0]]))
+    array([-1.,  1.,  0.])
+    """
+    order = np.argmax(weights, axis=0) - np.argmin(weights, axis=0)
+    return np.asarray(np.sign(order), dtype=np.float64)
+
+
 class PermutationPvalues(NamedTuple):
     """P-values of differences between groups.
 

@@ -526,7 +526,9 @@ class EdgeTests(ReadOnly):
             variance is scaled to what the residuals of the label's model vary by. Wald and
             likelihood-ratio tests of single features have coefficients and standard errors. With
             single products, ``with`` names the label that the feature is multiplied with and is
-            empty for the feature itself. With covariates, ``adjusted_for`` names them in every row.
+            empty for the feature itself; ``sign`` of a score test tells whether the feature makes
+            that tie stronger (1) or weaker (−1), and is 0 for products of other tests. With
+            covariates, ``adjusted_for`` names them in every row.
             If effects are asked for, coef and bse, or odds_ratio, then lower, upper and
             ``estimate``, which is ``fitted`` or ``one-step``, stand before the statistic.
 
@@ -619,7 +621,7 @@ class EdgeTests(ReadOnly):
         """Put the tests of products beside those of the features."""
         statistic = self.arrays.product_statistic
         assert statistic is not None
-        reason = self.arrays.product_reason
+        reason, sign = self.arrays.product_reason, self.arrays.product_sign
         if reason is None:
             # A product may be testable where its feature is not, and the other way round.
             of_features = np.broadcast_to(columns["reason"][:, :, None], statistic.shape)
@@ -628,7 +630,7 @@ class EdgeTests(ReadOnly):
             "statistic": statistic,
             "df": np.where(np.isnan(statistic), np.nan, 1.0),
             **self.arrays.product_columns(),
-            "sign": np.zeros(statistic.shape),
+            "sign": np.zeros(statistic.shape) if sign is None else sign.astype(np.float64),
             "reason": reason,
         }
         return {

@@ -15,6 +15,7 @@ from isingmlc.base.arguments import (
     check_option,
     make_generator,
 )
+from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
@@ -24,6 +25,7 @@ from isingmlc.networks.groups import (
     PermutationPvalues,
     WaldDifferences,
     compare_weights,
+    direct_differences,
     permute_groups,
     wald_differences,
 )
@@ -129,7 +131,10 @@ class NetworkComparison(ReadOnly):
 
     @property
     def S(self) -> float:  # noqa: N802
-        """The largest difference of two groups in global strength, the sum of absolute weights."""
+        """The largest difference of two groups in global strength, the sum of absolute weights.
+
+        It is over the pairs that are compared, those whose weights are finite in all groups.
+        """
         return float(self._observed.strength)
 
     @property
@@ -137,13 +142,19 @@ class NetworkComparison(ReadOnly):
         """The p-value of M, from permutations."""
         return self._permuted.largest
 
+    @property
+    def _weights(self) -> FloatArray:
+        """Weights of pairs in each group, shape (groups, P)."""
+        first, second = np.triu_indices(len(self.label_names), 1)
+        return np.array(
+            [each.interactions.to_numpy()[first, second] for each in self.networks.values()]
+        )
+
     @table
     def groups(self) -> pd.DataFrame:
-        """Observations and global strength of each group."""
-        strength = [
-            float(np.nansum(np.abs(np.triu(each.interactions.to_numpy()))))
-            for each in self.networks.values()
-        ]
+        """Observations and global strength of each group, over the pairs that are compared."""
+        compared = np.isfinite(self._observed.edges)
+        strength = np.abs(self._weights[:, compared]).sum(axis=1)
         frame = {"observations": self._sizes, "strength": strength}
         return ResultTable(frame, index=pd.Index(list(self.networks), name="group"))
 
@@ -151,21 +162,25 @@ class NetworkComparison(ReadOnly):
     def tests(self) -> pd.DataFrame:
         """The tests of whole networks: one row each for M, S and Wald's test of all pairs.
 
-        ``statistic``, ``df`` (of Wald's test), ``pvalue``, and ``distribution``, what the
-        statistic is compared with. Wald's test is that of fits without a penalty, of the pairs
-        that have at least five rows in each of their four cells in every group.
+        ``statistic``, ``df`` (of Wald's test), ``pvalue``, ``distribution``, what the statistic is
+        compared with, and ``pairs``, how many pairs of labels it is of. M and S are of the pairs
+        whose weights are finite in all groups; `edges` gives the reasons of the others. Wald's
+        test is that of fits without a penalty, of the pairs that have at least five rows in each
+        of their four cells in every group.
         """
         permuted = f"{self.n_permutations} permutations"
         strength = self._permuted.strength
-        rows: dict[str, tuple[float, float, float, str]] = {
-            "M": (self.M, np.nan, self.pvalue, permuted),
-            "S": (self.S, np.nan, strength, permuted),
+        n_pairs = int(np.isfinite(self._observed.edges).sum())
+        rows: dict[str, tuple[float, float, float, str, int]] = {
+            "M": (self.M, np.nan, self.pvalue, permuted, n_pairs),
+            "S": (self.S, np.nan, strength, permuted, n_pairs),
         }
         if self._wald is not None:
             wald = self._wald
             name = f"chi2({wald.joint_df})"
-            rows["wald"] = (wald.joint, wald.joint_df, wald.joint_pvalue, name)
-        columns = ["statistic", "df", "pvalue", "distribution"]
+            n_tested = wald.joint_df // (len(self.networks) - 1)
+            rows["wald"] = (wald.joint, wald.joint_df, wald.joint_pvalue, name, n_tested)
+        columns = ["statistic", "df", "pvalue", "distribution", "pairs"]
         return ResultTable.from_dict(rows, orient="index", columns=columns).rename_axis("test")
 
     @table
@@ -173,7 +188,8 @@ class NetworkComparison(ReadOnly):
         """All pairs of labels: the weight in each group, and tests of whether they differ.
 
         ``first``, ``second`` : the labels. ``weight_…`` : the weight in each group.
-        ``difference`` : the largest difference of two groups.
+        ``difference`` : the second group less the first; of more groups the largest difference of
+        two, the later one less the earlier one.
         ``pvalue``, ``pvalue_adj`` : from permutations, by itself and among all pairs (max-T).
         ``wald``, ``wald_pvalue``, ``wald_pvalue_adj`` : Wald's test, of fits without a penalty,
         by itself and adjusted by Holm's method.
@@ -183,20 +199,16 @@ class NetworkComparison(ReadOnly):
         names = np.array(self.label_names, dtype=object)
         first, second = np.triu_indices(len(names), 1)
         frame = ResultTable({"first": names[first], "second": names[second]})
-        weights = {
-            group: each.interactions.to_numpy()[first, second]
-            for group, each in self.networks.items()
-        }
-        for group, weight in weights.items():
+        values = self._weights
+        for group, weight in zip(self.networks, values, strict=True):
             frame[f"weight_{group}"] = weight
-        frame["difference"] = self._observed.edges
+        frame["difference"] = self._observed.edges * direct_differences(values)
         missing = np.full(len(first), np.nan)
         permuted, wald = self._permuted, self._wald
         frame["pvalue"], frame["pvalue_adj"] = permuted.edges, permuted.edges_adjusted
         frame["wald"] = missing if wald is None else wald.statistic
         frame["wald_pvalue"] = missing if wald is None else wald.pvalue
         frame["wald_pvalue_adj"] = missing if wald is None else adjust(wald.pvalue, "holm")
-        values = np.array(list(weights.values()))
         frame["reason"] = np.where(
             np.isnan(values).any(axis=0),
             Reason.UNKNOWN_PAIR,
