@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -411,6 +412,49 @@ def test_clusters_hold_the_level_where_independent_rows_do_not():
         # Edges of one draw share their labels.
         assert abs(found - 0.05) < 2 * reach
     assert rejections(trusting)[0] > 0.2
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_a_feature_that_no_case_has_is_not_far_out_by_its_own_residuals():
+    """56 carriers of whom none is among 3% of cases: by chance in one sample of five."""
+    rng = np.random.default_rng(0)
+    n_rows = 4000
+    groups = np.repeat(np.arange(40), 100)
+    labels = (rng.random((n_rows, 3)) < (0.03, 0.2, 0.3)).astype(int)
+    feature = np.zeros((n_rows, 1))
+    feature[rng.choice(np.flatnonzero(labels[:, 0] == 0), 56, replace=False)] = 1.0
+    edges = im.IsingModel(labels, feature, groups=groups).fit().score_test().to_frame()
+    found = edges.iloc[0]
+    assert found["statistic"] > 20
+    assert found["pvalue_method"].endswith("model-variance")
+    design = sm.add_constant(labels[:, 1:].astype(float))
+    glm = sm.GLM(labels[:, 0], design, family=sm.families.Binomial())
+    expected = glm.score_test(glm.fit().params, exog_extra=feature, observed=False)[1]
+    assert found["pvalue"] == pytest.approx(float(np.squeeze(expected)), rel=0.1)
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("kind", ["clusters", "HC0", "weights"])
+def test_levels_hold_where_labels_and_features_are_rare(kind):
+    """Of 4,500 edges at 1% some 45 are rejected by chance; robust variances alone reject 400."""
+    rng = np.random.default_rng(7)
+    rejected = n_edges = 0
+    for _ in range(15):
+        labels = (rng.random((2000, 3)) < 0.03).astype(int)
+        features = (rng.random((2000, 100)) < 0.02).astype(float)
+        given, how = {}, {}
+        if kind == "clusters":
+            given = {"groups": np.repeat(np.arange(40), 50)}
+        elif kind == "weights":
+            given = {"sampling_weights": np.exp(rng.normal(0, 0.7, 2000))}
+        else:
+            how = {"cov_type": kind}
+        found = im.IsingModel(labels, features, **given).fit(**how).score_test()
+        pvalues = found.pvalues.to_numpy()
+        rejected += (pvalues <= 0.01).sum()
+        n_edges += np.isfinite(pvalues).sum()
+    assert n_edges == 4500
+    assert 15 <= rejected <= 80
 
 
 @pytest.mark.filterwarnings(OURS)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student_t
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
@@ -22,6 +23,7 @@ from isingmlc.inference.combine import (
 )
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
 from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
+from isingmlc.inference.robust_law import GuardedPvalues
 from isingmlc.inference.score_covariance import ScoreCovariance
 from isingmlc.inference.score_law import LawPvalues
 
@@ -101,7 +103,7 @@ class EdgeArrays:
         What to keep in mind; empty where there is nothing.
     covariance : ScoreCovariance or None
         How the scores of a feature vary together, where that is known.
-    given : GivenPvalues, LawPvalues or None
+    given : GivenPvalues, LawPvalues, GuardedPvalues or None
         p-values other than those of the chi-square distribution.
     given_products : LawPvalues or None
         The like of them for products.
@@ -126,7 +128,7 @@ class EdgeArrays:
     distribution: str = "chi-square"
     note: str = ""
     covariance: ScoreCovariance | None = None
-    given: GivenPvalues | LawPvalues | None = None
+    given: GivenPvalues | LawPvalues | GuardedPvalues | None = None
     given_products: LawPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
@@ -337,7 +339,12 @@ class EdgeArrays:
         a chi-square.
         """
         assert self.df_denom is not None
-        own = self.sign[features] * np.sqrt(np.nan_to_num(self.statistic[features]))
+        size = np.sqrt(self.statistic[features])
+        if isinstance(self.given, GuardedPvalues):
+            # Where a variance is not believed, the statistic is at most what the p-value says.
+            said = student_t.isf(np.minimum(self.pvalue[features], 1.0) / 2, self.df_denom)
+            size = np.where(self.given.by_model[features], np.minimum(said, size), size)
+        own = self.sign[features] * np.nan_to_num(size)
         _, form = combine_scores(own, values, vectors, self._acat.n_tests[features])
         tested = ~np.isnan(self.statistic[features])
         degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)

@@ -91,10 +91,10 @@ class NullModel:
         of the likelihood, zero where the label is certain.
     penalised : bool
         Whether the fit is penalised.
-    noise_kind : {"weights", "HC0", "HC2", "effective"}
-        What variances are taken from: the weights of the model; squares of effective residuals;
-        these divided by one minus the leverage; or the weights of the probabilities that belong
-        to the effective residuals.
+    noise_kind : {"weights", "model", "HC0", "HC2", "effective"}
+        What variances are taken from: the weights of the model; these with sampling weights;
+        squares of effective residuals; these divided by one minus the leverage; or the weights of
+        the probabilities that belong to the effective residuals.
     robust : bool
         Whether the model is not trusted for how residuals vary, or rows for being independent.
     drawn : ndarray, shape (L,), or None
@@ -159,6 +159,8 @@ class NullModel:
         """How much the residual of one observation varies in each cell; see `noise_kind`."""
         if not self.empirical:
             return self.weight
+        if self.noise_kind == "model":
+            return self.weight if self.drawn is None else self.weight * self.drawn
         if self.noise_kind == "effective":
             away = np.minimum(np.abs(self.effective), 1.0)
             return np.where(self.weight > 0, away * (1 - away), 0.0)

@@ -409,11 +409,18 @@ class Rest:
     @classmethod
     def of(cls, law: ScoreLaw, rest: FloatArray, values: Columns, fixed: bool | BoolArray) -> Rest:
         """Take how outcomes are distributed from a law."""
+        weights = values.weights
+        if law.null.drawn is not None:
+            # A sampling weight makes a row count for more, not for more rows. Of weighted rows the
+            # fit does not hold the number of ones.
+            drawn = law.null.drawn[values.cells]
+            rest, fixed = rest * drawn[:, None], False
+            weights = weights / (drawn if weights.ndim == 1 else drawn[:, None])
         return cls(
             rest,
             law.probability[values.cells],
             law.complement[values.cells],
-            values.weights,
+            weights,
             law.inflation,
             fixed,
         )

@@ -23,6 +23,7 @@ from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pv
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.product_scores import product_scores, statistics_of_products
 from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
+from isingmlc.inference.robust_law import GuardedPvalues, guard
 from isingmlc.inference.score import (
     NullModel,
     feature_scores,
@@ -334,10 +335,14 @@ def _by_auto(
     fit: NetworkFit, nulls: list[NullModel], plain: EdgeArrays, chance: Chance
 ) -> EdgeArrays:
     """Replace p-values where chi-square does not hold."""
-    if fit.is_robust:
-        # Robust variances are there for what the model is wrong about, and so is its law.
+    if not fit.is_robust:
+        return _by_law(fit, nulls, plain, "auto")
+    # Robust variances are there for what the model is wrong about, and so is its law; unless they
+    # are too small to be believed.
+    if fit.is_penalised or not nulls:
         return plain
-    return _by_law(fit, nulls, plain, "auto")
+    given = guard(fit, nulls, plain.statistic, plain.log10_pvalue, plain.pvalue_method)
+    return plain if given is None else with_law(plain, given, plain.distribution)
 
 
 def _by_law(
@@ -348,14 +353,16 @@ def _by_law(
     return with_law(plain, edge_pvalues(fit, nulls, plain.statistic, always=always), distribution)
 
 
-def with_law(plain: EdgeArrays, given: LawPvalues, distribution: str) -> EdgeArrays:
+def with_law(
+    plain: EdgeArrays, given: LawPvalues | GuardedPvalues, distribution: str
+) -> EdgeArrays:
     """Put p-values in the place of those of chi-square.
 
     Parameters
     ----------
     plain : EdgeArrays
         The tests.
-    given : LawPvalues
+    given : LawPvalues or GuardedPvalues
         The p-values.
     distribution : str
         What they are called.

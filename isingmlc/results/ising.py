@@ -1001,7 +1001,8 @@ class IsingResults(ReadOnly):
         """Warn once of labels that the rows say little about, and once more of chi-square there."""
         told = vars(self).setdefault("_told_of_information", set())
         corrected, remedy = pvalue != "chi2", None
-        if self._fit.is_robust:
+        single = pvalue == "auto" and products is None and by == "feature"
+        if self._fit.is_robust and (self._fit.is_penalised or not single):
             corrected, remedy = False, exc.MEND_ROBUST
         elif pvalue == "auto" and not is_corrected(self._fit, by):
             corrected, remedy = False, exc.MEND_TERMS
@@ -1070,9 +1071,10 @@ class IsingResults(ReadOnly):
             columns, which are joint tests and terms, refer to a mixture of noncentral chi-square
             distributions, over the outcomes of the rows that matter most, where chi-square does
             not hold; joint tests also to permutations. Given the feature, outcomes have the
-            probabilities of the model that has it. Terms without rows and robust fits have
-            large-sample p-values. The column ``pvalue_method`` of `EdgeTests.to_frame` says what
-            was used for each edge.
+            probabilities of the model that has it. Robust fits have large-sample p-values, but
+            single features have the variance of the label model (times a design effect, with
+            clusters) where few rows decide. Terms without rows have large-sample p-values. The
+            column ``pvalue_method`` of `EdgeTests.to_frame` says what was used for each edge.
         n_permutations : int
             How many permutations.
         random_state : int, Generator or None
