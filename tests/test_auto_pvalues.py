@@ -717,8 +717,11 @@ def test_robust_fits_and_terms_without_rows_say_what_suits_them():
     labels = rare_and_common(rng, share=0.01)
     frame = labels.assign(z=rng.choice(list("pqr"), 800, p=[0.6, 0.38, 0.02]))
     model = im.IsingModel.from_formula("rare + left + right ~ C(z)", frame)
-    (message,) = told(model.fit(cov_type="HC0").score_test)
+    robust = model.fit(cov_type="HC0")
+    (message,) = told(lambda: robust.score_test(pvalue="chi2"))
     assert "cov_type='nonrobust'" in message
+    (message,) = told(robust.score_test)
+    assert "pvalue_method" in message
     (message,) = told(lambda: model.fit().remove_data().score_test(by="term"))
     assert "by='feature'" in message
 
