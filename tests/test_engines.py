@@ -944,3 +944,23 @@ def test_csv_files_write_missing_values_as_pandas_reads_them(tmp_path):
         stats = im.scan(tmp_path / "rows.csv", labels=["a", "b"], covariates="s", missing="drop")
     assert stats.n_rows == 2
     assert stats.context.levels == (("u", "v"),)
+
+
+def test_tables_say_which_columns_cost_rows(tmp_path):
+    frame = make_frame()[["a", "b", "x1", "x2", "x3"]].astype({"x3": float})
+    frame.loc[:39, "x1"] = np.nan
+    frame.loc[30:44, "x2"] = np.nan
+    with pytest.warns(im.exceptions.DataWarning) as in_rows:
+        im.LabelsetStatistics.from_arrays(frame[["a", "b"]], frame[["x1", "x2"]], missing="drop")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.warns(im.exceptions.DataWarning) as in_files:
+        im.scan(tmp_path / "rows.parquet", labels=["a", "b"], missing="drop")
+    said = [
+        str(each.message)
+        for each in (*in_rows, *in_files)
+        if issubclass(each.category, im.exceptions.DataWarning)
+    ]
+    assert len(said) == 2
+    assert said[0] == said[1]
+    assert "'x1' lacks 40 values (30 of these rows lack nothing else), 'x2' 15 (5)" in said[0]
+    assert "Without 'x1' 385 rows would remain" in said[0]

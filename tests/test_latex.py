@@ -121,7 +121,25 @@ def more_tables():
         pd.DataFrame(np.random.default_rng(0).random((8, 3)), columns=["a_1", "b", "c"])
     )
     forward = im.rank_features(labels, data.features.iloc[:, :4], method="forward")
+    wide = im.IsingModel(labels, few, covariates=data.features[["pets"]].set_axis(["b_1"], axis=1))
+    given = wide.fit()
+    edges = given.score_test()
+    imputed = [
+        im.IsingModel(labels, few.assign(age=few["age"] + shift)).fit()
+        for shift in (0, few["age"] ** 0.5)
+    ]
+    one = im.describe(labels, few, by=data.features["female"])
     frames = {
+        "odds ratios": edges.to_frame(exponentiate=True, conf_int=0.95, refit=3),
+        "products": given.score_test(products="given-joint").to_frame(),
+        "odds ratios of labels": given.to_frame(exponentiate=True),
+        "table one": one.table,
+        "overlap": one.overlap,
+        "pooled": im.pool(imputed),
+        "pooled tests": im.pool([each.score_test() for each in imputed]),
+        "pooled wald": im.pool([each.wald_test(["age"]) for each in imputed]),
+        "network at": given.at({"b_1": 1.0}).to_frame(),
+        "plan": im.plan_sample_size(given, odds_ratio=1.3).table,
         "network": res.network_table(),
         "intervals": boot.intervals(),
         "differences": boot.difference(),
@@ -143,6 +161,9 @@ def more_tables():
         kind: frame.to_latex(label=f"tab:{at}") for at, (kind, frame) in enumerate(frames.items())
     }
     found["selection"] = selection.summary().as_latex()
+    found["edges with odds ratios"] = edges.to_latex(top=5, exponentiate=True, per="sd")
+    found["summary with odds ratios"] = edges.summary(5, exponentiate=True).as_latex()
+    found["fit with odds ratios"] = given.summary(exponentiate=True).as_latex()
     found["check"] = check.summary().as_latex()
     found["comparison"] = compared.summary().as_latex()
     return found

@@ -189,3 +189,11 @@ def test_tests_that_hardly_differ_between_data_sets_have_their_own_pvalue():
     for spread in (0.0, 1e-14, 1e-10, 1e-6):
         found = pool_tests(23.0 + spread * np.array([-1.0, 0.0, 1.0]), np.array(1.0))
         assert found.pvalue == pytest.approx(stats.chi2.sf(23.0, 1), rel=1e-4)
+
+
+def test_what_is_not_missing_has_no_missing_information():
+    coef = np.array([1.0, 1.0, 1.0 + 3e-16])
+    exact = pool_estimates(np.ones(3), np.full(3, 0.1), np.array(100.0))
+    found = pool_estimates(coef, np.full(3, 0.1), np.array(100.0))
+    assert found.fmi == exact.fmi == 0
+    np.testing.assert_allclose(found.df, exact.df)

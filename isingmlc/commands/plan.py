@@ -172,6 +172,14 @@ def run(options: Namespace) -> None:
 
 def _read_source(options: Namespace) -> Any:
     """Give what is known already: a fit of the data, or one that was saved."""
+    for name in ("groups", "sampling_weights"):
+        if getattr(options, name) is not None:
+            flag = name.replace("_", "-")
+            raise exc.DataError(
+                f"rows are planned that are independent and stand for themselves: leave out "
+                f"--{flag}; with clusters plan for more rows, by the ratio of squared errors that "
+                "fits with and without them have."
+            )
     if options.of == "edges":
         return None if options.data is None else make_model(options).fit()
     if (options.data is None) == (options.fit is None):

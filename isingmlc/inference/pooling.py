@@ -10,6 +10,8 @@ from scipy import stats
 from isingmlc.base.arrays import FloatArray
 from isingmlc.inference.tails import chi2_log_sf
 
+# Variances between data sets below this share of those within are rounding errors of fits.
+_ROUNDING = 1e-15
 # So many degrees of freedom are as good as infinitely many.
 _MANY = 1e10
 # Below this logarithm p-values come near to the smallest number, and so many steps of Newton's
@@ -88,6 +90,7 @@ def pool_estimates(coef: FloatArray, bse: FloatArray, df_complete: FloatArray) -
     total = within + (1 + 1 / m) * between
     with np.errstate(divide="ignore", invalid="ignore"):
         increase = (1 + 1 / m) * between / within
+        increase = np.where(increase < _ROUNDING, 0.0, increase)
         share = increase / (1 + increase)
         large = (m - 1) / share**2
         shrunk = 1 - 2 / (np.asarray(df_complete, dtype=np.float64) + 3)
@@ -95,7 +98,9 @@ def pool_estimates(coef: FloatArray, bse: FloatArray, df_complete: FloatArray) -
         # What has no missing information has the degrees of freedom of the complete data.
         df = 1 / (1 / large + 1 / observed)
         fmi = (increase + 2 / (df + 3)) / (1 + increase)
-    return PooledEstimates(coef.mean(axis=0), np.sqrt(total), df, np.where(between > 0, fmi, share))
+    return PooledEstimates(
+        coef.mean(axis=0), np.sqrt(total), df, np.where(increase > 0, fmi, share)
+    )
 
 
 @dataclass(frozen=True)

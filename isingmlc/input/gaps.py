@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, chunks
+from isingmlc.base.arrays import BoolArray, IntArray, chunks
 
 # So many columns are named in a message.
 _LISTED = 5
@@ -61,6 +61,34 @@ def explain_dropped(
     alone_rows = (lacking == 1).astype(np.int64)
     total = np.concatenate([np.asarray(part.sum(axis=0)).ravel() for part in columns])
     alone = np.concatenate([np.asarray(part.T @ alone_rows).ravel() for part in columns])
+    return say_dropped(n_rows, n_dropped, names, total, alone)
+
+
+def say_dropped(
+    n_rows: int, n_dropped: int, names: Sequence[object], total: IntArray, alone: IntArray
+) -> str:
+    """Say which columns cost rows, from counts.
+
+    Parameters
+    ----------
+    n_rows, n_dropped : int
+        All rows that count, and those that are dropped.
+    names : sequence
+        The columns.
+    total, alone : ndarray of int
+        Values that each of them lacks, and rows in which it is the only one to lack any.
+
+    Returns
+    -------
+    str
+        The message of the warning.
+
+    Examples
+    --------
+    >>> print(say_dropped(9, 3, ["age", "bmi"], np.array([1, 3]), np.array([0, 2])))
+    3 of 9 rows have missing values and were dropped: 'bmi' lacks 3 values (2 of these rows lack
+    nothing else), 'age' 1 (0). Without 'bmi' 8 rows would remain.
+    """
     said = exc.ROWS_DROPPED.format(n_dropped=n_dropped, n_rows=n_rows)
     order = np.lexsort((-alone, -total))
     order = order[total[order] > 0]

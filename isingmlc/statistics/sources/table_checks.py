@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import IntArray, chunks
 from isingmlc.input.columns import name_roles
 from isingmlc.input.context import Context
+from isingmlc.input.gaps import say_dropped
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.input.tables import LARGEST
 from isingmlc.statistics.sources.cells import check_clashes, check_sampling, covariate_names
@@ -259,12 +262,26 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
     n_complete = count(complete)
     if not n_complete:
         raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
-    message = exc.ROWS_DROPPED.format(n_dropped=n_rows - n_complete, n_rows=n_rows)
+    message = say_dropped(
+        n_rows,
+        n_rows - n_complete,
+        list(gaps),
+        np.array(list(gaps.values())),
+        _count_alone(rows, list(gaps)),
+    )
     lacking = ", ".join(f"{name!r} ({gaps[name]})" for name in columns.covariates if name in gaps)
     if lacking:
         message += exc.COVARIATES_LACK.format(columns=lacking)
     exc.warn(message, exc.DataWarning)
     return complete
+
+
+def _count_alone(rows: Any, names: Sequence[str]) -> IntArray:
+    """Count the rows in which each of some columns is the only one that lacks a value."""
+    lacking = reduce(operator.add, (is_missing(rows[name]).cast("int64") for name in names))
+    lonely = rows.filter(lacking == 1)
+    found = count_rows(lonely, names, is_missing)
+    return np.array([found.get(name, 0) for name in names])
 
 
 def _check_labels(rows: Any, columns: TableColumns) -> int:
