@@ -248,7 +248,7 @@ class IsingModel(ReadOnly):
             terms=parts.terms,
             n_dropped=parts.n_dropped,
         )
-        return cls._from_rows(rows, intercept)
+        return cls._from_rows(replace(rows, recipe=parts.recipe), intercept)
 
     @classmethod
     def from_statistics(cls, stats: LabelsetStatistics, *, intercept: bool = True) -> IsingModel:

@@ -21,7 +21,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.prediction.classifier import IsingClassifier
 from isingmlc.prediction.splits import MultilabelStratifiedKFold
-from isingmlc.ranking.methods import RANKING_METHODS, rank_features
+from isingmlc.ranking.methods import RANKING_METHODS, default_method, rank_features
 from isingmlc.results.ranking import FeatureRanking
 
 __all__ = ["IsingClassifier", "IsingSelector", "MultilabelStratifiedKFold"]
@@ -38,14 +38,18 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    method : str
-        How features are ranked; see `isingmlc.rank_features`.
+    method : str, optional
+        How features are ranked; see `isingmlc.rank_features`. If omitted, ``"forward"``: features
+        that complement each other, which predict better than those that ``"score"`` ranks one by
+        one. But ``"score"`` if `alpha`, `null`, `penalty`, `neighbors`, `cov_type` or `combine` is
+        given, which are for its tests.
     n_features_to_select : int, float, "auto" or None
         How many of the best features are kept: a number, a share in (0, 1], or 10 (fewer if there
         are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
         Covariates are not counted.
     alpha : float, optional
-        Keep features whose adjusted p-value is at most this. For methods with p-values.
+        Keep features whose adjusted p-value is at most this. For methods with p-values, of which
+        ``"score"`` is the default.
     adjust : str or None
         How p-values are adjusted, any method of statsmodels' ``multipletests``; the default makes
         `alpha` the false-discovery rate.
@@ -159,7 +163,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "score",
+        method: str | None = None,
         *,
         n_features_to_select: int | float | str | None = "auto",
         alpha: float | None = None,
@@ -290,7 +294,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ranking = rank_features(
             coded,
             X[:, ranked] if has_covariates else X,
-            method=self.method,
+            method=self._method,
             covariates=X[:, conditioned] if has_covariates else None,
             null="mle" if self.null == "auto" and self._tests() else self.null,
             penalty=self.penalty,
@@ -336,9 +340,23 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         pvalues[self.ranking_ > 0] = known.to_numpy()
         return pvalues
 
+    @property
+    def _method(self) -> str:
+        """The method, or the one that suits what else is asked for."""
+        if self.method is not None:
+            return self.method
+        return default_method(
+            alpha=self.alpha,
+            null=self.null != "auto",
+            penalty=self.penalty,
+            neighbors=self.neighbors,
+            cov_type=self.cov_type,
+            combine=self.combine,
+        )
+
     def _tests(self) -> bool:
         """Tell whether p-values of label models choose."""
-        found = RANKING_METHODS.get(self.method)
+        found = RANKING_METHODS.get(self._method)
         is_free = self.penalty is None and found is not None and found.needs_fit
         return self.alpha is not None and is_free
 
@@ -356,7 +374,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Give the options of the method that were set; `size` features are kept."""
         known = {name for method in RANKING_METHODS.values() for name in method.defaults}
         options = {name: getattr(self, name) for name in sorted(known)}
-        found = RANKING_METHODS.get(self.method)
+        found = RANKING_METHODS.get(self._method)
         if found is not None and "random_state" not in found.defaults:
             del options["random_state"]
         is_number = not isinstance(self.n_features_to_select, str | None)

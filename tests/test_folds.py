@@ -75,7 +75,7 @@ def test_cross_validation_is_what_it_says(data):
     chosen = im.select_features(labels, features, max_features=4, cv=cv)
     per_row = {size: [] for size in range(1, 5)}
     for training, held_out in cv.split(features):
-        ranking = im.rank_features(labels.iloc[training], features.iloc[training])
+        ranking = im.rank_features(labels.iloc[training], features.iloc[training], "forward")
         for size, rows in per_row.items():
             columns = features[list(ranking.order[:size])]
             classifier = IsingClassifier().fit(columns.iloc[training], labels.iloc[training])
@@ -85,7 +85,7 @@ def test_cross_validation_is_what_it_says(data):
     errors = [np.std(rows) / np.sqrt(240) for rows in per_row.values()]
     np.testing.assert_allclose(chosen.path["score_se"], errors)
     best = int(chosen.path["score"].argmax()) + 1
-    assert chosen.selected == im.rank_features(labels, features).order[:best]
+    assert chosen.selected == im.rank_features(labels, features, "forward").order[:best]
     assert (chosen.n_folds, chosen.n_train, chosen.n_validation) == (3, 160, 240)
     assert "3 folds of validation" in str(chosen.summary())
     np.testing.assert_allclose(

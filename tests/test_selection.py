@@ -42,6 +42,7 @@ def test_the_procedure_is_that_of_the_paper(data):
     chosen = im.select_features(
         labels,
         features,
+        "score",
         max_features=6,
         validation=0.25,
         split="random",
@@ -240,6 +241,17 @@ def test_few_features_are_all_tried_unless_someone_says_otherwise(data):
         wide = features.join(noise.iloc[:, :n_noise])
         chosen = im.select_features(labels, wide, grid=3, random_state=0)
         assert chosen.path["size"].max() == most
+
+
+def test_features_that_complement_each_other_are_the_default_unless_tests_are_wanted(data):
+    first = {"grid": [1], "random_state": 0}
+    for options, method in (
+        (first, "forward"),
+        ({"alpha": 0.05}, "score"),
+        ({"neighbors": 1, **first}, "score (neighbors=1)"),
+        ({"cov_type": "HC0", **first}, "score"),
+    ):
+        assert im.select_features(*data, **options).method == method
 
 
 def test_a_best_size_that_is_the_largest_tried_is_named(data):
@@ -516,6 +528,7 @@ def test_with_covariates_the_procedure_is_the_same_given_them(confounded):
     chosen = im.select_features(
         labels,
         features,
+        "score",
         covariates=covariates,
         max_features=4,
         validation=0.25,

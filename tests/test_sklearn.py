@@ -41,7 +41,7 @@ def data():
     ("estimator", "check"),
     [
         pytest.param(estimator, check, id=f"{estimator.method}-{check.func.__name__}")
-        for selector in (IsingSelector(), IsingSelector("products"))
+        for selector in (IsingSelector(), IsingSelector("score"), IsingSelector("products"))
         for estimator, check in estimator_checks_generator(selector, mark="skip", legacy=True)
         if check.func.__name__ not in UNSOUND_CHECKS
     ],
@@ -54,17 +54,36 @@ def test_scikit_learns_own_checks_pass(estimator, check):
 
 
 def test_it_keeps_the_first_features_of_the_ranking(data):
-    ranking = im.rank_features(data.labels, data.features)
-    for wanted, size in ((3, 3), (np.int64(4), 4), (0.2, 6), (1.0, 30), ("auto", 10), (None, 30)):
-        selector = IsingSelector(n_features_to_select=wanted).fit(data.features, data.labels)
-        assert set(selector.get_feature_names_out()) == set(ranking.order[:size])
-        assert selector.transform(data.features).shape == (1500, size)
-    np.testing.assert_array_equal(selector.scores_, ranking.importance)
-    np.testing.assert_array_equal(selector.pvalues_, ranking.pvalues)
-    np.testing.assert_array_equal(
-        selector.ranking_, ranking.to_frame()["rank"][list(data.features.columns)]
-    )
-    assert selector.feature_ranking_.label_names == tuple(data.labels.columns)
+    sizes = ((3, 3), (np.int64(4), 4), (0.2, 6), (1.0, 30), ("auto", 10), (None, 30))
+    for method in ("score", "forward"):
+        ranking = im.rank_features(data.labels, data.features, method)
+        for wanted, size in sizes:
+            selector = IsingSelector(method, n_features_to_select=wanted)
+            selector.fit(data.features, data.labels)
+            assert set(selector.get_feature_names_out()) == set(ranking.order[:size])
+            assert selector.transform(data.features).shape == (1500, size)
+        np.testing.assert_array_equal(selector.scores_, ranking.importance)
+        np.testing.assert_array_equal(
+            selector.ranking_, ranking.to_frame()["rank"][list(data.features.columns)]
+        )
+        assert selector.feature_ranking_.label_names == tuple(data.labels.columns)
+        if method == "score":
+            np.testing.assert_array_equal(selector.pvalues_, ranking.pvalues)
+
+
+def test_features_that_complement_each_other_are_the_default_unless_tests_are_wanted(data):
+    for settings, method in (
+        ({}, "forward"),
+        ({"n_features_to_select": 3, "covariates": ["age"]}, "forward"),
+        ({"alpha": 0.05}, "score"),
+        ({"null": "mle"}, "score"),
+        ({"penalty": 2.0}, "score"),
+        ({"neighbors": 2}, "score"),
+        ({"cov_type": "HC0"}, "score"),
+        ({"combine": "sum"}, "score"),
+    ):
+        selector = IsingSelector(**settings).fit(data.features, data.labels)
+        assert selector.feature_ranking_.method == method
 
 
 def test_it_keeps_features_by_false_discovery_rate(data):
@@ -228,11 +247,11 @@ def test_constant_labels_are_named(data):
         (
             {"keep": 3},
             DataError,
-            "method 'score' has no option 'keep': its options are 'min_count'",
+            "method 'forward' has no option 'keep': its options are 'n_features'",
         ),
         ({"method": "l1", "n_bins": 3}, DataError, "method 'l1' has no option 'n_bins'"),
         ({"method": "oner", "n_neighbors": 3}, DataError, "has no option 'n_neighbors'"),
-        ({"n_jobs": 2}, DataError, "method 'score' has no option 'n_jobs'"),
+        ({"n_jobs": 2}, DataError, "method 'forward' has no option 'n_jobs'"),
         ({"method": "l1", "penalty": 2.0}, DataError, "null, penalty and neighbors are for"),
         ({"method": "br-ig", "null": "ridge"}, DataError, "null, penalty and neighbors are for"),
         ({"null": "mle", "penalty": 2.0}, DataError, "penalty is that of method='ridge'"),
@@ -277,7 +296,7 @@ def test_covariates_are_kept_and_the_others_ranked_given_them(data):
     known = ["female", "age"]
     others = data.features.drop(columns=known)
     expected = im.rank_features(data.labels, others, covariates=data.features[known])
-    by_name = IsingSelector(n_features_to_select=4, covariates=known)
+    by_name = IsingSelector("score", n_features_to_select=4, covariates=known)
     by_name.fit(data.features, data.labels)
     kept = [name for name in data.features if name in {*known, *expected.order[:4]}]
     assert list(by_name.get_feature_names_out()) == kept
@@ -293,7 +312,7 @@ def test_covariates_are_kept_and_the_others_ranked_given_them(data):
     # Positions, and sparse columns, are the same.
     positions = np.flatnonzero(is_covariate)
     for table in (data.features.to_numpy(float), sparse.csr_array(data.features.to_numpy(float))):
-        by_place = IsingSelector(n_features_to_select=4, covariates=positions)
+        by_place = IsingSelector("score", n_features_to_select=4, covariates=positions)
         by_place.fit(table, data.labels.to_numpy())
         np.testing.assert_array_equal(by_place.support_, by_name.support_)
         np.testing.assert_allclose(by_place.scores_, by_name.scores_)

@@ -1,5 +1,7 @@
 """Formula terms are ranked and selected as a whole."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,6 +114,39 @@ def test_terms_are_selected_whole(frame, model, cv):
     again = sel.classifier.predict(made(model)[list(sel.columns)].to_numpy())
     np.testing.assert_array_equal(predicted, again)
     assert sel.evaluate(frame[["a", "b", "c"]], made(model))["hamming"] > 0.55
+
+
+def test_new_rows_are_predicted_from_the_columns_that_a_formula_mentions(frame):
+    formula = "a + b + c ~ center(x) + bs(noise, df=4) + C(kind)"
+    model = im.IsingModel.from_formula(formula, frame, covariates="C(idle > 15)")
+    sel = im.select_features(model, by="term", max_features=3, grid=[3], random_state=0)
+    expected = sel.predict(made(model), frame)
+    pd.testing.assert_frame_equal(sel.predict(frame, frame), expected)
+    # What the formula learnt from all rows holds for a few, whatever their means and levels.
+    few = frame.iloc[5:9]
+    for each in (sel, pickle.loads(pickle.dumps(sel))):
+        pd.testing.assert_frame_equal(each.predict(few, few), expected.iloc[5:9])
+    measured = sel.evaluate(frame[["a", "b", "c"]], frame, frame)
+    pd.testing.assert_series_equal(
+        measured, sel.evaluate(frame[["a", "b", "c"]], made(model), frame)
+    )
+    with pytest.raises(im.exceptions.DataError, match="features of the formula cannot be made"):
+        sel.predict(few.assign(kind="unknown"), few)
+    with pytest.raises(im.exceptions.DataError, match=r"features lacks the column\(s\) 'kind'"):
+        sel.predict(few.drop(columns="kind"), few)
+    with pytest.raises(im.exceptions.DataError, match="features of the formula cannot be made"):
+        sel.predict(few.assign(x=np.nan), few)
+
+
+def test_a_formula_that_cannot_be_pickled_leaves_the_columns_that_it_makes(frame):
+    functions = {"twice": lambda column: 2 * column}
+    model = im.IsingModel.from_formula("a + b ~ functions['twice'](x) + noise", frame)
+    assert set(functions) == {"twice"}
+    sel = im.select_features(model, max_features=2, grid=[2], random_state=0)
+    again = pickle.loads(pickle.dumps(sel))
+    pd.testing.assert_frame_equal(again.predict(made(model)), sel.predict(frame))
+    with pytest.raises(im.exceptions.ModelError, match="pass the columns that the formula makes"):
+        again.predict(frame)
 
 
 def test_sizes_of_terms_are_those_of_their_columns(frame, model):

@@ -68,7 +68,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         action="extend",
         metavar="METHODS",
         help=f"how features are ranked: auto, or methods to try, separated by commas: "
-        f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: score)",
+        f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: forward; score with "
+        "--alpha, --neighbors, --cov-type, --combine or --by term)",
     )
     add_by(group, "choose")
     add_neighbors(group)
@@ -167,9 +168,9 @@ def run(options: Namespace) -> None:
     check_output(options, summary=options.table is None)
     if options.table in ("measures", "predictions") and options.test is None:
         raise exc.DataError(f"--table {options.table} needs other rows. Name them by --test FILE.")
-    methods: list[Any] = list(options.method or ["score"])
+    methods: list[Any] | None = options.method
     if options.combine is not None:
-        methods = [_combined(entry, options.combine) for entry in methods]
+        methods = [_combined(entry, options.combine) for entry in methods or ["score"]]
     given = read_file(options.data, options)
     data: Any = given.data if given.data.feature_names else given.data.labels
     conditioned = given.conditioned

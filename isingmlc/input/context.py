@@ -29,7 +29,7 @@ from isingmlc.input.tables import (
 Levels = tuple[str, ...] | None
 """The levels of a category; None for numbers."""
 Recipe = Callable[..., pd.DataFrame]
-"""Makes covariates from the user's columns."""
+"""Makes the columns of a formula from the user's columns."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,7 +60,7 @@ def dump_design(design: Any) -> bytes:
         _DesignPickler(written).dump(design)
     except (pickle.PicklingError, AttributeError, TypeError, NotImplementedError) as error:
         raise exc.ModelError(
-            "covariates of a formula can be pickled if the functions that it calls can, but one "
+            "columns of a formula can be pickled if the functions that it calls can, but one "
             f"cannot: {error}. Define it in a module and import it, or make the column of data "
             "before the formula; results are kept by save(path) in any case."
         ) from error

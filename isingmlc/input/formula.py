@@ -17,7 +17,7 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.input.context import Context, read_context
+from isingmlc.input.context import Context, Recipe, read_context
 from isingmlc.input.designs import dump_design
 from isingmlc.input.gaps import explain_dropped
 from isingmlc.input.sampling import (
@@ -53,6 +53,8 @@ class FormulaData:
         The columns that the formula of the covariates makes.
     sampling : Context or None
         Clusters and sampling weights of these rows.
+    recipe : callable or None
+        Makes the columns of the features from another frame, as they were made from this one.
     """
 
     labels: pd.DataFrame
@@ -62,6 +64,7 @@ class FormulaData:
     n_dropped: int = 0
     covariates: Context | None = None
     sampling: Context | None = None
+    recipe: Recipe | None = None
 
 
 def read_formula(
@@ -132,7 +135,8 @@ def read_formula(
         # An intercept in the formula makes patsy code categories against their first level;
         # the model has its own constant, so the column itself is not a feature.
         design = _design(right, rows, environment)
-        features, terms = _name_features(design, [term for term in right if term.factors])
+        shown = [term for term in right if term.factors]
+        features, terms = _name_features(design, shown)
         made_of = [term for term in given if term.factors]
         designed = _design_covariates(covariates, given, rows, environment)
         context, sources = _name_features(designed, made_of)
@@ -169,6 +173,7 @@ def read_formula(
         n_rows - n_left,
         _as_context(context.loc[made], sources, made_of, designed, data) if sources else None,
         None if sampling is None else sampling.take(kept),
+        _Recipe("features", design.design_info, shown, data.head(1)) if terms else None,
     )
 
 
@@ -264,7 +269,7 @@ def _as_context(
     }
     present = {str(name) for name in data.columns}
     names = tuple(columns.columns)
-    recipe = _Recipe(designed.design_info, made_of, data.head(1))
+    recipe = _Recipe("covariates", designed.design_info, made_of, data.head(1))
     return read_context(
         columns,
         names,
@@ -276,14 +281,22 @@ def _as_context(
 
 @dataclass(frozen=True)
 class _Recipe:
-    """Makes the columns of covariates from other rows, as they were made from the first ones."""
+    """Makes the columns of covariates or features from other rows, as from the first ones."""
 
+    argument: str
     info: Any
     terms: list[Any]
     example: pd.DataFrame
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore_recipe, (dump_design((self.info, self.terms)), self.example)
+        try:
+            design = dump_design((self.info, self.terms))
+        except exc.ModelError as error:
+            # Features of other rows can still be passed as the columns that the formula makes.
+            if self.argument == "features":
+                return _LostRecipe, (str(error),)
+            raise
+        return _restore_recipe, (self.argument, design, self.example)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Recipe:
         # Nothing of it changes.
@@ -303,7 +316,7 @@ class _Recipe:
         if lacking:
             raise exc.DataError(
                 exc.LACKING_COLUMNS.format(
-                    argument="covariates",
+                    argument=self.argument,
                     columns=exc.shorten(lacking),
                     present=exc.shorten(frame.columns, 20),
                 )
@@ -315,15 +328,28 @@ class _Recipe:
             )
         except (patsy.PatsyError, TypeError, ValueError) as error:
             raise exc.DataError(
-                f"the covariates of the formula cannot be made from these values: {error}"
+                f"the {self.argument} of the formula cannot be made from these values: {error}"
             ) from error
         named, _ = _name_features(made, self.terms)
         return named.set_axis(frame.index)
 
 
-def _restore_recipe(design: bytes, example: pd.DataFrame) -> _Recipe:
+def _restore_recipe(argument: str, design: bytes, example: pd.DataFrame) -> _Recipe:
     info, terms = pickle.loads(design)
-    return _Recipe(info, terms, example)
+    return _Recipe(argument, info, terms, example)
+
+
+@dataclass(frozen=True)
+class _LostRecipe:
+    """Stands for a recipe that could not be pickled, and says so when it is asked."""
+
+    reason: str
+
+    def __call__(self, frame: pd.DataFrame | None = None) -> pd.DataFrame:
+        raise exc.ModelError(
+            "features cannot be made from columns of data any more, since the formula was not "
+            f"pickled with the rest: {self.reason} Or pass the columns that the formula makes."
+        )
 
 
 def _mentioned(factor: Any) -> set[object]:

@@ -27,7 +27,7 @@ from isingmlc.base.arrays import (
     dense,
     unpack,
 )
-from isingmlc.input.context import Context, as_cells, read_context
+from isingmlc.input.context import Context, Recipe, as_cells, read_context
 from isingmlc.input.gaps import explain_dropped, warn_of_identifiers
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
@@ -71,6 +71,8 @@ class ModelData:
         Row labels of the rows kept, where the labels came as pandas objects.
     covariates : Context or None
         The covariates, with clusters and sampling weights beside them; None where there are none.
+    recipe : callable or None
+        Makes the features from a frame with the user's columns, where a formula made them.
     """
 
     packed_labels: PackedBits
@@ -82,6 +84,7 @@ class ModelData:
     n_dropped: int = 0
     index: pd.Index | None = None
     covariates: Context | None = None
+    recipe: Recipe | None = None
 
     @property
     def n_rows(self) -> int:
@@ -554,7 +557,7 @@ def prepare_covariates(
 
 
 def prepare_features(
-    features: Any, names: tuple[str, ...], wanted: Sequence[str]
+    features: Any, names: tuple[str, ...], wanted: Sequence[str], recipe: Recipe | None = None
 ) -> tuple[Features, pd.Index | None]:
     """Check features that must match those that something was made from.
 
@@ -566,6 +569,8 @@ def prepare_features(
         Names of all features.
     wanted : sequence of str
         Names of the columns that are needed.
+    recipe : callable, optional
+        Makes the features from a frame with other columns, if a formula made them.
 
     Returns
     -------
@@ -581,7 +586,10 @@ def prepare_features(
     """
     table = as_table(features, "features")
     if isinstance(table, pd.DataFrame) and not is_unnamed(table.columns):
-        table = table.set_axis(table.columns.map(str), axis=1)
+        named = table.set_axis(table.columns.map(str), axis=1)
+        if recipe is not None and not set(wanted) <= set(named.columns):
+            named = recipe(table)
+        table = named
         lacking = [name for name in wanted if name not in table.columns]
         if lacking:
             raise exc.DataError(

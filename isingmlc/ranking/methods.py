@@ -466,6 +466,30 @@ RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
 )
 
 
+def default_method(**asked: Any) -> str:
+    """Give the method that ranks features for picking, if nobody names one.
+
+    Parameters
+    ----------
+    **asked : object
+        What was asked for that ``forward`` does not have, such as p-values or a null model; None
+        or False if it was not.
+
+    Returns
+    -------
+    str
+        ``"forward"``, whose first features predict better (benchmarks/rankings.py); ``"score"`` if
+        something was asked for.
+
+    Examples
+    --------
+    >>> default_method(alpha=None), default_method(alpha=0.05)
+    ('forward', 'score')
+    """
+    is_asked = any(value is not None and value is not False for value in asked.values())
+    return "score" if is_asked else "forward"
+
+
 def find_method(method: str, options: Mapping[str, object], by: str = "feature") -> RankingMethod:
     """Find a method by its name and see that it has the options.
 

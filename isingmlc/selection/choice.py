@@ -26,7 +26,13 @@ from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
 from isingmlc.metrics import METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.forward import N_FEATURES
-from isingmlc.ranking.methods import RANKING_METHODS, Ranker, check_request, given_model
+from isingmlc.ranking.methods import (
+    RANKING_METHODS,
+    Ranker,
+    check_request,
+    default_method,
+    given_model,
+)
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
 from isingmlc.selection.folds import make_folds
@@ -55,7 +61,7 @@ _MANY_SIZES = 200
 def select_features(
     labels: Any,
     features: Any = None,
-    method: str | Sequence[Any] = "score",
+    method: str | Sequence[Any] | None = None,
     *,
     covariates: Any = None,
     ranking: FeatureRanking | None = None,
@@ -102,8 +108,10 @@ def select_features(
         What features are chosen given, such as age and sex, as `IsingModel` takes it. The label
         models of rankings have them, and so has the classifier, whatever is chosen; they are
         neither ranked nor counted.
-    method : str, pair, list or "auto"
-        The ranking; see `rank_features`. A pair gives its options, such as
+    method : str, pair, list or "auto", optional
+        The ranking; see `rank_features`. If omitted, ``forward``, whose features predict better
+        than those of ``score``; but ``score`` with `alpha`, `neighbors`, `cov_type` or
+        ``by="term"``, which need its tests. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
         lets the validation set choose among them too. ``"auto"`` tries ``score`` with a ridge
         null, ``forward`` and ``ssc``.
@@ -231,6 +239,10 @@ def select_features(
             cv=cv, split=split, rule=rule, grid=grid, max_features=max_features, validation=share
         )
     has_covariates = covariates is not None
+    if method is None:
+        method = default_method(
+            alpha=alpha, neighbors=neighbors, cov_type=cov_type, terms=by == "term"
+        )
     asked = (
         {}
         if ranking is not None
@@ -325,6 +337,7 @@ def select_features(
         feature_names=data.feature_names,
         terms=terms,
         context=data.context.without_rows(),
+        recipe=data.recipe,
     )
 
 

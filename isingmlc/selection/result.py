@@ -13,7 +13,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arrays import IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
-from isingmlc.input.context import Context
+from isingmlc.input.context import Context, Recipe
 from isingmlc.input.rows import prepare_covariates, prepare_features, prepare_labels
 from isingmlc.input.tables import Dataset, check_same_rows, open_dataset
 from isingmlc.metrics import evaluate
@@ -56,6 +56,8 @@ class SelectionResult:
         What was chosen from, and the columns of each: formula terms, or features.
     context : Context
         What covariates there are and how they become columns.
+    recipe : callable or None
+        Makes the features from a frame with the columns that a formula mentions, if one made them.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class SelectionResult:
     feature_names: tuple[str, ...]
     terms: Mapping[str, tuple[str, ...]]
     context: Context
+    recipe: Recipe | None = None
 
     def __repr__(self) -> str:
         given = f" {say_given(self.context.described)}" if len(self.context) else ""
@@ -137,8 +140,9 @@ class SelectionResult:
         ----------
         features : array_like, DataFrame or sparse, or Dataset
             A frame with the chosen features among its columns, or all features in the order of
-            the data that the choice was made on. Where terms of a formula were chosen, a frame has
-            the columns that the formula makes of the rows, such as ``C(smoker)[T.1]``.
+            the data that the choice was made on. If a formula made them, a frame with the columns
+            that it mentions, of which they are made as they were before; or with those that it
+            makes, such as ``C(smoker)[T.1]``.
         covariates : array_like, DataFrame or sparse, optional
             The covariates of the same rows, if the choice was made given any: a frame with them
             among its columns, or all of them in their order.
@@ -155,10 +159,18 @@ class SelectionResult:
         >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
         >>> sel.predict(data.features.head(2)).shape
         (2, 6)
+
+        After a formula, from the columns that it mentions:
+
+        >>> frame = data.labels.join(data.features)
+        >>> model = im.IsingModel.from_formula("diabetes + asthma ~ bs(age, df=4) + bmi", frame)
+        >>> sel = im.select_features(model, by="term", alpha=0.05)
+        >>> sel.predict(frame.head(2)).shape
+        (2, 2)
         """
         if isinstance(features, Dataset):
             features = features.features
-        rows, index = prepare_features(features, self.feature_names, self.columns)
+        rows, index = prepare_features(features, self.feature_names, self.columns, self.recipe)
         if isinstance(features, pd.DataFrame) and isinstance(covariates, pd.DataFrame):
             check_same_rows("features", features, "covariates", covariates)
         given = prepare_covariates(covariates, self.context, rows.shape[0], beside="features")
