@@ -654,6 +654,22 @@ def test_listed_pairs_keep_their_signs():
         np.testing.assert_allclose(numbers, estimate.astype(float), atol=5e-3)
 
 
+@pytest.mark.filterwarnings(FEW_ROWS)
+def test_rare_labels_have_too_few_rows_to_speak_for_absence():
+    rng = np.random.default_rng(0)
+    shares = {"common": 0.5, "other": 0.4, "rare": 0.02, "rarer": 0.015}
+    labels = pd.DataFrame({name: rng.random(5000) < share for name, share in shares.items()})
+    res = im.IsingModel(labels.astype(int)).fit()
+    sure = gather(res, ReportOptions()).sure
+    words = sure.pairs.set_index("Pair")["Evidence"]
+    assert words["common – other"] == "strong for absence"
+    assert words["rare – rarer"] == "too few rows"
+    assert words["common – rare"] == "for absence"
+    table = res.network_table().set_index(["first", "second"])
+    assert (table.loc[[("rare", "rarer"), ("common", "rare")], "evidence"] < -6).all()
+    assert "1 have too few rows to tell" in sure.sentences[1]
+
+
 def test_how_sure_the_network_is(tmp_path):
     data = im.datasets.load_example()
     res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()

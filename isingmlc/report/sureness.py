@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,14 @@ _LISTED = 40
 _MOST_PAIRS = 5000
 # Features whose ranks are listed.
 _RANKED = 20
-# Twice the logarithm of a Bayes factor above which evidence is called strong.
+# Twice the logarithm of a Bayes factor above which evidence is called positive, and strong.
+_POSITIVE = 2.0
 _STRONG = 6.0
+# An interval that holds this logarithm of an odds ratio is too wide to speak for absence.
+_WIDE = float(np.log(2))
+# What a row says of a pair at most, as a variance: that of rows spread evenly over the four cells.
+_UNIT_VARIANCE = 16.0
+_TOO_FEW = "too few rows"
 
 
 @dataclass(frozen=True)
@@ -96,27 +103,35 @@ def _list_pairs(
 ) -> tuple[list[str], pd.DataFrame]:
     """List pairs of labels with their intervals."""
     clear = leaves_out_zero(table["lower"], table["upper"])
-    absent = table["evidence"] < 0
+    said_of = [_weigh(row) for row in table.to_dict("records")]
+    words = pd.Series(said_of, index=table.index, dtype=object)
+    absent = (table["evidence"] < 0) & (words != _TOO_FEW)
+    few = int((words == _TOO_FEW).sum())
     unknown = int((~np.isfinite(table["se"])).sum())
     said = [
         f"Of {len(table):,} pairs of labels {int(clear.sum()):,} have intervals at "
         f"{1 - alpha:.0%} that leave out zero, and {int(absent.sum()):,} have data that rather "
         "speak for the absence of an interaction."
     ]
+    if few:
+        said.append(
+            f"{few:,} have too few rows to tell: their intervals hold zero, and an odds ratio of 2 "
+            "or 1/2."
+        )
     if unknown:
         said.append(f"{unknown:,} have no error: they are infinite, or the data say nothing.")
     order = table["pvalue"].fillna(2.0).sort_values(kind="stable").index[:_LISTED]
     if len(order) < len(table):
         said.append(f"The {len(order)} surest are listed.")
     rows = []
-    for row in table.loc[order].to_dict("records"):
+    for at, row in table.loc[order].to_dict("index").items():
         known = np.isfinite(row["se"])
         listed = {
             "Pair": f"{row['first']} – {row['second']}",
             "Interaction": _number(row["weight"]),
             "Interval": f"{_number(row['lower'])} to {_number(row['upper'])}" if known else "–",
             "Adjusted p" if adjust else "p": f"{row['pvalue_adj']:.2g}" if known else "–",
-            "Evidence": _weigh(row["evidence"]),
+            "Evidence": words[at],
             "Rows with both": f"{row['both']:,.12g}",
         }
         if "share" in table:
@@ -161,11 +176,21 @@ def _number(value: float) -> str:
     return f"−{size}" if value < 0 else size
 
 
-def _weigh(evidence: float) -> str:
-    """Say what the data speak for."""
+def _weigh(row: Mapping[str, Any]) -> str:
+    """Say what the data speak for, absence only as far as the pair's own information goes.
+
+    The evidence of a pair of rare labels counts all rows, of which few say something. For absence
+    it is therefore measured again by the rows that would say as much if labels were common.
+    """
+    evidence = row["evidence"]
     if np.isnan(evidence):
         return "–"
-    if abs(evidence) < 2:
+    if evidence > _POSITIVE:
+        return "strong for interaction" if evidence > _STRONG else "for interaction"
+    if evidence < 0 and max(row["upper"], -row["lower"]) > _WIDE:
+        return _TOO_FEW
+    own = row["z"] ** 2 - np.log(_UNIT_VARIANCE / row["se"] ** 2)
+    absence = max(evidence, own)
+    if absence > -_POSITIVE:
         return "neither"
-    side = "interaction" if evidence > 0 else "absence"
-    return f"strong for {side}" if abs(evidence) > _STRONG else f"for {side}"
+    return "strong for absence" if absence < -_STRONG else "for absence"

@@ -362,7 +362,8 @@ class IsingResults(ReadOnly):
             ``lower``, ``upper`` : its confidence interval.
             ``evidence`` : :math:`z^2 - \log n`, about twice the logarithm of the Bayes factor for
             an interaction against none [1]_: below zero the data speak for its absence, where a
-            large p-value alone says nothing.
+            large p-value alone says nothing. Of rare labels few of the n rows say something: there
+            it means absence only where the interval is short.
             ``both``, ``first_only``, ``second_only``, ``neither`` : rows with both labels, one or
             none.
             ``reason`` : ``ok``, or why there is no error or test: ``infinite-pair``,
