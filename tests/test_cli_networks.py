@@ -164,3 +164,46 @@ def test_mistakes_are_one_line(call, rows, arguments, said, tmp_path, monkeypatc
     code, _, err = call(arguments[0], rows[0], "--labels", LABELS, *arguments[1:])
     assert code == 2
     assert said in err.splitlines()[-1]
+
+
+def test_sparse_networks_take_their_options_everywhere(call, rows):
+    path, frame = rows
+    labels = frame[LABELS.split(",")]
+    given = ("compare", path, "--labels", LABELS, "--between", "sex", "--permutations", "3")
+    sparse = ("--gamma", "1.5", "--rule", "or")
+    table = ("--table", "edges", "--format", "csv", "--seed", "0")
+    found = read(call(*given, "--method", "ebic", *sparse, *table)[1])
+    expected = im.compare_networks(
+        im.IsingModel(labels),
+        frame["sex"],
+        method="ebic",
+        gamma=1.5,
+        rule="or",
+        n_permutations=3,
+        random_state=0,
+    )
+    np.testing.assert_allclose(found["weight_male"], expected.edges["weight_male"])
+    code, _, err = call(*given, *sparse)
+    assert code == 2
+    assert "--gamma is for --method ebic, but --method is mle" in err
+    given = ("stability", path, "--labels", LABELS, "--draws", "3", "--seed", "0")
+    pairs = read(call(*given, "--method", "l1", *sparse, "--table", "pairs", "--format", "csv")[1])
+    net = im.IsingModel(labels).fit_regularized(gamma=1.5, rule="or")
+    boot = net.bootstrap(3, random_state=0)
+    np.testing.assert_allclose(pairs["sample"], boot.intervals()["sample"])
+    assert "--rule is for --method l1" in call(*given, "--rule", "or")[2]
+
+
+def test_networks_are_written_as_latex(call, rows, tmp_path):
+    path = tmp_path / "pairs.tex"
+    code, _, err = call("network", rows[0], "--labels", LABELS, "--out", path)
+    assert code == 0, err
+    assert "\\toprule" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("how", ["--no-scan", "--scan"])
+def test_a_group_that_is_no_column_is_called_what_it_was(call, rows, how):
+    given = ("compare", rows[0], "--labels", LABELS, "--between", "gender", how)
+    code, _, err = call(*given)
+    assert code == 2
+    assert "--between asks for 'gender', which no column matches" in err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model, model_of, read_file
 from isingmlc.commands.names import COMPARED
-from isingmlc.commands.options import add_jobs, add_plot, add_seed
+from isingmlc.commands.options import add_jobs, add_plot, add_seed, add_sparse, refuse_foreign
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
@@ -28,7 +28,7 @@ EXAMPLES = """\
 examples:
   isingmlc compare data.csv --labels 'y_*' --between sex --seed 0
   isingmlc compare data.csv --labels 'y_*' --between sex --covariates age
-  isingmlc compare data.csv --labels 'y_*' --between sex --method ebic --jobs 2
+  isingmlc compare data.csv --labels 'y_*' --between sex --method ebic --gamma 0.5 --jobs 2
   isingmlc compare waves.csv --labels 'y_*' --between wave --paired person
   isingmlc compare data.csv --labels 'y_*' --between sex --table edges --out edges.csv
 
@@ -67,6 +67,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help="how networks are fitted: by maximum likelihood, with a ridge penalty, with Firth's "
         "penalty, or sparse ones with l1 penalties that EBIC chooses (default: mle)",
     )
+    add_sparse(group)
     group.add_argument(
         "--equal-thresholds",
         action="store_true",
@@ -90,6 +91,7 @@ def run(options: Namespace) -> None:
     """Compare the groups and write the tests."""
     from isingmlc.results.network_comparison import compare_networks
 
+    refuse_foreign(options, "method", {"gamma": ("ebic",), "rule": ("ebic",)})
     check_output(options, summary=options.table is None)
     for name in ("groups", "sampling_weights"):
         if getattr(options, name) is not None:
@@ -105,6 +107,8 @@ def run(options: Namespace) -> None:
         options.between,
         pairs=pairs,
         method=options.method,
+        gamma=options.gamma,
+        rule=options.rule,
         null="nothing" if options.equal_thresholds else "thresholds",
         n_permutations=options.permutations,
         random_state=options.seed,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import NULLS, SHARED
-from isingmlc.commands.options import add_alpha, add_penalty, check_cov_type, refuse_foreign
+from isingmlc.commands.options import (
+    add_alpha,
+    add_penalty,
+    add_sparse,
+    check_cov_type,
+    given_options,
+    refuse_foreign,
+)
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
@@ -94,14 +101,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         choices=("ebic", "bic", "aic"),
         help="what chooses the l1 penalty of each label (default: ebic)",
     )
-    sparse.add_argument(
-        "--gamma", type=float, metavar="X", help="parameter of EBIC (default: 0.25)"
-    )
-    sparse.add_argument(
-        "--rule",
-        choices=("and", "or"),
-        help="whether an edge needs both of its coefficients, or one (default: and)",
-    )
+    add_sparse(sparse)
     add_output_arguments(parser, tables=TABLES, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
@@ -114,10 +114,8 @@ def run(options: Namespace) -> None:
     model = make_model(options)
     results: IsingResults | RegularizedIsingResults
     if options.method == "l1":
-        given = {name: getattr(options, name) for name in ("lam", "criterion", "gamma", "rule")}
-        results = model.fit_regularized(
-            **{name: value for name, value in given.items() if value is not None}
-        )
+        given = given_options(options, "lam", "criterion", "gamma", "rule")
+        results = model.fit_regularized(**given)
         coefficients, summary = results.to_frame(), results.summary()
     else:
         results = model.fit(

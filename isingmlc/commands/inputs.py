@@ -307,6 +307,9 @@ def choose_covariates(columns: list[str], labels: list[str], options: Namespace)
 
     if options.covariates is None:
         return []
+    if getattr(options, "between", None) is not None:
+        # Groups to compare are read as a covariate, but a person named them otherwise.
+        choose_columns("--between", columns, [options.between])
     chosen = choose_columns("covariates", columns, options.covariates)
     # A pattern of features may take in covariates, a name is meant.
     both = [name for name in options.features or () if name in chosen]

@@ -14,12 +14,19 @@ from isingmlc.commands.options import (
     adjustment,
     check_penalty,
 )
-from isingmlc.commands.outputs import add_output_arguments, check_output, first_rows, write_output
+from isingmlc.commands.outputs import (
+    SUMMARY_FORMATS,
+    add_output_arguments,
+    check_output,
+    first_rows,
+    write_output,
+)
 
 EXAMPLES = """\
 examples:
   isingmlc network data.csv --labels 'y_*'
   isingmlc network data.csv --labels 'y_*' --adjust holm --out pairs.csv
+  isingmlc network data.csv --labels 'y_*' --top 30 --out pairs.tex
   isingmlc network data.csv --labels 'y_*' --covariates age,sex --groups practice
   isingmlc network data.csv --labels 'y_*' --table centrality
   isingmlc network data.csv --labels 'y_*' --table predictability --format csv
@@ -42,14 +49,14 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_alpha(group, "level of the confidence intervals (default: 0.05)", 0.05)
     add_adjust(group)
     add_top(group, "pairs or labels")
-    add_output_arguments(parser, tables=TABLES)
+    add_output_arguments(parser, tables=TABLES, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> None:
     """Fit the network and write what is known of it."""
     check_penalty(options)
-    check_output(options, summary=False)
+    check_output(options)
     results = make_model(options).fit(
         method=options.null,
         penalty=options.penalty,

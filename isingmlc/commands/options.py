@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace, _ActionsContainer
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.names import ADJUSTMENTS, BY, COMBINE, COV_TYPES, NULLS, RANKINGS
@@ -39,6 +40,22 @@ def add_penalty(group: _ActionsContainer, flag: str) -> None:
     group.add_argument(
         "--no-intercept", action="store_true", help="label models without an intercept"
     )
+
+
+def add_sparse(group: _ActionsContainer) -> None:
+    """Add the options of sparse networks whose penalties EBIC chooses."""
+    group.add_argument("--gamma", type=float, metavar="X", help="parameter of EBIC (default: 0.25)")
+    group.add_argument(
+        "--rule",
+        choices=("and", "or"),
+        help="whether an edge needs both of its coefficients, or one (default: and)",
+    )
+
+
+def given_options(options: Namespace, *names: str) -> dict[str, Any]:
+    """Give those of some options that a person gave, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def add_neighbors(group: _ActionsContainer) -> None:

@@ -153,10 +153,7 @@ def write_output(
         shown = table.to_string() if text is None else str(text)
         _write(options, f"{shown.rstrip()}\n")
     elif kind == "latex":
-        # What has no summary was refused by check_output.
-        assert text is not None
-        assert not isinstance(text, str)
-        _write(options, f"{text.as_latex().rstrip()}\n")
+        _write(options, f"{_latex(table, text).rstrip()}\n")
     else:
         is_named = any(name is not None for name in table.index.names)
         _write(options, _ENCODERS[kind](table.reset_index() if is_named else table))
@@ -207,6 +204,15 @@ def say_written(options: Namespace, *paths: Path) -> None:
     """Say on standard error which files were written."""
     listed = " and ".join(str(path) for path in paths)
     print(f"isingmlc {options.command}: wrote {listed}", file=sys.stderr)
+
+
+def _latex(table: pd.DataFrame, text: IsingSummary | str | None) -> str:
+    """Write a summary as LaTeX, or a table of a command that has no summary."""
+    from isingmlc.base.tables import ResultTable
+
+    # What has a summary in words alone was refused by check_output.
+    assert not isinstance(text, str)
+    return str(ResultTable(table).to_latex()) if text is None else text.as_latex()
 
 
 def _csv(table: pd.DataFrame) -> str:

@@ -14,7 +14,9 @@ from isingmlc.commands.options import (
     add_penalty,
     add_plot,
     add_seed,
+    add_sparse,
     check_cov_type,
+    given_options,
     refuse_foreign,
 )
 from isingmlc.commands.outputs import (
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   isingmlc stability data.csv --labels 'y_*' --seed 0
-  isingmlc stability data.csv --labels 'y_*' --method l1 --draws 500 --jobs 2
+  isingmlc stability data.csv --labels 'y_*' --method l1 --rule or --draws 500 --jobs 2
   isingmlc stability data.csv --labels 'y_*' --table cs --plot curves.png
   isingmlc stability data.csv --labels 'y_*' --table centrality --out centrality.csv
   isingmlc stability data.csv --labels 'y_*' --features 'x_*' --table ranks
@@ -43,7 +45,14 @@ CS-coefficient of R's bootnet.
 """
 TABLES = ("pairs", "centrality", "differences", "ranks", "cs")
 # Options that only some methods have.
-_OWNERS = {"penalty": ("ridge",), "neighbors": NULLS, "cov_type": NULLS, "no_intercept": NULLS}
+_OWNERS = {
+    "penalty": ("ridge",),
+    "neighbors": NULLS,
+    "cov_type": NULLS,
+    "no_intercept": NULLS,
+    "gamma": ("l1",),
+    "rule": ("l1",),
+}
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
@@ -65,6 +74,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "Firth's penalty, or with l1 penalties that EBIC chooses (default: mle)",
     )
     add_penalty(group, "--method")
+    add_sparse(group)
     group.add_argument(
         "--draws",
         type=count,
@@ -93,7 +103,7 @@ def run(options: Namespace) -> None:
         raise exc.DataError("--table ranks is about features. Name them with --features.")
     results: IsingResults | RegularizedIsingResults
     if options.method == "l1":
-        results = model.fit_regularized()
+        results = model.fit_regularized(**given_options(options, "gamma", "rule"))
     else:
         results = model.fit(
             method=options.method,
