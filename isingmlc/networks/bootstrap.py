@@ -38,6 +38,9 @@ from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
     from isingmlc.base.printing import IsingSummary
@@ -482,6 +485,45 @@ class NetworkBootstrap(ReadOnly):
                 "draws": known,
             }
         )
+
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
+    ) -> Path:
+        """Write a short report to one HTML file that opens without a connection.
+
+        It has the intervals as a picture and as tables, centrality, and ranks of features if they
+        were drawn, and all tables as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        ModelError
+            When what reports need is not installed.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.bootstrap(20, random_state=0).report(f"{folder}/draws.html").name
+        'draws.html'
+        """
+        from isingmlc.report.writing import write_report_of
+
+        return write_report_of("bootstrap", self, path, title)
 
     def summary(self) -> IsingSummary:
         """Summarise the draws as text, HTML, LaTeX or CSV.

@@ -26,6 +26,9 @@ from isingmlc.networks.feature_draws import RowRefits
 from isingmlc.networks.refits import Refits, refit_draws
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
     from isingmlc.base.printing import IsingSummary
@@ -234,6 +237,45 @@ class CaseDropping(ReadOnly):
                 }
             )
         return ResultTable(rows).set_index("measure")
+
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
+    ) -> Path:
+        """Write a short report to one HTML file that opens without a connection.
+
+        It has the correlations as a picture and as a table, and the CS-coefficients, and all tables
+        as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        ModelError
+            When what reports need is not installed.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.drop_cases(20, random_state=0).report(f"{folder}/fewer.html").name
+        'fewer.html'
+        """
+        from isingmlc.report.writing import write_report_of
+
+        return write_report_of("dropping", self, path, title)
 
     def summary(self) -> IsingSummary:
         """Summarise the CS-coefficients as text, HTML, LaTeX or CSV.

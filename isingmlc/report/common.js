@@ -33,5 +33,7 @@ const page = (() => {
   for (const button of document.querySelectorAll("[data-table]")) {
     button.addEventListener("click", () => download(button.dataset.table));
   }
+  // A page with drawings says so itself, when they are drawn.
+  if (!facts.document) document.body.dataset.ready = "yes";
   return { facts, made };
 })();

@@ -199,6 +199,8 @@ class ReportData:
     features: FeaturePart | None
     sure: Sureness
 
+    notes_head = "What needs attention"
+
     @property
     def title(self) -> str:
         """The headline."""

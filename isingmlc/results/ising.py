@@ -1905,16 +1905,12 @@ class IsingResults(ReadOnly):
         'conditions.html'
         """
         from isingmlc.report.data import ReportOptions, gather
+        from isingmlc.report.writing import load_part
 
         target = as_path("path", path)
         options = ReportOptions(alpha, adjust, top, pairs, title)
-        try:
-            from isingmlc.report.page import write_report
-        except ModuleNotFoundError as error:
-            raise exc.ModelError(
-                f'a report needs the package {error.name!r}: pip install "isingmlc[report]".'
-            ) from error
-        write_report(gather(self, options, edges, ranking, bootstrap, dropping), target)
+        page = load_part("page")
+        page.write_report(gather(self, options, edges, ranking, bootstrap, dropping), target)
         return target
 
     # Keeping

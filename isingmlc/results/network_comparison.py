@@ -34,6 +34,9 @@ from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
@@ -215,6 +218,47 @@ class NetworkComparison(ReadOnly):
             np.where(np.isinf(values).any(axis=0), Reason.INFINITE_PAIR, Reason.OK),
         ).astype(object)
         return frame
+
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
+    ) -> Path:
+        """Write a short report to one HTML file that opens without a connection.
+
+        It has the networks side by side, the tests, the pairs that differ most and the groups, and
+        all tables as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        ModelError
+            When what reports need is not installed.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> data = im.datasets.load_example()
+        >>> model, by = im.IsingModel(data.labels), data.features["smoker"]
+        >>> found = im.compare_networks(model, by, n_permutations=19, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found.report(f"{folder}/groups.html").name
+        'groups.html'
+        """
+        from isingmlc.report.writing import write_report_of
+
+        return write_report_of("comparison", self, path, title)
 
     def summary(self) -> IsingSummary:
         """Summarise the comparison as text, HTML, LaTeX or CSV.

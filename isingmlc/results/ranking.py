@@ -25,6 +25,9 @@ from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.results.steps import FeatureSteps, list_steps
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
     from isingmlc.base.printing import IsingSummary
@@ -329,6 +332,46 @@ class FeatureRanking:
         # Where nothing is above zero the last name, the empty one, is taken.
         best = np.argmax(np.column_stack([known, np.full(len(known), np.finfo(float).tiny)]), 1)
         return self._series(choices[best], "strongest")
+
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
+    ) -> Path:
+        """Write a short report to one HTML file that opens without a connection.
+
+        It has the importance as a picture, the path if features were picked one after the other,
+        and all features, and all tables as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        ModelError
+            When what reports need is not installed.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> data = im.datasets.load_example()
+        >>> ranking = im.rank_features(data.labels, data.features, method="forward", n_features=5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ranking.report(f"{folder}/path.html").name
+        'path.html'
+        """
+        from isingmlc.report.writing import write_report_of
+
+        return write_report_of("ranking", self, path, title)
 
     def summary(self, top: int = 20) -> IsingSummary:
         """Summarise the best features.

@@ -34,6 +34,8 @@ from isingmlc.statistics.labelsets import SCHEMA as STATISTICS
 from isingmlc.statistics.labelsets import put_together, take_apart
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import networkx
     from matplotlib.axes import Axes
 
@@ -713,6 +715,45 @@ class RegularizedIsingResults(ReadOnly):
             ax=ax,
             **look,
         )
+
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
+    ) -> Path:
+        """Write a short report to one HTML file that opens without a connection.
+
+        It has the picture of the network, its edges, effects of features, centrality and labels,
+        and all tables as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        ModelError
+            When what reports need is not installed.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     net.report(f"{folder}/network.html").name
+        'network.html'
+        """
+        from isingmlc.report.writing import write_report_of
+
+        return write_report_of("network", self, path, title)
 
     def summary(self) -> IsingSummary:
         """Summarise the network as text, HTML, LaTeX or CSV.

@@ -21,6 +21,9 @@ from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
     from isingmlc.base.printing import IsingSummary
@@ -221,6 +224,45 @@ class SelectionResult:
         known, found = (labels, features) if are_frames else (truth, predicted)
         check_same_rows("labels", known, "features", found)
         return evaluate(truth, predicted, zero_division=zero_division, sample_weight=sample_weight)
+
+    def report(
+        self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
+    ) -> Path:
+        """Write a short report to one HTML file that opens without a connection.
+
+        It has what was chosen, what else was tried and how good it was, and all tables as CSV.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; a file that is there is replaced.
+        title : str, optional
+            The headline.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        FileError
+            When the file cannot be written.
+        ModelError
+            When what reports need is not installed.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, random_state=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sel.report(f"{folder}/chosen.html").name
+        'chosen.html'
+        """
+        from isingmlc.report.writing import write_report_of
+
+        return write_report_of("selection", self, path, title)
 
     def summary(self, top: int = 20) -> IsingSummary:
         """Summarise the choice.

@@ -1,0 +1,205 @@
+"""Short reports in the common frame: a few sentences, and the tables and pictures of one object."""
+
+from __future__ import annotations
+
+import base64
+import io
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from isingmlc.base.printing import say_given
+from isingmlc.report.frame import fill_frame, list_table, read_part, write_page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Rows of a table that are listed; the CSV has all.
+_LISTED = 60
+# Pixels in an inch, and the share of its own size that a picture is shown in at least.
+_PIXELS = 96
+_LEAST = 0.75
+_PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "matplotlib")
+_HEADS = {
+    "pvalue": "p",
+    "pvalue_adj": "Adjusted p",
+    "wald_pvalue": "Wald p",
+    "wald_pvalue_adj": "Adjusted Wald p",
+    "cs": "CS-coefficient",
+    "se": "Standard error",
+    "score_se": "Standard error",
+    "share_se": "Error of share",
+    "among_first_se": "Error of share",
+    "lam": "Penalty",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture inside the page.
+
+    Attributes
+    ----------
+    address : str
+        An address that holds all of it.
+    least : int
+        How many pixels wide it is at least, so that its letters are legible.
+    """
+
+    address: str
+    least: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table or a picture, with its title.
+
+    Attributes
+    ----------
+    title, hint : str
+        What it is, and how to read it.
+    frame : DataFrame or None
+        The table; its first column names the rows.
+    picture : Picture or None
+        The picture.
+    described : str
+        What the picture shows, for those who do not see it.
+    """
+
+    title: str
+    hint: str = ""
+    frame: pd.DataFrame | None = None
+    picture: Picture | None = None
+    described: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the CSV file is called."""
+        return self.title.lower().replace(" ", "-")
+
+    @cached_property
+    def listed(self) -> pd.DataFrame:
+        """The first rows of the table as text."""
+        assert self.frame is not None
+        rows = self.frame.head(_LISTED)
+        return pd.DataFrame({_head(str(name)): _write_column(rows[name]) for name in rows})
+
+
+@dataclass(frozen=True)
+class ShortReport:
+    """All that a short report shows.
+
+    Attributes
+    ----------
+    title, subtitle : str
+        The headline, and what was done to what.
+    cards : sequence of tuple
+        Numbers to begin with, and what they are.
+    findings, notes : sequence of str
+        What there is to say, and what needs attention.
+    parts : sequence of Part
+        Tables and pictures.
+    described : mapping
+        How it was made.
+    adjusted_for : tuple of str
+        The covariates that everything is given.
+    """
+
+    title: str
+    subtitle: str
+    cards: Sequence[tuple[str, str]]
+    findings: Sequence[str]
+    notes: Sequence[str]
+    parts: Sequence[Part]
+    described: dict[str, str]
+    adjusted_for: tuple[str, ...] = ()
+
+    notes_head = "Keep in mind"
+
+    @property
+    def given(self) -> str:
+        """What everything is conditioned on, in a few words; empty without covariates."""
+        return say_given(self.adjusted_for)
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """What made the report, and versions."""
+        adjusted = {"adjusted for": ", ".join(self.adjusted_for) or "nothing"}
+        versions = {"Python": platform.python_version()}
+        versions |= {name: version(name) for name in _PACKAGES}
+        return {"Made from": {**self.described, **adjusted}, "Versions": versions}
+
+
+def write_short(report: ShortReport, path: Path) -> None:
+    """Write a short report to a file, whole or not at all."""
+    facts = {
+        "tables": {
+            part.name: list_table(part.frame) for part in report.parts if part.frame is not None
+        },
+        "adjustedFor": ", ".join(report.adjusted_for),
+    }
+    write_page(fill_frame("short.html", report, facts, [read_part("common.js")]), path)
+
+
+def draw(plot: Callable[[], Any]) -> Picture:
+    """Draw a picture that goes into a page, the same for the same plot."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context({"svg.hashsalt": "isingmlc"}):
+        figure: Figure = np.ravel(np.array(plot(), dtype=object))[0].figure.canvas.figure
+        file = io.BytesIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    content = base64.b64encode(file.getvalue()).decode("ascii")
+    least = int(_LEAST * _PIXELS * figure.get_figwidth())
+    return Picture(f"data:image/svg+xml;base64,{content}", least)
+
+
+def join_pairs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Name pairs of labels in one column instead of two."""
+    pairs = [f"{a} – {b}" for a, b in zip(frame["first"], frame["second"], strict=True)]
+    joined = frame.drop(columns=["first", "second"])
+    joined.insert(0, "pair", pd.array(pairs, dtype=object))
+    return joined
+
+
+def _head(name: str) -> str:
+    """Write the head of a column as people do."""
+    return _HEADS.get(name, name.replace("_", " ").capitalize())
+
+
+def _write_column(column: pd.Series) -> list[str]:
+    """Write the cells of a column as people do."""
+    if column.dtype == bool:
+        return ["yes" if value else "no" for value in column]
+    if not pd.api.types.is_numeric_dtype(column):
+        return ["–" if value is None else str(value) for value in column]
+    numbers = column.to_numpy(dtype=float)
+    if "pvalue" in str(column.name):
+        return [_write_pvalue(value) for value in numbers]
+    known = numbers[np.isfinite(numbers)]
+    is_whole = bool((known == np.round(known)).all() and (np.abs(known) < 1e15).all())
+    return [_write_number(value, is_whole) for value in numbers]
+
+
+def _write_pvalue(value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _write_number(value: float, is_whole: bool) -> str:
+    """Write a whole number, or one with three digits."""
+    if np.isnan(value):
+        return "–"
+    size = abs(value)
+    text = f"{size:,.0f}" if is_whole else f"{size:#.3g}".rstrip(".")
+    return ("−" if value < 0 else "") + ("∞" if np.isinf(value) else text)
