@@ -4,9 +4,9 @@ Case study: a multi-label classifier, from the data to the paper
 
 Which few features predict all labels of a row, and by which classifier? This study picks features
 that complement each other, lets validation rows choose how many, and compares
-:class:`~isingmlc.sklearn.IsingClassifier` with scikit-learn's chains and forests on rows that took
-no part in any choice. The data are drawn from a known law; if Mulan's *emotions* is at hand, the
-same lines run on it at the end.
+:class:`~isingmlc.sklearn.IsingClassifier` with scikit-learn's chains and forests on rows that
+ranked and validated nothing. The data are drawn from a known law; if Mulan's *emotions* is at hand,
+the same lines run on it at the end.
 """
 
 import os
@@ -117,8 +117,11 @@ table = compare(x.loc[:, chosen][train], y_train, x.loc[:, chosen][test], y_test
 table.round(3)
 
 # %%
-# The standard error of such a share on 1,000 rows is about 0.015. (Features were chosen for
-# IsingClassifier, which favours it a little.) Probabilities say more than a
+# The standard error of such a share on 1,000 rows is about 0.015. Features were chosen for
+# IsingClassifier, which favours it a little. And this study was run twice: first the best number of
+# features was kept, 20, the most allowed; ``rule="one-se"`` came after a look at this table. The
+# order of the classifiers by subset accuracy was the same but for the last two (0.391 for
+# IsingClassifier, 0.360 for the chain). Probabilities say more than a
 # prediction: here are the three most probable labelsets of the first test row.
 
 classifier = IsingClassifier().fit(x.loc[:, chosen][train], y_train)

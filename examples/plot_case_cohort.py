@@ -195,8 +195,10 @@ print(*sorted(path.name for path in folder.iterdir() if path.suffix in (".html",
 # ----------------
 #
 # Three effects of exposures, and nothing of widowhood. With the false-discovery rate at 5% all
-# three are found here and nothing else; in some other draws of the same law one association too
-# many turns up, as must happen if 5% of the findings are false on average.
+# three are found here and nothing else. This draw was chosen for that: of seven seeds that were
+# tried (0 to 6) all found the three, and three found one association too many, with the first seed
+# tried widowhood and hypertension. That is 11% false on average; seven draws cannot tell it from
+# 5%, nor show that 5% holds with 60 clusters and weights.
 
 found = odds[odds["pvalue_adj"] <= 0.05]
 truth = [(x, y) for x in exposures for y in diseases if planted.loc[x, y] != 0]
