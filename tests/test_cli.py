@@ -1595,3 +1595,10 @@ def test_weights_count_where_predictions_are_measured(call, data, tmp_path):
     again = chosen.evaluate(data.labels[800:], features[800:], sample_weight=test["n"] * test["w"])
     np.testing.assert_allclose(again, expected)
     assert not np.allclose(found, im.metrics.evaluate(data.labels[800:], guess))
+
+
+@pytest.mark.parametrize("flag", ["--groups", "--sampling-weights"])
+def test_plans_are_of_independent_rows(call, survey, flag):
+    code, _, err = call("plan", survey, "--labels", LABELS, "--odds-ratio", "1.3", flag, "age")
+    assert code == 2
+    assert f"leave out {flag}" in err
