@@ -52,6 +52,8 @@ from isingmlc.statistics.labelsets import (
 
 # Shares of a weight below this are rounding.
 _WHOLE = 1e-9
+# What people who look for sparse networks ask fit() for.
+_SPARSE = ("ebic", "l1", "lasso", "eLasso", "glmnet", "IsingFit")
 
 
 class IsingModel(ReadOnly):
@@ -530,6 +532,12 @@ class IsingModel(ReadOnly):
         >>> (res.params != 0).sum().tolist()  # the threshold, the two, and itself (NaN)
         [4, 4, 4, 4, 4, 4]
         """
+        if isinstance(method, str) and method in _SPARSE:
+            raise exc.DataError(
+                f"method={method!r} is that of sparse networks: fit_regularized() fits label "
+                "models with l1 penalties that EBIC chooses. fit() has the methods "
+                f"{exc.shorten((*METHODS, *SHARED), 5)}."
+            )
         check_option("method", method, (*METHODS, *SHARED))
         model, kind_of_errors = choose_covariance(self, cov_type, groups)
         check_option("use_correction", use_correction, (True, False))

@@ -212,6 +212,23 @@ def test_results_at_hand_are_compared(rows, labels, found):
     assert 0 < im.compare_networks(sparse, n_permutations=2, random_state=0).pvalue <= 1
 
 
+@pytest.mark.parametrize("how", ["fit", "fit_regularized"])
+def test_labels_in_another_order_are_aligned(rows, labels, how):
+    names = list(labels)
+    options = {"n_permutations": 5, "random_state": 0}
+    parts = [labels[(rows["sex"] == group).to_numpy()] for group in (0, 1)]
+    covariates = [rows.loc[part.index, ["age"]] for part in parts]
+    found = [
+        getattr(im.IsingModel(part[order], covariates=given), how)()
+        for part, order, given in zip(parts, (names, names), covariates, strict=True)
+    ]
+    turned = getattr(im.IsingModel(parts[1][names[::-1]], covariates=covariates[1]), how)()
+    expected = im.compare_networks(found, **options)
+    aligned = im.compare_networks([found[0], turned], **options)
+    assert aligned.label_names == tuple(names)
+    pd.testing.assert_frame_equal(aligned.edges, expected.edges, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.filterwarnings(OURS)
 def test_results_that_cannot_be_compared_are_refused(rows, labels):
     first, second = (im.IsingModel(labels[(rows["sex"] == group).to_numpy()]) for group in (0, 1))
@@ -222,8 +239,12 @@ def test_results_that_cannot_be_compared_are_refused(rows, labels):
         im.compare_networks(fit)
     with pytest.raises(DataError, match="of type int"):
         im.compare_networks([fit, 3])
-    with pytest.raises(DataError, match="same labels in the same order"):
-        im.compare_networks([fit, im.IsingModel(labels[["y2", "y1", "y3", "y4"]]).fit()])
+    with pytest.raises(DataError, match="must have the same labels"):
+        im.compare_networks([fit, im.IsingModel(labels[["y2", "y1", "y3"]]).fit()])
+    with pytest.raises(DataError, match=r"fitted, but is of type DataFrame. .*IsingModel\(each\)"):
+        im.compare_networks([labels, labels])
+    with pytest.raises(DataError, match=r"of type IsingModel. Fit them first: .*\[each.fit"):
+        im.compare_networks([first, second])
     with pytest.raises(DataError, match="fitted alike"):
         im.compare_networks([fit, second.fit("ridge")])
     with pytest.raises(DataError, match="fitted already"):

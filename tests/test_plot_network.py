@@ -470,6 +470,19 @@ def test_display_names_stand_for_names():
     assert not {"hypertension", "bmi"} & texts
 
 
+def test_names_and_colors_may_be_lists():
+    results = fit("example")
+    names = list("uvwxyz")
+    colors = ["red", "green", "blue", "black", "orange", "pink"]
+    for ax in (
+        results.plot_label_network(names=names, colors=colors),
+        results.plot_network("bmi", names=names, colors=colors, edge_labels=False),
+    ):
+        assert set(names) <= {text.get_text() for text in ax.texts}
+        drawn = {color for *_, color in nodes_of(ax)}
+        assert {to_hex(color) for color in colors} <= drawn
+
+
 def test_sizes_of_nodes_mean_what_was_asked_for():
     results = fit("example")
     sizes = {
@@ -645,6 +658,8 @@ def test_hidden_edges_leave_no_color_behind():
         ({"comunities": "ab"}, "not drawn by an argument 'comunities'. Did you mean communities"),
         ({"names": {"flu": "Flu"}}, "names must be for what is drawn, but has 'flu'"),
         ({"colors": {"asthma": "no colour"}}, "colors must hold colours of matplotlib"),
+        ({"names": ["a", "b"]}, "names must map labels .* each of the 6 labels"),
+        ({"colors": "red"}, "colors must map labels .* but is 'red'"),
         ({"layout": {"asthma": (0, 1)}}, "layout must have a place for every label"),
         ({"layout": dict.fromkeys(im.datasets.load_example().labels, "x")}, "pair of finite"),
         ({"layout": Figure().subplots()}, "nothing was drawn on these axes"),

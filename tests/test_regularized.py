@@ -922,3 +922,22 @@ def test_a_refit_is_the_maximum_likelihood_of_the_chosen_edges():
         chosen = [name for name in labels if net.interactions.loc[label, name] != 0]
         expected = sm.Logit(labels[label], sm.add_constant(labels[chosen])).fit(disp=0).params
         np.testing.assert_allclose(params.loc[["const", *chosen], label], expected, rtol=1e-6)
+
+
+def test_rules_may_be_written_as_in_r():
+    model = im.IsingModel(im.datasets.load_example().labels)
+    net = model.fit_regularized(rule="OR")
+    assert net.rule == "or"
+    assert net.with_rule("And").rule == "and"
+    with pytest.raises(
+        im.exceptions.DataError, match="rule must be one of 'and', 'or', but is 'XOR'"
+    ):
+        model.fit_regularized(rule="XOR")
+
+
+@pytest.mark.parametrize("method", ["ebic", "l1", "IsingFit"])
+def test_fit_says_where_sparse_networks_are(method):
+    with pytest.raises(
+        im.exceptions.DataError, match=r"fit_regularized\(\) fits label models with l1"
+    ):
+        im.IsingModel(im.datasets.load_example().labels).fit(method)

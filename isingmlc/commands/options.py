@@ -47,6 +47,7 @@ def add_sparse(group: _ActionsContainer) -> None:
     group.add_argument("--gamma", type=float, metavar="X", help="parameter of EBIC (default: 0.25)")
     group.add_argument(
         "--rule",
+        type=str.lower,
         choices=("and", "or"),
         help="whether an edge needs both of its coefficients, or one (default: and)",
     )

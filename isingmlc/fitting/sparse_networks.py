@@ -67,6 +67,9 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         check_option("criterion", self.criterion, CRITERIA)
+        if isinstance(self.rule, str) and self.rule.lower() in RULES:
+            # R's packages write it in capitals.
+            object.__setattr__(self, "rule", self.rule.lower())
         check_option("rule", self.rule, RULES)
         check_option("features", self.features, (True, False))
         check_option("penalize_covariates", self.penalize_covariates, (True, False))

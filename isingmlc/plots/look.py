@@ -43,8 +43,8 @@ class LookOptions(TypedDict, total=False):
 
     layout: str | Mapping[str, Any] | Axes
     communities: Any
-    colors: Mapping[str, Any] | None
-    names: Mapping[str, str] | None
+    colors: Mapping[str, Any] | Sequence[Any] | None
+    names: Mapping[str, str] | Sequence[str] | None
     node_size: str | Mapping[str, float] | pd.Series | None
     edge_labels: bool
     min_weight: float | None
@@ -58,8 +58,8 @@ class NetworkLook:
 
     layout: str | Mapping[str, Any] | Axes = "circle"
     communities: Any = None
-    colors: Mapping[str, Any] | None = None
-    names: Mapping[str, str] | None = None
+    colors: Mapping[str, Any] | Sequence[Any] | None = None
+    names: Mapping[str, str] | Sequence[str] | None = None
     node_size: str | Mapping[str, float] | pd.Series | None = None
     edge_labels: bool = False
     min_weight: float | None = None
@@ -106,7 +106,13 @@ class NetworkLook:
         if self.max_weight is not None:
             check_number("max_weight", self.max_weight, above=0)
 
-    def display(self, labels: tuple[str, ...], others: tuple[str, ...] = ()) -> list[str]:
+    def display(
+        self,
+        labels: tuple[str, ...],
+        others: tuple[str, ...] = (),
+        *,
+        of: tuple[str, ...] | None = None,
+    ) -> list[str]:
         """Give the names that labels have in the picture.
 
         Parameters
@@ -115,15 +121,17 @@ class NetworkLook:
             The labels.
         others : tuple of str
             What else may have a name to be shown by.
+        of : tuple of str, optional
+            Whose names to give; those of the labels if omitted.
 
         Returns
         -------
         list of str
             Their names.
         """
-        shown = {} if self.names is None else dict(self.names)
+        shown = _by_label("names", self.names, labels)
         _check_known("names", shown, (*labels, *others))
-        return [str(shown.get(name, name)) for name in labels]
+        return [str(shown.get(name, name)) for name in (labels if of is None else of)]
 
     def set_titles(
         self, axes: Sequence[Axes], texts: Sequence[str], given: Sequence[Sequence[str]]
@@ -169,7 +177,7 @@ class NetworkLook:
 
     def paint(self, labels: tuple[str, ...]) -> tuple[list[str], Entries]:
         """Give the colour of each label, and what the legend says about colours."""
-        given = {} if self.colors is None else dict(self.colors)
+        given = _by_label("colors", self.colors, labels)
         for name, color in given.items():
             if not is_color_like(color):
                 raise exc.DataError(
@@ -217,6 +225,20 @@ def make_node(size: float, color: str) -> Line2D:
     node = Line2D([], [], linestyle="none", marker="o", markersize=size, color=color, zorder=4)
     node.set(markeredgecolor=PAPER, markeredgewidth=1.0)
     return node
+
+
+def _by_label(argument: str, given: Any, labels: tuple[str, ...]) -> dict[str, Any]:
+    """Give what belongs to each label, from a mapping or a list in the order of the labels."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping | pd.Series):
+        return dict(given)
+    if isinstance(given, str) or np.ndim(given) == 0 or len(given) != len(labels):
+        raise exc.DataError(
+            f"{argument} must map labels to what they have, or list one for each of the "
+            f"{len(labels)} labels in their order, but is {given!r}."
+        )
+    return dict(zip(labels, given, strict=True))
 
 
 def _check_known(argument: str, given: Mapping[str, Any], known: tuple[str, ...]) -> None:

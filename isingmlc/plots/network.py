@@ -207,7 +207,7 @@ def _spokes(edges: EdgeTests, features: Sequence[str], options: _Options) -> lis
         table = edges[name][["statistic", "reason"]]
         table["sign"] = edges.signs.loc[name]
         table["significant"] = significant[edges.feature_names.index(name)]
-        (shown,) = options.look.display((name,), (*edges.feature_names, *edges.label_names))
+        (shown,) = options.look.display(edges.label_names, edges.feature_names, of=(name,))
         found.append(Spokes(shown, float(edges.importance[name]), table))
     return found
 

@@ -14,6 +14,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.nodewise import NetworkFit, fit_nodes
 from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.sparse_networks import NetworkSettings
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.networks.bootstrap import check_draws, check_whole
@@ -22,13 +23,23 @@ from isingmlc.networks.refits import PlainRefits, Refits, SparseRefits
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of
-from isingmlc.statistics.sums import FeatureSums
+from isingmlc.statistics.sums import FeatureSums, find_cells
 
 if TYPE_CHECKING:
     from isingmlc.model import IsingModel
 
 METHODS = ("mle", "ridge", "firth", "ebic")
 NULLS = ("thresholds", "nothing")
+# Options of sparse networks that can be compared.
+_OF_SPARSE_NETWORKS = (
+    "criterion",
+    "gamma",
+    "rule",
+    "penalize_covariates",
+    "max_iter",
+    "n_lambda",
+    "whole_paths",
+)
 _WHAT = "compare_networks()"
 _HOW = (
     "Give a model of all rows and the group of each, compare_networks(model, by=frame['sex']), or "
@@ -171,6 +182,8 @@ def _check_rows(stats: LabelsetStatistics) -> None:
 
 def _read_results(given: Any) -> dict[str, IsingResults | RegularizedIsingResults]:
     """Check results that are to be compared, and name them."""
+    from isingmlc.model import IsingModel
+
     if isinstance(given, Mapping):
         named = {str(name): each for name, each in given.items()}
     elif isinstance(given, Sequence) and not isinstance(given, str):
@@ -181,13 +194,20 @@ def _read_results(given: Any) -> dict[str, IsingResults | RegularizedIsingResult
     strange = [each for each in named.values() if not isinstance(each, kinds)]
     if strange or len(named) < 2:
         what = f"of type {type(strange[0]).__name__}" if strange else f"only {len(named)} result(s)"
+        is_model = bool(strange) and isinstance(strange[0], IsingModel)
+        if is_model or (strange and isinstance(strange[0], pd.DataFrame | np.ndarray)):
+            fitted = "each.fit()" if is_model else "IsingModel(each).fit()"
+            raise exc.DataError(
+                f"networks are compared that are fitted, but is {what}. Fit them first: "
+                f"compare_networks([{fitted} for each in (first, second)])."
+            )
         raise exc.DataError(f"there must be two networks or more to compare, but is {what}. {_HOW}")
     results = list(named.values())
     first = results[0]
     for name, each in named.items():
-        if each.label_names != first.label_names:
+        if set(each.label_names) != set(first.label_names):
             raise exc.DataError(
-                f"networks must have the same labels in the same order, but that of {name!r} has "
+                f"networks must have the same labels, but that of {name!r} has "
                 f"{exc.shorten(each.label_names)} and another one {exc.shorten(first.label_names)}."
             )
         if type(each) is not type(first) or each.settings != first.settings:
@@ -214,7 +234,41 @@ def _read_results(given: Any) -> dict[str, IsingResults | RegularizedIsingResult
             "neighbors. Fit them with neighbors='all', or compare sparse networks: method='ebic'."
         )
     _check_covariates(named)
-    return named
+    return {name: _reorder(each, first.label_names) for name, each in named.items()}
+
+
+def _reorder(
+    results: IsingResults | RegularizedIsingResults, label_names: tuple[str, ...]
+) -> IsingResults | RegularizedIsingResults:
+    """Fit a network anew with its labels in another order, if they are not in it."""
+    from isingmlc.model import IsingModel
+
+    if results.label_names == label_names:
+        return results
+    stats, settings = _without_features(results.model.statistics), results.settings
+    order = [stats.label_names.index(name) for name in label_names]
+    patterns, context, codes = find_cells(
+        np.packbits(stats.patterns[:, order], axis=1), len(order), stats.context
+    )
+    moved = replace(
+        stats,
+        label_names=label_names,
+        patterns=patterns,
+        counts=np.asarray(np.bincount(codes, weights=stats.counts), dtype=np.float64),
+        context=context,
+    )
+    model = IsingModel.from_statistics(moved, intercept=results.model.intercept)
+    if isinstance(settings, NetworkSettings):
+        return model.fit_regularized(
+            **{name: getattr(settings, name) for name in _OF_SPARSE_NETWORKS}
+        )
+    return model.fit(
+        settings.method,
+        penalty=settings.penalty if settings.method == "ridge" else None,
+        penalize_covariates=settings.penalize_covariates,
+        cov_type=settings.cov_type,
+        max_iter=settings.max_iter,
+    )
 
 
 def _check_covariates(networks: Mapping[str, Any]) -> None:

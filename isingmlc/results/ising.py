@@ -1710,10 +1710,10 @@ class IsingResults(ReadOnly):
             labels move if one of them would be covered.)
         communities : mapping, Series or sequence, optional
             The community of each label, by name or in the order of the labels, shown by colours.
-        colors : mapping of str to color, optional
-            Colours of labels, or of communities.
-        names : mapping of str to str, optional
-            Names to show instead of those of the labels.
+        colors : mapping of str to color, or sequence, optional
+            Colours of labels, or of communities; a list has one per label, in their order.
+        names : mapping of str to str, or sequence, optional
+            Names to show instead of those of the labels; a list has one per label, in their order.
         node_size : {"alone", "prevalence", "strength"}, mapping, Series or None
             What the areas of nodes grow with: how likely a label is alone (if nothing is said;
             with covariates, on whose values that depends, nodes are of one size), how often it

@@ -343,7 +343,8 @@ def compare_networks(
     ----------
     model : IsingModel, or mapping or sequence of results
         The labels of all groups, with covariates if there are any; or the networks of two groups
-        or more that are independent samples, fitted alike, by name or in a list.
+        or more that are independent samples, fitted alike, by name or in a list; labels in another
+        order are put into that of the first.
     by : array_like, Series or str
         The group of each row of a model, two or more, or the name of a feature or covariate. A
         covariate that is `by` is no covariate within groups. A model without rows takes the name
