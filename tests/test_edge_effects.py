@@ -195,3 +195,44 @@ def test_forests(data, edges):
         plain.plot_forest(label="nosuch")
     with pytest.raises(DataError, match="beside"):
         plain.plot_forest(beside=plain.take(["x1"]))
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_products_given_features_have_effects(groups):
+    data = im.datasets.load_example()
+    labels, features = data.labels.iloc[:, :3], data.features[["bmi"]]
+    clusters = np.arange(len(labels)) % 50 if groups else None
+    res = im.IsingModel(labels, features, groups=clusters).fit()
+    frame = res.wald_test(products="given").to_frame(conf_int=0.9)
+    frame = frame.set_index(["label", "with"])
+    label, other, third = labels.columns
+    design = sm.add_constant(labels[[other, third]].assign(bmi=features["bmi"]))
+    design["product"] = design["bmi"] * labels[other]
+    model = sm.Logit(labels[label], design)
+    fitted = (
+        model.fit(disp=0, cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
+        if groups
+        else model.fit(disp=0)
+    )
+    row = frame.loc[(label, other)]
+    assert row["coef"] == pytest.approx(fitted.params["product"], rel=1e-6)
+    assert row["statistic"] == pytest.approx((row["coef"] / row["bse"]) ** 2, rel=1e-9)
+    assert row["sign"] == np.sign(row["coef"])
+    assert row["lower"] < row["coef"] < row["upper"]
+    if not groups:
+        assert row["bse"] == pytest.approx(fitted.bse["product"], rel=1e-6)
+        limits = fitted.conf_int(0.1).loc["product"].to_numpy()
+        np.testing.assert_allclose(row[["lower", "upper"]].astype(float), limits, rtol=1e-6)
+    ratios = res.wald_test(products="given").to_frame(exponentiate=True, per="sd")
+    ratio = ratios.set_index(["label", "with"]).loc[(label, other), "odds_ratio"]
+    assert ratio == pytest.approx(np.exp(row["coef"] * features["bmi"].std()), rel=1e-9)
+
+
+def test_products_are_adjusted_apart_from_features():
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()
+    frame = res.wald_test(products="given").to_frame("bonferroni")
+    for is_product, count in ((False, 12), (True, 60)):
+        part = frame[(frame["with"] != "") == is_product]
+        assert len(part) == count
+        np.testing.assert_allclose(part["pvalue_adj"], np.minimum(count * part["pvalue"], 1))

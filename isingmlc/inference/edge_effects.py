@@ -25,7 +25,7 @@ FITTED = "fitted"
 
 @dataclass(frozen=True, eq=False)
 class EdgeEffects:
-    """Effects of edges, features × labels.
+    """Effects of edges, features × labels, or of products, features × labels × labels.
 
     Attributes
     ----------
@@ -53,7 +53,8 @@ class EdgeEffects:
         EdgeEffects
             The effects.
         """
-        return EdgeEffects(self.coef * unit[:, None], self.bse * unit[:, None], self.estimate)
+        times = unit.reshape(-1, *[1] * (self.coef.ndim - 1))
+        return EdgeEffects(self.coef * times, self.bse * times, self.estimate)
 
 
 def find_effects(fit: NetworkFit, arrays: EdgeArrays) -> EdgeEffects:
@@ -75,6 +76,23 @@ def find_effects(fit: NetworkFit, arrays: EdgeArrays) -> EdgeEffects:
         coef, bse = _one_step(fit, arrays)
         return EdgeEffects(coef, bse, _mark(coef, ONE_STEP))
     return EdgeEffects(arrays.coef, arrays.bse, _mark(arrays.coef, FITTED))
+
+
+def product_effects(arrays: EdgeArrays) -> EdgeEffects | None:
+    """Give the effects that tests of products given their feature fitted; None if they did not.
+
+    Parameters
+    ----------
+    arrays : EdgeArrays
+        The tests.
+
+    Returns
+    -------
+    EdgeEffects or None
+        Logarithms of ratios of odds ratios.
+    """
+    coef, bse = arrays.product_coef, arrays.product_bse
+    return None if coef is None or bse is None else EdgeEffects(coef, bse, _mark(coef, FITTED))
 
 
 def _mark(coef: FloatArray, how: str) -> StrArray:
@@ -170,7 +188,8 @@ def refit_effects(
     is_known = np.isin(found.reason[..., 0][at], [Reason.OK, Reason.SEPARATED_ALTERNATIVE])
     coef, bse, estimate = effects.coef.copy(), effects.bse.copy(), effects.estimate.copy()
     target = wanted[is_known, 0], wanted[is_known, 1]
-    coef[target], bse[target] = found.coef[at][is_known], found.bse[at][is_known]
+    coef[target] = found.coef[..., 0][at][is_known]
+    bse[target] = found.bse[..., 0][at][is_known]
     estimate[target] = FITTED
     return EdgeEffects(coef, bse, estimate)
 
@@ -217,6 +236,8 @@ def effect_columns(
         coef and bse, or odds_ratio; lower, upper and estimate.
     """
     shape = effects.coef.shape
+    if degrees is not None and len(shape) > 2:
+        degrees = degrees[:, None]
     df = None if degrees is None else np.broadcast_to(degrees, shape).ravel()
     limits = wald_limits(effects.coef.ravel(), effects.bse.ravel(), 1 - level, None, df)
     lower, upper = (limits[end].to_numpy().reshape(shape) for end in ("lower", "upper"))

@@ -109,6 +109,8 @@ class EdgeArrays:
         The like of them for products.
     coef, bse : ndarray, shape (features, labels), or None
         Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
+    product_coef, product_bse : ndarray, shape (features, labels, labels), or None
+        The like of them for products given the feature.
     df_denom : ndarray, shape (labels,), or None
         The number of clusters less one, where statistics are referred to t and F distributions
         instead of normal and chi-square ones.
@@ -132,6 +134,8 @@ class EdgeArrays:
     given_products: LawPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
+    product_coef: FloatArray | None = None
+    product_bse: FloatArray | None = None
     df_denom: FloatArray | None = None
 
     def take(self, positions: Sequence[int] | IntArray) -> EdgeArrays:
@@ -152,7 +156,8 @@ class EdgeArrays:
             "feature_names": tuple(self.feature_names[each] for each in at.tolist())
         }
         of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
-        for name in (*of_edges, "product_statistic", "product_sign", "product_reason"):
+        of_products = ("statistic", "sign", "reason", "coef", "bse")
+        for name in (*of_edges, *(f"product_{part}" for part in of_products)):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
         for name in ("covariance", "given", "given_products"):

@@ -180,7 +180,7 @@ class LargerModels:
     whole : ndarray, shape (models, q + added)
         All coefficients, of the feature on the scale that it was fitted on.
     coef, bse : ndarray, shape (models,)
-        First of the added coefficients and its standard error; ±inf and NaN under separation.
+        First of the tested coefficients and its standard error; ±inf and NaN under separation.
     separated : ndarray of bool, shape (models,)
         Whether the feature separates rows, so that the gain is that of the limit; or comes so
         near to it that the information is singular in floating-point numbers.
@@ -221,8 +221,8 @@ class LargerModels:
         tested = coef[:, self._n_given :]
         precision = _inverses(covariance[:, self._n_given :, self._n_given :])
         self.wald[at] = np.einsum("ij,ijk,ik->i", tested, precision, tested)
-        self.coef[at] = coef[:, 0]
-        self.bse[at] = np.sqrt(covariance[:, 0, 0])
+        self.coef[at] = tested[:, 0]
+        self.bse[at] = np.sqrt(covariance[:, self._n_given, self._n_given])
         self.finished[at] = True
 
 
@@ -500,7 +500,7 @@ def _finish(
         models.record(np.array([at]), np.array([gain]), coef[None], added[None])
     else:
         models.gain[at], models.separated[at] = gain, True
-        if direction is not None:
+        if direction is not None and direction[-1]:
             models.coef[at] = np.copysign(np.inf, direction[-1])
     models.finished[at] = solution.converged
 

@@ -76,9 +76,10 @@ class Refits:
         Degrees of freedom: the rank that the added columns bring.
     reason : ndarray of object
         Why there is no statistic, or what is special about it.
-    coef, bse : ndarray of float, features × labels
-        Coefficient of the feature and its standard error, on the scale of the feature. NaN for
-        blocks and terms of several columns; ±inf and NaN where the larger model is separated.
+    coef, bse : ndarray of float
+        Coefficient of the feature, or of the product, and its standard error, on the scale of the
+        feature. NaN for blocks and terms of several columns; ±inf and NaN where the larger model is
+        separated.
     """
 
     lr: FloatArray
@@ -229,20 +230,26 @@ def _as_edges(
     df = np.where(np.isnan(statistic), np.nan, refits.df)
     is_limit = (refits.reason == Reason.SEPARATED_ALTERNATIVE).any()
     is_single = products in ("individual", "given")
+    has_effects = products in (None, "given")
     return EdgeArrays(
         names,
         fit.stats.label_names,
         statistic[..., 0],
         df[..., 0],
         refits.reason[..., 0],
-        np.nan_to_num(np.sign(refits.coef)),
+        np.nan_to_num(np.sign(refits.coef[..., 0])),
         test=test,
         products=products,
         product_statistic=statistic[..., 1:] if is_single else None,
         product_reason=refits.reason[..., 1:] if is_single else None,
+        product_sign=np.nan_to_num(np.sign(refits.coef[..., 1:])).astype(np.int8)
+        if is_single
+        else None,
         note="; ".join(filter(None, [note_on(fit), _LIMIT if is_limit else ""])),
-        coef=None if products else refits.coef,
-        bse=None if products else refits.bse,
+        coef=refits.coef[..., 0] if has_effects else None,
+        bse=refits.bse[..., 0] if has_effects else None,
+        product_coef=refits.coef[..., 1:] if products == "given" else None,
+        product_bse=refits.bse[..., 1:] if products == "given" else None,
         df_denom=degrees_of_clusters(fit),
         distribution=reference(fit),
     )
@@ -304,7 +311,7 @@ def refit_edges(
     n_slots = {"individual": 1 + len(labels), "given": 1 + len(labels), "given-joint": 2}
     shape = (*before.shape, n_slots.get(products or "", 1))
     lr, wald, df = np.full((3, *shape), np.nan)
-    coef, bse = np.full((2, *before.shape), np.nan)
+    coef, bse = np.full((2, *shape), np.nan)
     separated = np.zeros(shape, dtype=np.bool_)
     n_failed = 0
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
@@ -317,8 +324,8 @@ def refit_edges(
                 at = job.lines, job.node.label, slot
                 lr[at] = 2 * np.maximum(models.gain, 0.0)
                 wald[at], df[at], separated[at] = models.wald, models.df, models.separated
-                if job.is_single and slot == 0 and products not in ("joint", "given-joint"):
-                    coef[at[:2]], bse[at[:2]] = models.coef, models.bse
+                if job.is_single and products not in ("joint", "given-joint"):
+                    coef[at], bse[at] = models.coef, models.bse
                 n_failed += int(np.sum(~models.finished))
     if n_failed:
         exc.warn(
@@ -327,7 +334,8 @@ def refit_edges(
             exc.ConvergenceWarning,
         )
     if products in ("given", "given-joint"):
-        _take_given(lr, wald, df, products)
+        without = _take_given(lr, wald, df, products)
+        coef[without] = bse[without] = np.nan
     for values in (lr, wald, df, coef, bse):
         values[before == Reason.CONSTANT_FEATURE] = np.nan
     tested = (before == Reason.OK)[..., None]
@@ -337,8 +345,11 @@ def refit_edges(
     return Refits(lr, wald, df, reason, coef, bse), names
 
 
-def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str) -> None:
-    """Compare models that have products with those that have the feature alone, in place."""
+def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str) -> BoolArray:
+    """Compare models that have products with those that have the feature alone, in place.
+
+    Gives which products bring nothing.
+    """
     tested, given = (
         (np.s_[..., 1:], np.s_[..., :1])
         if products == "given"
@@ -349,9 +360,11 @@ def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str)
     )
     lr[tested] = np.maximum(lr[tested] - np.nan_to_num(lr[given]), 0.0)
     df[tested] -= np.nan_to_num(df[given])
-    without = df[tested] == 0
+    without = np.zeros(df.shape, dtype=np.bool_)
+    without[tested] = df[tested] == 0
     for values in (lr, wald, df):
-        values[tested][without] = np.nan
+        values[without] = np.nan
+    return without
 
 
 def _find_columns(

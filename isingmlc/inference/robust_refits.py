@@ -181,7 +181,7 @@ class RobustErrors:
         precision = np.linalg.pinv(own / (size[:, :, None] * size[:, None, :]), hermitian=True)
         scaled = tested / size
         models.wald[at] = np.einsum("mi,mij,mj->m", scaled, precision, scaled)
-        models.bse[at] = np.sqrt(covariance[:, 0, 0])
+        models.bse[at] = np.sqrt(covariance[:, n_given, n_given])
 
     @staticmethod
     def _sums(null: RowsInPlay, x: FloatArray, weights: FloatArray) -> FloatArray:

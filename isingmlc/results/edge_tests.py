@@ -23,6 +23,7 @@ from isingmlc.inference.edge_effects import (
     effect_columns,
     feature_spread,
     find_effects,
+    product_effects,
     refit_effects,
 )
 from isingmlc.inference.edges import EdgeArrays
@@ -238,17 +239,18 @@ class EdgeTests(ReadOnly):
 
     @property
     def has_effects(self) -> bool:
-        """Whether `to_frame` can give effects: those of single features, without products."""
+        """Whether `to_frame` can give effects: of single features, or fitted ones of products."""
         fit = self._fit
         known = fit is not None and set(self.feature_names) <= set(fit.stats.feature_names)
-        return known and not self.products
+        return known and (not self.products or self.arrays.product_coef is not None)
 
     @table
     def params(self) -> pd.DataFrame | None:
         """Effects: log-odds ratios for one unit of the feature, given the other labels.
 
         Of Wald and likelihood-ratio tests of single features; None for other tests. ±inf where the
-        feature separates the label, NaN where nothing is fitted.
+        feature separates the label, NaN where nothing is fitted. With ``products="given"`` they are
+        those of the features without products; `to_frame` has those of the products besides.
         """
         coef = self.arrays.coef
         return None if coef is None else self._frame(coef)
@@ -504,10 +506,12 @@ class EdgeTests(ReadOnly):
             How p-values are adjusted for multiplicity, any method of statsmodels'
             ``multipletests``; None leaves them as they are.
         within : {None, "label", "feature"}
-            Over which edges: all that are tested, or those of one label or one feature.
+            Over which edges: all that are tested, or those of one label or one feature. With
+            ``products="given"`` over products apart from the features themselves.
         exponentiate : bool
             Give odds ratios with their intervals. They are given the other labels and the
-            covariates of the model.
+            covariates of the model. Of products they are ratios of odds ratios: by what factor the
+            odds ratio of the feature differs where the label ``with`` is present.
         conf_int : float, optional
             Give effects with Wald intervals of this level; 0.95 if odds ratios are asked for.
         per : {"unit", "sd"}, optional
@@ -524,7 +528,8 @@ class EdgeTests(ReadOnly):
             pvalue_method, sign, reason (and adjusted_for). ``pvalue_method`` tells what a p-value
             comes from: ``chi2``, ``saddlepoint`` or ``permutation``, with ``-scaled`` where the
             variance is scaled to what the residuals of the label's model vary by. Wald and
-            likelihood-ratio tests of single features have coefficients and standard errors. With
+            likelihood-ratio tests of single features, and of products given them, have
+            coefficients and standard errors. With
             single products, ``with`` names the label that the feature is multiplied with and is
             empty for the feature itself; ``sign`` of a score test tells whether the feature makes
             that tie stronger (1) or weaker (−1), and is 0 for products of other tests. With
@@ -535,7 +540,7 @@ class EdgeTests(ReadOnly):
         Raises
         ------
         ModelError
-            When effects are asked for of products or of terms, which have none.
+            When effects are asked for of tests that have none: score tests of products, terms.
 
         Examples
         --------
@@ -568,16 +573,12 @@ class EdgeTests(ReadOnly):
             columns = self._with_products(columns)
             shape = (n_features, n_labels, 1 + n_labels)
         adjusted = columns["pvalue"]
-        if adjust is not None:
-            # A column per label, or a row per feature, with what belongs to it.
-            by_label = np.moveaxis(adjusted, 1, -1)
-            table = by_label if within == "label" else adjusted
-            flat = (
-                table.reshape(-1, n_labels) if within == "label" else table.reshape(n_features, -1)
-            )
-            adjusted = adjust_within(flat, adjust, within).reshape(table.shape)
-            if within == "label":
-                adjusted = np.moveaxis(adjusted, -1, 1)
+        if adjust is not None and self.products == "given":
+            # Whether features go with labels is another question than whether they moderate.
+            parts = np.split(adjusted, [1], axis=2)
+            adjusted = np.concatenate([_adjust(part, adjust, within) for part in parts], axis=2)
+        elif adjust is not None:
+            adjusted = _adjust(adjusted, adjust, within)
         at = [axis.ravel() for axis in np.indices(shape)]
         names = np.array(self.label_names, dtype=object)
         frame = ResultTable(
@@ -604,7 +605,8 @@ class EdgeTests(ReadOnly):
         arrays, fit = self.arrays, self._fit
         if fit is None or not self.has_effects:
             raise exc.ModelError(
-                "effects are those of single features: test without products and by='feature'."
+                "effects are those of single features, with by='feature' and without products, or "
+                "of products in wald_test and lr_test with products='given'."
             )
         found = find_effects(fit, arrays)
         if refit:
@@ -613,9 +615,19 @@ class EdgeTests(ReadOnly):
             ]
             edges = np.column_stack(np.unravel_index(strongest, arrays.statistic.shape))
             found = refit_effects(fit, arrays, found, edges)
+        products = product_effects(arrays)
         if per == "sd":
-            found = found.per(feature_spread(fit, self.feature_names))
-        return effect_columns(found, level, arrays.df_denom, exponentiate)
+            unit = feature_spread(fit, self.feature_names)
+            found = found.per(unit)
+            products = None if products is None else products.per(unit)
+        columns = effect_columns(found, level, arrays.df_denom, exponentiate)
+        if products is None:
+            return columns
+        besides = effect_columns(products, level, arrays.df_denom, exponentiate)
+        return {
+            name: np.concatenate([cells[:, :, None], besides[name]], axis=2)
+            for name, cells in columns.items()
+        }
 
     def _with_products(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Put the tests of products beside those of the features."""
@@ -632,10 +644,15 @@ class EdgeTests(ReadOnly):
             **self.arrays.product_columns(),
             "sign": np.zeros(statistic.shape) if sign is None else sign.astype(np.float64),
             "reason": reason,
+            "coef": self.arrays.product_coef,
+            "bse": self.arrays.product_bse,
         }
+        # Effects that were asked for have those of products already.
         return {
-            name: np.concatenate([columns[name][:, :, None], products[name]], axis=2)
-            for name in columns
+            name: cells
+            if cells.ndim > 2
+            else np.concatenate([cells[:, :, None], products[name]], axis=2)
+            for name, cells in columns.items()
         }
 
     def pair_statistics(self) -> FloatArray:
@@ -983,6 +1000,16 @@ class EdgeTests(ReadOnly):
         from isingmlc.plots import plot_qq
 
         return plot_qq(self, ax=ax)
+
+
+def _adjust(pvalues: FloatArray, by: str, within: str | None) -> FloatArray:
+    """Adjust p-values of features × labels (× products)."""
+    if within == "label":
+        # A column per label with what belongs to it.
+        table = np.moveaxis(pvalues, 1, -1)
+        flat = adjust_within(table.reshape(-1, table.shape[-1]), by, within)
+        return np.moveaxis(flat.reshape(table.shape), -1, 1)
+    return adjust_within(pvalues.reshape(len(pvalues), -1), by, within).reshape(pvalues.shape)
 
 
 @dataclass(frozen=True, slots=True)
