@@ -769,7 +769,7 @@
   function drawLabels() {
     const plot = model("label-network");
     const ok = each(label("reason"), (reason) => reason === "ok");
-    const { radius, ...names } = fitCircle(plot, ok, ok.map(() => ""));
+    const { radius, ...names } = fitCircle(plot, ok.map(() => !turned), ok.map(() => ""));
     const color = ok.map((is) => (is ? colors.ink : colors.untested));
     model("label-names").data = { ...names, color, style: ok.map(() => "normal") };
     const percent = (value) => `${(100 * value).toFixed(1)}%`;
