@@ -1845,10 +1845,10 @@ class IsingResults(ReadOnly):
     ) -> Path:
         """Write an interactive report to one HTML file that opens without a connection.
 
-        It has a table of the features that can be sorted and searched, with the network of the
-        chosen one beside it, the pairs of labels that it moves, a heat map of all edges, the
-        network of the labels, how sure it is, the summary, what needs attention, the settings and
-        versions, and all tables as CSV.
+        It has a table of the features, or of the edges of a label or of those that a search finds,
+        with odds ratios, that can be sorted; the network of the chosen feature, the pairs of labels
+        that it moves, a heat map of all edges, the network of the labels, how sure it is, the
+        summary, what needs attention, the settings and versions, and all tables as CSV.
 
         Parameters
         ----------
@@ -1892,8 +1892,8 @@ class IsingResults(ReadOnly):
 
         Notes
         -----
-        The file holds Bokeh's scripts (about 2 MB) and, compressed, four numbers per edge. It asks
-        nothing of the network, and the same fit gives the same file.
+        The file holds Bokeh's script (about 1.3 MB) and, compressed, five numbers per edge, each of
+        five digits or more. It asks nothing of the network, and the same fit gives the same file.
 
         Examples
         --------
