@@ -1,9 +1,10 @@
 """The fits that a criterion chooses on paths of l1-penalised regressions, without the other fits.
 
 Most penalties of a path are never chosen, and nearly all of them can be ruled out from few fits:
-between two penalties the loss is no smaller than at the smaller one. So first only some penalties
-are fitted, then all those between them that are not ruled out, together and to few digits, and the
-chosen one to the last.
+between two penalties the loss is no smaller than at the smaller one. So first only few penalties
+are fitted, then those in the middle between them that are not ruled out, those in the middle again,
+and so on, together and to few digits, and the chosen one to the last. A fit between two others
+begins on the line through them, which is nearly where it ends.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from isingmlc.fitting.l1_path import (
     PathStart,
     penalties_of,
 )
-from isingmlc.fitting.l1_solver import L1Points, L1Problems
+from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems
 
-# Every so many penalties are fitted at first.
-_STRIDE = 3
+# Every so many penalties are fitted, at first and then between those.
+_STRIDES = (8, 4, 2, 1)
 # Coefficients that a path may lack between two penalties beside each other that both have them.
 _LACKING = 2
 # Where the explained deviance rises by less than so many times what ends a path, all penalties are
@@ -65,6 +66,18 @@ class _Grid:
         self.loss[models, at] = problems.losses(points)
         self.size[models, at] = ((points.coef != 0) & ~problems.free).sum(axis=1)
         self.intercept[models, at], self.coef[models, at] = points.intercept, points.coef
+
+    def guess(
+        self, models: IntArray, at: IntArray, above: IntArray, below: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Guess intercepts and coefficients on the lines through two fits of each model."""
+        lam, larger, smaller = (self.lam[models, each] for each in (at, above, below))
+        part = (larger - lam) / (larger - smaller)
+        intercept, coef = self.intercept[models, above], self.coef[models, above]
+        return (
+            intercept + part * (self.intercept[models, below] - intercept),
+            coef + part[:, None] * (self.coef[models, below] - coef),
+        )
 
 
 def choose_fits(
@@ -117,7 +130,8 @@ def choose_fits(
     grid = _Grid.of(lam, len(design.scale))
     most = np.zeros(len(outcomes)) if largest_llf is None else largest_llf
     _fit_some(start, grid, price, most, max_iter, whole)
-    _fit_between(start, grid, price, max_iter, whole)
+    for stride in _STRIDES[1:]:
+        _fit_between(start, grid, price, stride, max_iter, whole)
     criterion = price * grid.size + 2 * design.nobs * grid.loss
     chosen = np.where(_on_path(start, grid, whole), criterion, np.inf).argmin(axis=1)
     models = np.arange(len(outcomes))
@@ -142,11 +156,12 @@ def choose_fits(
 
 def _lay_out_penalties(start: PathStart, n_lambda: int) -> FloatArray:
     """Give the penalties of all outcomes; those of one that nothing explains are all the same."""
-    lines = [
-        penalties_of(top, None, lowest, n_lambda)
-        for top, lowest in zip(start.lam_max.tolist(), start.lowest, strict=True)
-    ]
-    return np.array([np.resize(line, n_lambda) for line in lines])
+    lam = np.repeat(start.lam_max[:, None], n_lambda, axis=1)
+    lowest, explained = np.array(start.lowest), start.lam_max > NO_GRADIENT
+    for least in set(start.lowest):
+        falling = explained & (lowest == least)
+        lam[falling] = penalties_of(1.0, None, least, n_lambda) * start.lam_max[falling, None]
+    return lam
 
 
 def _fit_some(
@@ -162,7 +177,7 @@ def _fit_some(
     problems, points = start.problems, start.points
     left, best = np.arange(len(grid.lam)), np.full(len(grid.lam), np.inf)
     before = 0
-    for turn in [*range(0, n_lambda - 1, _STRIDE), n_lambda - 1]:
+    for turn in [*range(0, n_lambda - 1, _STRIDES[0]), n_lambda - 1]:
         now, last = grid.lam[left, turn], grid.lam[left, before]
         if turn:
             points = problems.solve(points, now, last, max_iter, rough=True)
@@ -188,14 +203,16 @@ def _fit_some(
                 return
 
 
-def _fit_between(start: PathStart, grid: _Grid, price: float, max_iter: int, whole: bool) -> None:
+def _fit_between(
+    start: PathStart, grid: _Grid, price: float, stride: int, max_iter: int, whole: bool
+) -> None:
     """Fit the penalties between those that are known, unless they are ruled out."""
     nobs, n_lambda = start.design.nobs, grid.lam.shape[1]
     at = np.arange(n_lambda)
     # The nearest fits on either side; beyond the last one nothing is looked for.
     above = np.maximum.accumulate(np.where(grid.known, at, 0), axis=1)
     below = np.minimum.accumulate(np.where(grid.known, at, n_lambda)[:, ::-1], axis=1)[:, ::-1]
-    inside = ~grid.known & (below < n_lambda)
+    inside = ~grid.known & (below < n_lambda) & (at % stride == 0)
     below = np.minimum(below, n_lambda - 1)
     lines = np.arange(len(grid.lam))[:, None]
     loss = grid.loss[lines, below]
@@ -212,9 +229,8 @@ def _fit_between(start: PathStart, grid: _Grid, price: float, max_iter: int, who
         problems = start.problems_of(mine)
         nearest, lam = above[mine, place], grid.lam[mine, place]
         each = np.arange(len(mine))
-        points = problems.start_at(
-            each, lam, grid.intercept[mine, nearest], grid.coef[mine, nearest]
-        )
+        guess = grid.guess(mine, place, nearest, below[mine, place])
+        points = problems.start_at(each, lam, *guess)
         points = problems.solve(points, lam, grid.lam[mine, nearest], max_iter, rough=True)
         grid.put(mine, place, points, problems)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -107,6 +108,11 @@ class Design:
         """Marks of the columns that are not constant, shape (q,)."""
         return np.isfinite(self.scale)
 
+    @cached_property
+    def has_copies(self) -> bool:
+        """Whether some columns are copies of others."""
+        return bool((self.original != np.arange(len(self.original))).any())
+
     def leave_out_copies(self, usable: BoolArray, free: BoolArray | None = None) -> BoolArray:
         """Mark the first of all usable columns that are copies of each other.
 
@@ -122,6 +128,8 @@ class Design:
         ndarray of bool, shape (q,)
             Marks of those that are left.
         """
+        if not self.has_copies:
+            return usable & ~free if free is not None else usable.copy()
         if free is not None and free.any():
             usable = usable & ~np.isin(self.original, self.original[free])
         places = np.flatnonzero(usable)
@@ -166,6 +174,8 @@ class Design:
         ndarray, shape (fits, q)
             The coefficients, with the same predictions.
         """
+        if not self.has_copies:
+            return coef
         first = np.flatnonzero(self.leave_out_copies(usable))
         if len(first) == usable.sum():
             return coef

@@ -235,7 +235,7 @@ class _Quadratics:
 
     def gather(self, values: FloatArray) -> FloatArray:
         """Pick the values of the columns that take part; zero for the others."""
-        return np.where(self.is_in, np.take_along_axis(values, self.places, axis=1), 0.0)
+        return np.where(self.is_in, _pick(values, self.places), 0.0)
 
     def scatter(self, values: FloatArray, whole: FloatArray) -> FloatArray:
         """Put the values of the columns that take part into copies of whole lines."""
@@ -575,9 +575,9 @@ class L1Problems:
         """Approximate losses in the columns of working sets, at some probabilities."""
         n, width = len(working), int(working.sum(axis=1).max(initial=0))
         places = np.argsort(~working, axis=1, kind="stable")[:, :width]
-        is_in = np.take_along_axis(working, places, axis=1)
+        is_in = _pick(working, places)
         weight = share * probability * (1 - probability)
-        total, root = weight.sum(axis=1), np.sqrt(weight)
+        total = weight.sum(axis=1)
         gram, center = np.zeros((n, width, width)), np.zeros((n, width))
         pairs = self.design.pairs
         if pairs is not None and width:
@@ -591,7 +591,7 @@ class L1Problems:
             columns = self._columns_at(places[block, :size])
             means = (columns @ weight[block, :, None])[..., 0] / total[block, None]
             columns -= means[..., None]
-            columns *= root[block, None, :]
+            columns *= np.sqrt(weight[block, None, :])
             products = columns @ columns.transpose(0, 2, 1)
             gram[block, :size, :size] = products * (part[:, :, None] & part[:, None, :])
             center[block, :size] = means * part
@@ -605,7 +605,7 @@ class L1Problems:
         """Give cross-products about weighted means, and the means, from sums over pairs."""
         n, width = places.shape
         at = pairs.place[places[:, :, None], places[:, None, :]].reshape(n, -1)
-        sums = np.take_along_axis(pairs.under(weight), at, axis=1).reshape(n, width, width)
+        sums = _pick(pairs.under(weight), at).reshape(n, width, width)
         scale = self.design.scale[places]
         means = np.diagonal(sums, axis1=1, axis2=2) / total[:, None]
         gram = sums - total[:, None, None] * means[:, :, None] * means[:, None, :]
@@ -618,6 +618,11 @@ class L1Problems:
         if sparse.issparse(columns):
             return np.array([dense(columns[:, each]).T for each in places])
         return np.asarray(columns.T[places])
+
+
+def _pick(values: Any, places: IntArray) -> Any:
+    """Give the values at some places of each line."""
+    return values[np.arange(len(values))[:, None], places]
 
 
 def _violation(

@@ -394,6 +394,23 @@ class SparseRefits:
     ) -> FloatArray:
         """Give the log-likelihoods without a penalty, which tell where paths may end."""
         regressors = Regressors.of(patterns, counts, columns)
+        signs = np.where(patterns.T, 1.0, -1.0)
+        uses = regressors.used_by(~np.eye(len(signs), dtype=np.bool_), True)
+        solutions = newton_together(
+            regressors.pairs,
+            signs,
+            np.tile(counts, (len(signs), 1)),
+            [np.flatnonzero(own) for own in uses],
+            max_steps=[FitSettings().max_iter] * len(signs),
+            patience=_PATIENCE,
+            gives_up=lambda *_: True,
+        )
+        radius, nobs = regressors.radius_squared, float(counts.sum())
+        if all(each.proves_overlap(radius, nobs) for each in solutions):
+            coefs = np.zeros(uses.shape)
+            coefs[uses] = np.concatenate([each.coef for each in solutions])
+            margins = signs * (coefs @ regressors.matrix.T)
+            return np.asarray(-np.logaddexp(0.0, -margins) @ counts)
         fits = fit_nodes(patterns, counts, FitSettings(), regressors=regressors)
         return np.array([fit.llf if fit.converged else 0.0 for fit in fits])
 
