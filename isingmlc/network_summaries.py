@@ -22,6 +22,8 @@ _NULLS = {
     "group of each row is drawn given its labels.",
     "nothing": "Under the null hypothesis of permutations groups differ in nothing, so other "
     "thresholds alone lead to small p-values.",
+    "pairs, thresholds": "Rows are dealt out within pairs, given their labels; under that null "
+    "hypothesis groups may differ in thresholds.",
     "pairs": "Rows are dealt out within pairs; under that null hypothesis groups differ in "
     "nothing.",
 }

@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy import stats as distributions
+from scipy.special import expit
+from statsmodels.discrete.conditional_models import ConditionalLogit
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
 from isingmlc.fitting.testable import Reason
-from isingmlc.networks.groups import compare_weights
+from isingmlc.networks.groups import RedrawWithin, compare_weights
 
 REFERENCE = Path(__file__).parent / "reference"
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
@@ -292,7 +294,7 @@ def test_pairs_are_minded():
     options = {"n_permutations": 99, "random_state": 0}
     paired = im.compare_networks(im.IsingModel(frame), wave, pairs=person, **options)
     apart = im.compare_networks(im.IsingModel(frame), wave, **options)
-    assert paired.null == "pairs"
+    assert paired.null == "pairs, thresholds"
     pd.testing.assert_series_equal(paired.edges["difference"], apart.edges["difference"])
     # Answers that repeat differ less by chance: the same difference weighs more.
     assert (paired.edges["wald"] > 2 * apart.edges["wald"]).all()
@@ -319,6 +321,31 @@ def test_pairs_are_minded():
     assert edge["wald"] == pytest.approx(difference**2 / (per_person @ per_person), rel=1e-6)
 
 
+def test_rows_of_pairs_change_places_given_their_labels():
+    """By a conditional logistic regression; where nothing differs, half of the pairs change."""
+    rng = np.random.default_rng(2)
+    before, after = (rng.random((500, 2)) < often for often in (0.3, [0.6, 0.3]))
+    columns = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    cells = np.column_stack([2 * each[:, 0] + each[:, 1] for each in (before, after)]).astype(int)
+    dealing = RedrawWithin(cells, columns)
+    reference = ConditionalLogit(
+        np.tile([0, 1], 500),
+        np.stack([before, after], axis=1).reshape(-1, 2).astype(float),
+        groups=np.repeat(np.arange(500), 2),
+    ).fit()
+    apart = after.astype(float) - before
+    np.testing.assert_allclose(
+        dealing.exchanges, expit(-apart @ np.asarray(reference.params)), atol=1e-3
+    )
+    drawn = dealing.draw(rng, 400)
+    np.testing.assert_array_equal(drawn.sum(axis=(1, 2)), 1000)
+    # The labels of each group stay as frequent as they are.
+    counts = np.array([np.bincount(each, minlength=4) for each in cells.T])
+    np.testing.assert_allclose(drawn.mean(axis=0) @ columns, counts @ columns, atol=3)
+    same = RedrawWithin(np.column_stack([cells[:, 0], cells[:, 0]]), columns)
+    np.testing.assert_allclose(same.exchanges, 0.5)
+
+
 def test_bad_pairs_are_refused(rows, labels):
     model, sex = im.IsingModel(labels), rows["sex"]
     with pytest.raises(DataError, match="once in every group"):
@@ -342,6 +369,7 @@ def test_three_waves_of_the_same_people():
         n_permutations=19,
         random_state=0,
     )
+    assert found.null == "pairs"
     assert found.tests.loc["wald", "df"] == 6
     assert found.edges["pvalue"].between(0.05, 1).all()
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from matplotlib.figure import Figure
+from scipy import optimize
 from scipy import stats as distributions
 from scipy.special import expit
 
@@ -118,6 +119,56 @@ def test_power_is_what_simulation_finds(often):
     assert abs(np.mean(found) - 0.8) < 0.03 + 3 * np.sqrt(0.16 / draws)
 
 
+def finds(labels, features, level):
+    """Tell which studies find an effect on a single label by score tests, a line of rows each."""
+    rest = features - features.mean(axis=1, keepdims=True)
+    share = labels.mean(axis=1)
+    least = distributions.chi2.isf(level, 1) * share * (1 - share) * (rest**2).sum(axis=1)
+    return (rest * labels).sum(axis=1) ** 2 > least
+
+
+@pytest.mark.parametrize("kind", ["normal", "binary", "skewed"])
+@pytest.mark.parametrize("ratio", [2.0, 0.5])
+def test_power_of_rare_labels_and_skewed_features(kind, ratio):
+    """A label in 3% of the rows, as few rows as 80% need: three points and Monte-Carlo errors."""
+    generator, effect = np.random.default_rng(1), np.log(ratio)
+    draw = {
+        "normal": generator.normal,
+        "binary": lambda size: (generator.random(size) < 0.1).astype(float),
+        "skewed": lambda size: generator.exponential(size=size) - 1,
+    }[kind]
+    said = {"normal": {}, "binary": {"feature_prevalence": 0.1}, "skewed": {"feature_skewness": 2}}
+    plan = im.plan_sample_size(prevalence=0.03, odds_ratio=ratio, **said[kind])
+    n, draws = int(plan.table.loc[0, "needed"]), 1000
+    many = draw(size=400_000)
+    threshold = optimize.brentq(lambda t: expit(t + effect * many).mean() - 0.03, -12, 12)
+    features = draw(size=(draws, n))
+    labels = generator.random((draws, n)) < expit(threshold + effect * features)
+    found = finds(labels, features, 0.05)
+    assert abs(found.mean() - 0.8) < 0.03 + 3 * np.sqrt(0.16 / draws)
+
+
+def test_pilots_tell_skewness():
+    """A pilot with rows plans as its numbers do; one without rows takes features for normal."""
+    generator = np.random.default_rng(0)
+    x = generator.exponential(size=(20_000, 1))
+    y = (generator.random((20_000, 1)) < 0.1).astype(int)
+    pilot = im.IsingModel(y, x).fit()
+    (share,), skewness = y.mean(axis=0), distributions.skew(x[:, 0])
+    numbers = {"prevalence": share, "odds_ratio": 0.5}
+    wanted = im.plan_sample_size(feature_skewness=skewness, **numbers).table.loc[0, "needed"]
+    found = im.plan_sample_size(pilot, odds_ratio=0.5).table.loc[0, "needed"]
+    assert found == pytest.approx(wanted, rel=0.01)
+    normal = im.plan_sample_size(**numbers).table.loc[0, "needed"]
+    bare = im.plan_sample_size(pilot.remove_data(), odds_ratio=0.5).table.loc[0, "needed"]
+    assert bare == pytest.approx(normal, rel=0.01)
+    assert wanted > 1.3 * normal
+    with pytest.raises(DataError, match="Leave one of them out"):
+        im.plan_sample_size(feature_skewness=1, feature_prevalence=0.2, **numbers)
+    with pytest.raises(DataError, match="feature_skewness"):
+        im.plan_sample_size(feature_skewness=11, **numbers)
+
+
 def test_numbers_describe_an_edge():
     plain = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5).table.iloc[0]
     tied = im.plan_sample_size(prevalence=0.2, explained=0.25, odds_ratio=1.5).table.iloc[0]
@@ -190,7 +241,8 @@ def test_plans_of_fits_say_what_is_wrong(pilot):
 
 def test_functions_of_designs():
     """A label that is certain everywhere has no power, and no rows suffice."""
-    nothing = EdgeDesigns(np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1), np.array([np.nan]))
+    empty, normal = np.zeros((1, 2)), np.zeros(1)
+    nothing = EdgeDesigns(empty, empty, np.ones(1), np.array([np.nan]), normal)
     assert np.isnan(find_power(nothing, np.ones(1), 100, 0.05)).all()
     assert np.isnan(find_needed(nothing, np.ones(1), 0.8, 0.05)).all()
 

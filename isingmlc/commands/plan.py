@@ -37,6 +37,7 @@ _OWNERS = {
     "prevalence": ("edges",),
     "explained": ("edges",),
     "feature_prevalence": ("edges",),
+    "feature_skewness": ("edges",),
     "feature_explained": ("edges",),
     "fit": ("network",),
     "estimator": ("network",),
@@ -102,6 +103,12 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         type=float,
         metavar="X",
         help="without FILE: how often a binary feature is one (default: the feature is normal)",
+    )
+    edges.add_argument(
+        "--feature-skewness",
+        type=float,
+        metavar="X",
+        help="without FILE: skewness of a feature that is not binary (default: 0)",
     )
     edges.add_argument(
         "--feature-explained",

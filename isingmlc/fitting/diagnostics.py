@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import BoolArray, FloatArray, chunks, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.nodewise import NetworkFit, find_aliases
 from isingmlc.fitting.testable import Reason, judge_fits
+from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 # Labels with fewer rows of one kind than this are called rare.
@@ -164,8 +166,37 @@ def any_skewed(fit: NetworkFit) -> bool:
     if fit.rows is None:
         third = np.abs(1 - 2 * mean) / np.sqrt(np.where(variance > 0, variance, np.inf))
         return bool((~binary[varied] | (third[varied] > SKEWED)).any())
-    features: Any = fit.rows.features
-    weights = fit.rows.weights
+    return any((np.abs(found) > SKEWED).any() for _, found in _skewness_of(fit.rows, stats, varied))
+
+
+def column_skewness(fit: NetworkFit) -> FloatArray:
+    """Give the skewness of features.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The fits.
+
+    Returns
+    -------
+    ndarray, shape (p,)
+        Skewness; zero for features that do not vary, and for all where rows are not held.
+    """
+    skewness = np.zeros(len(fit.stats.feature_names))
+    if fit.rows is not None:
+        varied = np.flatnonzero(~fit.stats.constant_features)
+        for at, found in _skewness_of(fit.rows, fit.stats, varied):
+            skewness[at] = found
+    return skewness
+
+
+def _skewness_of(
+    rows: ModelData, stats: LabelsetStatistics, varied: IntArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Give the skewness of some features, a few of them at a time, with their places."""
+    mean, variance, _ = column_moments(stats)
+    features: Any = rows.features
+    weights = rows.weights
     if sparse.issparse(features):
         features = sparse.csc_array(features)
     for part in chunks(len(varied), 24 * features.shape[0], limit=_CACHE_BYTES):
@@ -177,9 +208,7 @@ def any_skewed(fit: NetworkFit) -> bool:
         cubes = rest * rest
         cubes *= rest
         third = cubes.sum(axis=0) if weights is None else weights @ cubes
-        if (np.abs(third / stats.nobs) > SKEWED * variance[at] ** 1.5).any():
-            return True
-    return False
+        yield at, third / stats.nobs / variance[at] ** 1.5
 
 
 def diagnose(fit: NetworkFit) -> pd.DataFrame:

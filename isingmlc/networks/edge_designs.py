@@ -10,11 +10,11 @@ from scipy.special import expit, logit
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import IntArray, StrArray
-from isingmlc.fitting.diagnostics import column_moments
+from isingmlc.fitting.diagnostics import column_moments, column_skewness
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.score import feature_scores, null_models, own_spread
-from isingmlc.networks.edge_power import EdgeDesigns, condense
+from isingmlc.networks.edge_power import STEEPEST, EdgeDesigns, condense
 
 
 class FittedEdges(NamedTuple):
@@ -106,5 +106,7 @@ def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:
         shares[label],
         left[feature, label],
         np.where(binary, mean, np.nan)[feature],
+        # To two digits, as more of them do not matter and features with the same are done at once.
+        np.clip(column_skewness(fit).round(2), -STEEPEST, STEEPEST)[feature],
     )
     return FittedEdges(designs, feature, label, stats.feature_names, reason)

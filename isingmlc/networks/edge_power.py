@@ -13,7 +13,11 @@ and the rows that a power with quantile :math:`z_b` needs are
 :math:`\mu = \gamma V_0` and :math:`\sigma^2 = V_0`, which gives the textbook's
 :math:`(z_a + z_b)^2 / (\gamma^2 V_0)`. For others both are sums over the linear predictors that
 the null model has and over the values of the feature, two of a binary one and the nodes of a
-quadrature for a normal one; the threshold moves so that the label stays as frequent as it is.
+quadrature for others, which are normal or, where they are skewed, follow a shifted gamma
+distribution; the threshold moves so that the label stays as frequent as it is. The variance that
+the test divides by is estimated, too, and where there is an effect it goes with the score: a sample
+with more rows of a rare label has more of both. So :math:`\sigma^2` is the variance of the score
+less half of :math:`\mu / V_0` times what a row adds to that estimate.
 """
 
 from __future__ import annotations
@@ -22,13 +26,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri, roots_genlaguerre
 
 from isingmlc.base.arrays import BoolArray, FloatArray, chunks
 
 # So many values stand for the linear predictors of a label, and for a normal feature.
 _PREDICTORS = 24
 _NODES = 15
+# Features that are skewed less than this count as normal.
+_SYMMETRIC = 0.1
+# No feature counts as more skewed than this.
+STEEPEST = 10.0
 # Newton steps for a threshold, and halvings for an effect: beyond these nothing changes.
 _THRESHOLD_STEPS = 8
 _HALVINGS = 40
@@ -50,12 +58,15 @@ class EdgeDesigns:
         the label's model says; it may be above one.
     prevalence : ndarray, shape (edges,)
         How often a binary feature is one; NaN for others.
+    skewness : ndarray, shape (edges,)
+        The skewness of others.
     """
 
     predictor: FloatArray
     share: FloatArray
     left: FloatArray
     prevalence: FloatArray
+    skewness: FloatArray
 
     @cached_property
     def _feature(self) -> tuple[FloatArray, FloatArray]:
@@ -63,6 +74,13 @@ class EdgeDesigns:
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         values = np.tile(nodes, (len(self.left), 1))
         chances = np.tile(weights / weights.sum(), (len(self.left), 1))
+        skewed = np.isnan(self.prevalence) & (np.abs(self.skewness) >= _SYMMETRIC)
+        for skewness in np.unique(self.skewness[skewed]):
+            shape = 4 / skewness**2
+            nodes, weights = roots_genlaguerre(_NODES, shape - 1)
+            same = skewed & (self.skewness == skewness)
+            values[same] = np.sign(skewness) * (nodes - shape) / np.sqrt(shape)
+            chances[same] = weights / weights.sum()
         binary = np.flatnonzero(~np.isnan(self.prevalence))
         often = self.prevalence[binary]
         values[binary], chances[binary] = 0.0, 0.0
@@ -102,16 +120,29 @@ class EdgeDesigns:
             slope = (weight * chance * (1 - chance)).sum(axis=(1, 2))
             step = (frequent - found) / np.where(slope > 0, slope, 1.0)
             threshold += np.clip(step, -1.0, 1.0)
-        away = chance - null[:, :, None]
-        mean = (weight * away * values[:, None, :]).sum(axis=(1, 2))
-        second = chance * (1 - chance) + away**2
-        variance = (weight * second * values[:, None, :] ** 2).sum(axis=(1, 2)) - mean**2
+        null, value = null[:, :, None], values[:, None, :]
+        away = chance - null
+        mean = (weight * away * value).sum(axis=(1, 2))
+        # What a row adds to its score, less what it adds to the variance that this is divided by.
+        information = self.information
+        part = mean / (2 * np.where(information > 0, information, 1.0))
+        square = (chances * values**2).sum(axis=1)
+        slope_of_row = value - (part * square)[:, None, None] * (1 - 2 * null)
+        steady = part[:, None, None] * null * (1 - null) * value**2
+        drift = away * slope_of_row - steady
+        spread = chance * (1 - chance) * slope_of_row**2
+        total = (weight * drift).sum(axis=(1, 2))
+        variance = (weight * (spread + drift**2)).sum(axis=(1, 2)) - total**2
         return mean, variance
 
     def take(self, edges: slice) -> EdgeDesigns:
         """Give some of the edges."""
         return EdgeDesigns(
-            self.predictor[edges], self.share[edges], self.left[edges], self.prevalence[edges]
+            self.predictor[edges],
+            self.share[edges],
+            self.left[edges],
+            self.prevalence[edges],
+            self.skewness[edges],
         )
 
 
@@ -140,9 +171,10 @@ def find_power(
     --------
     A label in half of the rows, and a normal feature with an odds ratio of 1.5:
 
-    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
+    >>> one, normal = np.ones(1), np.zeros(1)
+    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), one, np.array([np.nan]), normal)
     >>> find_power(half, np.log([1.5]), 200, 0.05).round(2)
-    array([0.79])
+    array([0.8])
     """
     mean, variance = designs.moments(effect)
     least = -ndtri(level / 2) * np.sqrt(designs.information)
@@ -169,9 +201,10 @@ def find_needed(designs: EdgeDesigns, effect: FloatArray, power: float, level: f
 
     Examples
     --------
-    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
+    >>> one, normal = np.ones(1), np.zeros(1)
+    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), one, np.array([np.nan]), normal)
     >>> find_needed(half, np.log([1.5]), 0.8, 0.05)
-    array([205.])
+    array([201.])
     """
     mean, variance = designs.moments(effect)
     wanted = -ndtri(level / 2) * np.sqrt(designs.information) + ndtri(power) * np.sqrt(variance)
@@ -201,8 +234,9 @@ def find_detectable(
 
     Examples
     --------
-    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1), np.array([np.nan]))
-    >>> np.exp(find_detectable(half, 205, 0.8, 0.05, raises=True)).round(2)
+    >>> one, normal = np.ones(1), np.zeros(1)
+    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), one, np.array([np.nan]), normal)
+    >>> np.exp(find_detectable(half, 201, 0.8, 0.05, raises=True)).round(2)
     array([1.5])
     """
     sign = 1.0 if raises else -1.0

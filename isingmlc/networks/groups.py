@@ -217,6 +217,46 @@ class ShuffleWithin:
         return drawn
 
 
+@dataclass(frozen=True, eq=False)
+class RedrawWithin:
+    r"""Which row of a pair is whose is drawn given both: two groups may differ in thresholds.
+
+    Where groups have the same interactions, and answers of a person go together in the same way
+    whichever comes first, exchanging the rows a and b of a pair changes its probability by a factor
+    :math:`\exp(\tau'(b - a))`: a logistic regression without a constant, on differences of labels.
+
+    Attributes
+    ----------
+    cells : ndarray of int, shape (pairs, 2)
+        The cell of each row, one line per pair.
+    columns : ndarray, shape (L, q)
+        Labels and covariates of the cells.
+    """
+
+    cells: IntArray
+    columns: FloatArray
+
+    @cached_property
+    def exchanges(self) -> FloatArray:
+        """The probability that the rows of a pair change places, shape (pairs,)."""
+        scale = self.columns.std(axis=0)
+        columns = self.columns / np.where(scale > 0, scale, 1.0)
+        apart = columns[self.cells[:, 1]] - columns[self.cells[:, 0]]
+        model = LogisticRegression(C=_LITTLE, tol=1e-8, max_iter=2000, fit_intercept=False)
+        model.fit(np.vstack([apart, -apart]), np.repeat([1, 0], len(apart)))
+        return np.asarray(model.predict_proba(apart)[:, 0])
+
+    def draw(self, generator: np.random.Generator, size: int) -> FloatArray:
+        """Give the counts after rows of some pairs changed places."""
+        drawn = np.empty((size, 2, len(self.columns)))
+        for groups in drawn:
+            changes = generator.random(len(self.cells)) < self.exchanges
+            placed = np.where(changes[:, None], self.cells[:, ::-1], self.cells)
+            for group, column in zip(groups, placed.T, strict=True):
+                group[:] = np.bincount(column, minlength=len(self.columns))
+        return drawn
+
+
 def permute_groups(
     refits: Refits,
     dealing: Dealing,

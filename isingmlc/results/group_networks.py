@@ -18,7 +18,7 @@ from isingmlc.fitting.sparse_networks import NetworkSettings
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.networks.bootstrap import check_draws, check_whole
-from isingmlc.networks.groups import Dealing, Redraw, Shuffle, ShuffleWithin
+from isingmlc.networks.groups import Dealing, Redraw, RedrawWithin, Shuffle, ShuffleWithin
 from isingmlc.networks.refits import PlainRefits, Refits, SparseRefits
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
@@ -97,17 +97,18 @@ class GroupNetworks:
     def deal(self, pooled: LabelsetStatistics, null: str) -> Dealing:
         """Say how rows are dealt out under the null hypothesis."""
         cells = self.set_cells()
+        columns = np.hstack([pooled.patterns, pooled.context.columns]).astype(np.float64)
         if cells is not None:
             places = [
                 _find_cells(pooled, each.model.statistics)[own]
                 for each, own in zip(self.networks.values(), cells, strict=True)
             ]
-            return ShuffleWithin(np.column_stack(places), len(pooled.counts))
+            together = np.column_stack(places)
+            if null == "nothing" or len(places) > 2:
+                return ShuffleWithin(together, len(columns))
+            return RedrawWithin(together, columns)
         counts = self.counts(pooled)
-        if null == "nothing":
-            return Shuffle(counts)
-        columns = np.hstack([pooled.patterns, pooled.context.columns]).astype(np.float64)
-        return Redraw(counts, columns)
+        return Shuffle(counts) if null == "nothing" else Redraw(counts, columns)
 
     def refits(self, pooled: LabelsetStatistics) -> Refits:
         """Give what fits networks like these to other counts of all cells."""

@@ -58,9 +58,9 @@ class NetworkComparison(ReadOnly):
         Observations in each group.
     n_permutations : int
         How many permutations there were.
-    null : {"thresholds", "nothing", "pairs"}
-        What groups may differ in under the null hypothesis; ``"pairs"`` if rows were dealt out
-        within pairs.
+    null : {"thresholds", "nothing", "pairs, thresholds", "pairs"}
+        What groups may differ in under the null hypothesis; with ``"pairs"`` rows were dealt out
+        within pairs, and groups differ in nothing unless thresholds are named.
     observed : Differences
         How far the networks are apart.
     permuted : PermutationPvalues
@@ -389,7 +389,8 @@ def compare_networks(
     that differ by a factor :math:`\exp(\tau' y)`, so that the group of a row, given its labels y,
     follows a logistic regression on them. ``null="thresholds"`` fits it, with covariates beside the
     labels, and draws the group of each row from it [2]_. Rows in `pairs` are dealt out within each
-    pair, and groups differ in nothing then.
+    pair; of two groups, which row is whose then follows a logistic regression on the difference of
+    their labels, without a constant. More than two groups with `pairs` differ in nothing.
 
     Dealing out rows is a draw of counts. A p-value is (1 + hits) / (1 + permutations), never zero.
     Pairs whose weight is infinite in some group are left out of M and S, in the groups as in each
@@ -442,5 +443,7 @@ def compare_networks(
     ]
     wald = wald_differences(fits, np.isfinite(observed.edges), groups.set_cells()) if fits else None
     sizes = tuple(int(each.nobs) for each in networks.values())
-    dealt = "pairs" if groups.sets is not None else null
+    dealt = null
+    if groups.sets is not None:
+        dealt = "pairs, thresholds" if null == "thresholds" and len(networks) == 2 else "pairs"
     return NetworkComparison(networks, sizes, n_permutations, dealt, observed, permuted, wald)

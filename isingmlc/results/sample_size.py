@@ -25,6 +25,7 @@ from isingmlc.fitting.testable import Reason
 from isingmlc.networks.bootstrap import quantiles
 from isingmlc.networks.edge_designs import read_edges
 from isingmlc.networks.edge_power import (
+    STEEPEST,
     EdgeDesigns,
     find_detectable,
     find_needed,
@@ -68,6 +69,7 @@ _OWNERS = {
     "prevalence": "edges",
     "explained": "edges",
     "feature_prevalence": "edges",
+    "feature_skewness": "edges",
     "feature_explained": "edges",
     "estimator": "network",
     "measures": "network",
@@ -119,7 +121,7 @@ class EdgePlan(ReadOnly):
     >>> import isingmlc as im
     >>> plan = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5, n_tests=100)
     >>> plan
-    EdgePlan(1 edge, odds ratio 1.5 with power 0.8 at level 0.0005: 753 rows)
+    EdgePlan(1 edge, odds ratio 1.5 with power 0.8 at level 0.0005: 741 rows)
     """
 
     n_rows: float | None
@@ -230,7 +232,7 @@ class EdgePlan(ReadOnly):
         >>> import isingmlc as im
         >>> plan = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5)
         >>> plan.power_at([200, 400]).round(2).iloc[0].tolist()
-        [0.61, 0.88]
+        [0.61, 0.89]
         """
         sizes = _check_sizes(n)
         if odds_ratio is None and self.odds_ratio is None:
@@ -269,7 +271,7 @@ class EdgePlan(ReadOnly):
         >>> import isingmlc as im
         >>> plan = im.plan_sample_size(prevalence=0.2, n=500)
         >>> plan.detectable_at([100, 1000]).round(2).iloc[0].tolist()
-        [2.18, 1.25]
+        [2.1, 1.25]
         """
         sizes = _check_sizes(n)
         index = pd.MultiIndex.from_frame(self._names.iloc[self._tested][["feature", "label"]])
@@ -546,6 +548,7 @@ def plan_sample_size(
     prevalence: float | None = None,
     explained: float | None = None,
     feature_prevalence: float | None = None,
+    feature_skewness: float | None = None,
     feature_explained: float | None = None,
     estimator: str | None = None,
     measures: Sequence[str] | None = None,
@@ -591,6 +594,9 @@ def plan_sample_size(
         omitted.
     feature_prevalence : float, optional
         Edges without a fit: how often a binary feature is one; if omitted the feature is normal.
+    feature_skewness : float, optional
+        Edges without a fit: the skewness of a feature that is not binary, such as 2 of waiting
+        times; 0 if omitted. A fit that holds rows tells it.
     feature_explained : float, optional
         Edges without a fit: the share of the feature's variance that the other labels explain; 0
         if omitted.
@@ -632,10 +638,11 @@ def plan_sample_size(
     -----
     The power of a score test follows from the information :math:`D - B'A^{-1}B` that a row has, and
     from what an effect of that size does to mean and variance of the score: sums over the linear
-    predictors of the label's model and over the values of the feature, normal or 0/1. The label
-    stays as frequent as it is. For small effects the rows needed are the textbook's
-    :math:`(z_{1 - \alpha/2} + z_{power})^2 / (\gamma^2 V)`, :math:`\gamma` the log odds ratio and
-    V the information of a row. Very skewed features and fewer than some 100 rows need more.
+    predictors of the label's model and over the values of the feature: 0/1, normal or, if skewed,
+    of a shifted gamma distribution. The label stays as frequent as it is. For small effects the
+    rows needed are the textbook's :math:`(z_{1 - \alpha/2} + z_{power})^2 / (\gamma^2 V)`,
+    :math:`\gamma` the log odds ratio and V the information of a row. A plan with fewer than some
+    ten rows of a label is not reliable.
 
     Networks are drawn and fitted again. A mean over draws jumps about; the monotone fit (isotonic
     regression over the logarithm of n) does not, and its crossing with a target has an interval.
@@ -653,13 +660,13 @@ def plan_sample_size(
     >>> plan = im.plan_sample_size(res, odds_ratio=1.3)
     >>> edge = plan.table.set_index(["feature", "label"]).loc[("bmi", "diabetes")]
     >>> int(edge["needed"]), round(float(edge["raising"]), 2)
-    (3044, 1.46)
+    (3021, 1.45)
 
     Without any data, for a label in 20% of the rows and a binary feature in 30% of them:
 
     >>> plan = im.plan_sample_size(prevalence=0.2, feature_prevalence=0.3, odds_ratio=2)
     >>> int(plan.table.loc[0, "needed"])
-    449
+    445
     """
     check_option("of", of, OF)
     given = {name: value for name, value in locals().items() if name in _OWNERS}
@@ -744,6 +751,7 @@ def _edge_of_numbers(
     prevalence: float | None = None,
     explained: float = 0.0,
     feature_prevalence: float | None = None,
+    feature_skewness: float | None = None,
     feature_explained: float = 0.0,
 ) -> tuple[EdgeDesigns, pd.DataFrame, IntArray]:
     """Describe one edge by numbers."""
@@ -758,8 +766,20 @@ def _edge_of_numbers(
     often = np.nan
     if feature_prevalence is not None:
         often = check_number("feature_prevalence", feature_prevalence, above=0, below=1)
+        if feature_skewness is not None:
+            raise exc.DataError(
+                "feature_skewness is for features that are not binary, but feature_prevalence is "
+                "given, which tells it. Leave one of them out."
+            )
+    skewness = 0.0
+    if feature_skewness is not None:
+        skewness = check_number(
+            "feature_skewness", feature_skewness, above=-STEEPEST, below=STEEPEST
+        )
     predictor, share = predictors_of(prevalence, explained)
-    designs = EdgeDesigns(predictor[None], share[None], np.array([left]), np.array([often]))
+    designs = EdgeDesigns(
+        predictor[None], share[None], np.array([left]), np.array([often]), np.array([skewness])
+    )
     kind = "per SD" if np.isnan(often) else "binary"
     line = {"feature": ["feature"], "label": ["label"], "kind": [kind], "reason": [Reason.OK]}
     return designs, pd.DataFrame(line), np.arange(1)
