@@ -486,6 +486,25 @@ def test_rows_with_missing_values_stop_or_are_dropped(call, data, tmp_path, endi
     )
 
 
+@pytest.mark.parametrize("scan", ["--scan", "--no-scan"])
+def test_missing_categories_are_counted_once(call, tmp_path, scan):
+    if scan == "--scan":
+        pytest.importorskip("duckdb")
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features[["age", "bmi"]].astype(float))
+    frame["smoking"] = np.resize(np.array(["never", "former", "current"], dtype=object), 1500)
+    frame.loc[:29, "smoking"] = None
+    frame.loc[20:39, "bmi"] = None
+    path = tmp_path / "gaps.parquet"
+    frame.to_parquet(path)
+    code, _, err = call("rank", path, "--labels", LABELS, scan, "--missing", "drop")
+    assert code == 0
+    assert (
+        "40 of 1500 rows have missing values and were dropped: 'smoking' lacks 30 values (20 of "
+        "these rows lack nothing else), 'bmi' 20 (10)."
+    ) in err
+
+
 BROKEN = {
     "unknown label": ("a,b,x\n0,1,2\n1,0,3\n", "a,zzz", "asks for 'zzz', which no column matches"),
     "empty pattern": ("a,b,x\n0,1,2\n1,0,3\n", "y_*", "asks for 'y_*', which no column matches"),

@@ -396,6 +396,7 @@ def _complete(given: Input, options: Namespace) -> Input:
         freq_weights=given.freq_weights,
         missing=options.missing,
         feature_names=data.feature_names or None,
+        terms=given.terms,
     )
     assert checked.index is not None
     rows = checked.index.to_numpy()

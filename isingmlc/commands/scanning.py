@@ -137,6 +137,7 @@ def scan_model(options: Namespace) -> IsingModel:
             None,
             MAX_MEMORY,
             opened.levels,
+            {column: name for name, columns in terms.items() for column in columns},
         )
     stats = remember_categories(stats, terms)
     model = IsingModel.from_statistics(stats, intercept=not options.no_intercept)

@@ -355,7 +355,7 @@ def prepare(
         if announce:
             parts: list[tuple[Sequence[str], Any]] = [(names, label_matrix)]
             if feature_matrix is not None:
-                parts.append((columns, feature_matrix))
+                parts.append(_first_columns(terms or {}, columns, feature_matrix))
             if context is not None:
                 parts.append((context.names, context.numbers))
                 if context.sampling is not None:
@@ -611,6 +611,17 @@ def prepare_features(
     matrix = as_matrix(table, "features", tuple(wanted))
     _rows_missing(matrix, "features", tuple(wanted), "raise")
     return matrix, table.index if isinstance(table, pd.DataFrame) else None
+
+
+def _first_columns(
+    terms: Mapping[str, tuple[str, ...]], names: tuple[str, ...], matrix: Any
+) -> tuple[tuple[str, ...], Any]:
+    """Give one column of each term: where a category is missing all of its columns are."""
+    first = {made[0]: term for term, made in terms.items() if made}
+    if len(first) == len(names) or not first:
+        return names, matrix
+    places = [at for at, name in enumerate(names) if name in first]
+    return tuple(first[names[at]] for at in places), matrix[:, places]
 
 
 def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:

@@ -318,6 +318,7 @@ def read_table(
     checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
     levels: Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]] = lambda names: {},
+    made_of: Mapping[str, str] | None = None,
 ) -> tuple[LabelsetStatistics, TableSource]:
     """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments.
 
@@ -328,6 +329,8 @@ def read_table(
         What the user passed.
     levels : callable
         Gives the order of levels of some covariates, where it is known.
+    made_of : mapping of str to str, optional
+        Which columns were made of another one, which is named where values are missing.
 
     Returns
     -------
@@ -340,7 +343,9 @@ def read_table(
     columns = check_columns(
         table, labels, features, covariates, freq_weights, groups, sampling_weights, missing
     )
-    source = TableSource(usable_rows(table, columns), columns, levels(columns.covariates))
+    source = TableSource(
+        usable_rows(table, columns, made_of or {}), columns, levels(columns.covariates)
+    )
     labelsets = source.count_labelsets(limit)
     n_cells, n_features = len(labelsets.counts), len(columns.features)
     size = 16 * n_cells * n_features

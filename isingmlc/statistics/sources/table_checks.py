@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -220,7 +220,7 @@ def check_context(context: Context, n_rows: IntArray) -> None:
         )
 
 
-def usable_rows(table: Any, columns: TableColumns) -> Any:
+def usable_rows(table: Any, columns: TableColumns, made_of: Mapping[str, str]) -> Any:
     """Check all labels and weights, and leave out the rows that do not count.
 
     Parameters
@@ -229,6 +229,8 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
         The table.
     columns : TableColumns
         Which columns are what.
+    made_of : mapping of str to str
+        Which columns were made of another one of the table, which is counted in their place.
 
     Returns
     -------
@@ -255,7 +257,8 @@ def usable_rows(table: Any, columns: TableColumns) -> Any:
     n_rows = _check_labels(rows, columns)
     if columns.missing == "raise":
         return rows
-    gaps = count_rows(rows, columns.names, is_missing)
+    names = list(dict.fromkeys(made_of.get(name, name) for name in columns.names))
+    gaps = count_rows(rows, names, is_missing)
     if not gaps:
         return rows
     complete = rows.filter(*(~is_missing(rows[name]) for name in gaps))
