@@ -419,6 +419,11 @@ UNKNOWN_AT = (
     "linear functions of each other or of labels: they are NaN. Leave such covariates out."
 )
 
+BEYOND_DATA = (
+    "the network is asked for outside the data: {values}. It is what the label models say there, "
+    "and no row shows it."
+)
+
 NO_FEATURES = "the model has no features to test: make it with IsingModel(labels, features)."
 ROWS_NEEDED = (
     "{purpose} needs the rows of the data, but the model holds only their statistics. Make "

@@ -928,3 +928,20 @@ def test_several_values_are_drawn_on_one_scale(res):
     widest = max(np.abs(res.at({"age": age}).interactions.to_numpy()).max() for age in (30, 50, 70))
     texts = [text.get_text() for ax in axes for text in ax.get_legend().get_texts()]
     assert texts.count(f"± {widest:.2g}") == 3
+
+
+def test_networks_outside_the_data_are_warned_of_once():
+    data = im.datasets.load_example()
+    features = data.features
+    res = im.IsingModel(
+        data.labels, features[["bmi"]], covariates=features[["age", "smoker"]]
+    ).fit()
+    low, high = features["age"].min(), features["age"].max()
+    message = rf"outside the data: age = 900 \(in the data {low:g} to {high:g}\)"
+    with pytest.warns(im.exceptions.DataWarning, match=message) as found:
+        res.at({"age": 900, "bmi": 25})
+    assert len(found) == 1
+    with pytest.warns(im.exceptions.DataWarning, match="bmi = -1"):
+        res.at({"bmi": -1})
+    for age in (low, high):
+        res.at({"age": age})

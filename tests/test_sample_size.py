@@ -8,11 +8,13 @@ from matplotlib.figure import Figure
 from scipy import optimize
 from scipy import stats as distributions
 from scipy.special import expit
+from sklearn.isotonic import IsotonicRegression
 
 import isingmlc as im
 from isingmlc.commands.cli import main
 from isingmlc.exceptions import DataError, ModelError
 from isingmlc.networks.edge_power import EdgeDesigns, find_needed, find_power
+from isingmlc.networks.network_power import fit_rising
 
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 
@@ -350,3 +352,13 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert "give one" in capsys.readouterr().err
     assert main(["plan", "--prevalence", "0.2", "--rows", "10,20"]) != 0
     assert "one number" in capsys.readouterr().err
+
+
+def test_rising_means_are_those_of_another_program():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        means, weights = rng.random(6), rng.integers(1, 9, 6).astype(float)
+        expected = IsotonicRegression().fit_transform(np.arange(6), means, sample_weight=weights)
+        np.testing.assert_allclose(fit_rising(means, weights), expected)
+    unknown = fit_rising(np.array([0.4, np.nan, 0.2]), np.ones(3))
+    np.testing.assert_allclose(unknown, [0.3, np.nan, 0.3])

@@ -411,3 +411,11 @@ def test_paths_in_draws_are_those_of_each_network(net):
         boot.intervals("closeness")["sample"],
         net.centrality().query("measure == 'closeness'")["value"],
     )
+
+
+def test_one_draw_has_no_intervals():
+    boot = im.IsingModel(im.datasets.load_example().labels).fit().bootstrap(1, random_state=0)
+    assert len(boot.draws()) == 1
+    for ask in (boot.intervals, boot.edges, boot.centrality, boot.summary, boot.plot):
+        with pytest.raises(ModelError, match="intervals tell how far draws vary"):
+            ask()

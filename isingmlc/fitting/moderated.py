@@ -160,6 +160,29 @@ class ModeratedFit:
             table[silent] = table[:, silent] = np.nan
         return network
 
+    def beyond(self, values: Mapping[str, Any]) -> list[str]:
+        """Say which values are outside what was seen, and what was.
+
+        Parameters
+        ----------
+        values : mapping of str to number or str
+            As `at` takes them.
+
+        Returns
+        -------
+        list of str
+            One entry per moderator that is a number outside its range.
+        """
+        context = self.stats.context
+        numbers = _numbers_at(context, self.moderators, values)[0]
+        found = []
+        for name in self.moderators:
+            at = context.names.index(name)
+            low, high = context.numbers[:, at].min(), context.numbers[:, at].max()
+            if context.levels[at] is None and not low <= numbers[at] <= high:
+                found.append(f"{name} = {numbers[at]:g} (in the data {low:g} to {high:g})")
+        return found
+
     def _constant_labels(self, numbers: FloatArray) -> BoolArray:
         """Mark labels that do not vary in rows with these values, where categories tell which."""
         context = self.stats.context

@@ -204,6 +204,11 @@ class NetworkBootstrap(ReadOnly):
             draws (those of type 6, as in bootnet); ``infinite`` and ``missing``, the number of
             draws in which it is infinite, and in which a label has no place in the network.
 
+        Raises
+        ------
+        ModelError
+            When there is one draw only.
+
         Notes
         -----
         Quantiles of sparse networks are no confidence intervals: estimates are pulled to zero, and
@@ -220,6 +225,11 @@ class NetworkBootstrap(ReadOnly):
         1      diabetes     2.2    0.8    3.3
         """
         alpha = check_number("alpha", alpha, above=0, below=1)
+        if self.n_draws < 2:
+            raise exc.ModelError(
+                "intervals tell how far draws vary, but there is one draw. Draw a thousand: "
+                "bootstrap(1000)."
+            )
         return _bound(self._named(of), *self._values(of), alpha)
 
     def inclusion(self) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
+from scipy.optimize import isotonic_regression
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
@@ -128,15 +128,13 @@ class NetworkTrial:
         return estimate.weights, found
 
 
-def fit_rising(n_rows: IntArray, means: FloatArray, weights: FloatArray) -> FloatArray:
+def fit_rising(means: FloatArray, weights: FloatArray) -> FloatArray:
     """Fit means that do not fall with the number of rows.
 
     Parameters
     ----------
-    n_rows : ndarray of int, shape (sizes,)
-        Numbers of rows, rising.
     means, weights : ndarray, shape (sizes,)
-        Means, and how many draws each has.
+        Means in the order of the number of rows, and how many draws each has.
 
     Returns
     -------
@@ -145,16 +143,13 @@ def fit_rising(n_rows: IntArray, means: FloatArray, weights: FloatArray) -> Floa
 
     Examples
     --------
-    >>> fit_rising(np.array([100, 200, 400]), np.array([0.2, 0.6, 0.5]), np.ones(3))
+    >>> fit_rising(np.array([0.2, 0.6, 0.5]), np.ones(3))
     array([0.2 , 0.55, 0.55])
     """
     known = ~np.isnan(means)
     fitted = np.full(len(means), np.nan)
     if known.any():
-        rising = IsotonicRegression()
-        fitted[known] = rising.fit_transform(
-            np.log(n_rows[known]), means[known], sample_weight=weights[known]
-        )
+        fitted[known] = isotonic_regression(means[known], weights=weights[known]).x
     return fitted
 
 

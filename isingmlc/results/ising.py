@@ -938,6 +938,11 @@ class IsingResults(ReadOnly):
         ModelError
             When a moderator is a feature, and the model holds no rows.
 
+        Warns
+        -----
+        DataWarning
+            When a value is outside the data.
+
         See Also
         --------
         score_test : ``products="given-joint"`` tests whether a feature moderates at all.
@@ -960,7 +965,9 @@ class IsingResults(ReadOnly):
         context = self.model.statistics.context
         sources = zip(context.names, context.sources, strict=True)
         others = tuple(dict.fromkeys(each for name, each in sources if name not in fit.moderators))
-        network = fit.at(values)
+        network, beyond = fit.at(values), fit.beyond(values)
+        if beyond:
+            exc.warn(exc.BEYOND_DATA.format(values=", ".join(beyond)), exc.DataWarning)
         lost = np.isnan(network.threshold)
         if lost.any():
             exc.warn(exc.UNKNOWN_AT.format(names=exc.shorten(self._labels[lost])), exc.DataWarning)

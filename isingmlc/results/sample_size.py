@@ -391,9 +391,7 @@ class NetworkPlan(ReadOnly):
         for measure in self.measures:
             grouped = self.draws.groupby("n")[measure]
             means, sizes = grouped.mean(), grouped.count()
-            fitted = fit_rising(
-                means.index.to_numpy(), means.to_numpy(), sizes.to_numpy(dtype=np.float64)
-            )
+            fitted = fit_rising(means.to_numpy(), sizes.to_numpy(dtype=np.float64))
             for at, (n, values) in enumerate(grouped):
                 known = values.dropna().to_numpy()
                 low, high = quantiles(known, (0.025, 0.975)).tolist()
@@ -472,16 +470,14 @@ class NetworkPlan(ReadOnly):
         if not weights.all():
             return np.nan, np.nan, np.nan
         means = np.array([each.mean() for each in drawn])
-        found = np.ceil(find_rows(sizes, fit_rising(sizes, means, weights), target))
+        found = np.ceil(find_rows(sizes, fit_rising(means, weights), target))
         again = np.column_stack(
             [
                 each[generator.integers(len(each), size=(_RESAMPLED, len(each)))].mean(axis=1)
                 for each in drawn
             ]
         )
-        spread = np.sort(
-            [find_rows(sizes, fit_rising(sizes, line, weights), target) for line in again]
-        )
+        spread = np.sort([find_rows(sizes, fit_rising(line, weights), target) for line in again])
         # Quantiles that are among the values: some may be infinite.
         places = [round(share * (_RESAMPLED - 1)) for share in (alpha / 2, 1 - alpha / 2)]
         low, high = np.ceil(spread[places]).tolist()
