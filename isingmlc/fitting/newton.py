@@ -196,6 +196,7 @@ def climb(
     widest: FloatArray | None = None,
     certain: Callable[[int], FloatArray] | None = None,
     furthest: float = _FURTHEST,
+    enough: float = CONVERGED,
 ) -> Ends:
     """Go from point to point, halving steps that lead down, each model until its own end.
 
@@ -228,6 +229,8 @@ def climb(
         `certain_from`. The same for all rows if omitted.
     furthest : float
         A step that leads down is cut so that no coefficient, or no margin, moves by more.
+    enough : float
+        Squared decrement at which a model has come to its end.
 
     Returns
     -------
@@ -281,7 +284,7 @@ def climb(
                     continue
             previous = decrements[model]
             values[model], decrements[model], lengths[model] = value, decrement, 1.0
-            at_end = decrement <= CONVERGED or previous <= decrement <= ROUNDING
+            at_end = decrement <= enough or previous <= decrement <= ROUNDING
             if at_end and margins is not None:
                 # Far from a maximum a decrement says nothing of what there is to gain.
                 own = points.step[line]
@@ -432,6 +435,7 @@ def newton_together(
     penalty: FloatArray | None = None,
     patience: int = 0,
     gives_up: Callable[[int, FloatArray, int], bool] | None = None,
+    enough: float = CONVERGED,
 ) -> list[Solution]:
     """Maximise the (ridge-penalised) likelihoods of several logistic regressions.
 
@@ -459,6 +463,8 @@ def newton_together(
         Steps after which `gives_up` is asked about models whose decrements do not collapse.
     gives_up : callable, optional
         Tells from the number of a model, its next step and the steps taken whether it stops.
+    enough : float
+        Squared decrement at which a model has come to its end.
 
     Returns
     -------
@@ -562,6 +568,7 @@ def newton_together(
         margins=margins,
         widest=pairs.widest,
         certain=lambda model: certain_from(counts[model][counts[model] > 0]),
+        enough=enough,
     )
     lines = zip(ends.curvature, ends.decrement.tolist(), columns, strict=True)
     return [

@@ -16,8 +16,8 @@ from isingmlc.inference.pvalues import chi2_sf
 from isingmlc.networks.covariance import NetworkEstimate
 from isingmlc.networks.refits import Refits, refit_draws
 
-# Differences this little below the observed ones are their rounding.
-_MARGIN = 1 - 1e-9
+# Differences this little below the observed ones are their rounding, or where a fit has stopped.
+_MARGIN = 1 - 1e-6
 # What a coefficient that says which group a row is from is held by: hardly anything.
 _LITTLE = 1e4
 # Of a pair with fewer rows than this in one of its four cells in a group the covariance with other

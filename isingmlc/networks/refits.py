@@ -24,7 +24,7 @@ from isingmlc.fitting.l1_choice import choose_fits
 from isingmlc.fitting.l1_design import Design, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import l1_paths
-from isingmlc.fitting.newton import newton_together, one_thread
+from isingmlc.fitting.newton import CONVERGED, newton_together, one_thread
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NetworkFit,
@@ -103,6 +103,8 @@ class PlainRefits:
     start : ndarray, shape (K, m), or None
         The coefficients of all rows, on the scale of `regressors`; None where some of them are not
         finite, so that no draw can start there.
+    enough : float
+        Squared decrement at which the fit of a draw has come to its end, but for one more step.
     """
 
     patterns: BoolArray
@@ -111,9 +113,10 @@ class PlainRefits:
     settings: FitSettings
     neighbors: BoolArray
     start: FloatArray | None
+    enough: float = CONVERGED
 
     @classmethod
-    def of(cls, fit: NetworkFit) -> PlainRefits:
+    def of(cls, fit: NetworkFit, enough: float = CONVERGED) -> PlainRefits:
         """Prepare for other counts of the cells of a fit."""
         regressors, nodes = fit.regressors, fit.nodes
         neighbors = np.array([node.neighbors for node in nodes])
@@ -133,6 +136,7 @@ class PlainRefits:
             fit.settings,
             neighbors,
             start if is_plain else None,
+            enough,
         )
 
     @cached_property
@@ -182,10 +186,13 @@ class PlainRefits:
             penalty=ridge_penalty(self.settings, regressors),
             patience=_PATIENCE,
             gives_up=lambda *_: True,
+            enough=self.enough,
         )
         coefs = np.zeros((n_draws, n_labels, regressors.n_columns))
         for at, solution in enumerate(solutions):
-            coefs[at // n_labels, at % n_labels, columns[at % n_labels]] = solution.coef
+            coefs[at // n_labels, at % n_labels, columns[at % n_labels]] = (
+                solution.coef + solution.step
+            )
         radius, totals = regressors.radius_squared, counts.sum(axis=1)
         proven = np.array(
             [

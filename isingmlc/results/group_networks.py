@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 METHODS = ("mle", "ridge", "firth", "ebic")
 NULLS = ("thresholds", "nothing")
+# Networks of dealt-out rows are there to be counted: from here one step has all digits that matter.
+_ENOUGH = 1e-8
 # Options of sparse networks that can be compared.
 _OF_SPARSE_NETWORKS = (
     "criterion",
@@ -119,7 +121,8 @@ class GroupNetworks:
         settings = any_network.settings
         regressors = Regressors.of_statistics(pooled, settings.intercept)
         nodes = fit_nodes(pooled.patterns, pooled.counts, settings, regressors=regressors)
-        return PlainRefits.of(NetworkFit(pooled, settings, nodes, None, {}, regressors))
+        fit = NetworkFit(pooled, settings, nodes, None, {}, regressors)
+        return PlainRefits.of(fit, enough=_ENOUGH)
 
 
 def gather_groups(
