@@ -93,7 +93,8 @@ def test_effects_per_standard_deviation(data, edges):
     _, features, _ = data
     unit = edges.to_frame(per="unit", conf_int=0.95).set_index("feature")
     spread = edges.to_frame(per="sd", conf_int=0.95).set_index("feature")
-    sd = features.std()[unit.index].to_numpy()
+    # What is absent or present has no other unit.
+    sd = features.std().where(features.nunique() > 2, 1.0)[unit.index].to_numpy()
     for name in ("coef", "bse", "lower", "upper"):
         np.testing.assert_allclose(spread[name], unit[name] * sd, rtol=1e-9)
     np.testing.assert_array_equal(spread["pvalue"], unit["pvalue"])
@@ -134,14 +135,15 @@ def test_without_rows_effects_stay_one_step(data):
     assert sum(text.get_text().endswith("*") for text in ax.texts) == 3
 
 
-def test_what_separates_a_label_is_infinite_and_has_no_interval():
+def test_what_separates_a_label_is_infinite_and_has_one_limit():
     labels, features, _ = draw(n_rows=300)
     rare = ((labels["a"] == 1) & (features["x2"] == 1)).astype(float)
     edges = im.IsingModel(labels, features.assign(rare=rare)).fit().score_test()
     frame = edges.to_frame(exponentiate=True, refit=12).set_index(["feature", "label"])
     row = frame.loc[("rare", "a")]
     assert row["odds_ratio"] == np.inf
-    assert np.isnan([row["lower"], row["upper"]]).all()
+    assert np.isnan(row["lower"])
+    assert row["upper"] == np.inf
     ax = edges.plot_forest(label="a", ax=Figure().subplots())
     assert any("separated" in text.get_text() for text in ax.texts)
 
@@ -236,3 +238,41 @@ def test_products_are_adjusted_apart_from_features():
         part = frame[(frame["with"] != "") == is_product]
         assert len(part) == count
         np.testing.assert_allclose(part["pvalue_adj"], np.minimum(count * part["pvalue"], 1))
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """Give a fit whose feature g separates the label a."""
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (500, 3)), columns=list("abc"))
+    rare = (rng.random(500) < 0.05).astype(float)
+    labels.loc[rare == 1, "a"] = 0
+    return im.IsingModel(labels, pd.DataFrame({"x": rng.normal(size=500), "g": rare})).fit()
+
+
+@pytest.mark.parametrize("test", ["score_test", "wald_test", "lr_test"])
+def test_odds_ratios_of_zero_have_a_limit_and_say_so(apart, test):
+    frame = getattr(apart, test)().to_frame(exponentiate=True, refit=6)
+    row = frame.set_index(["feature", "label"]).loc[("g", "a")]
+    assert (row["odds_ratio"], row["lower"], row["estimate"]) == (0, 0, "infinite")
+    assert np.isnan(row["upper"])
+
+
+def test_forests_leave_out_ratios_of_zero(apart):
+    ax = apart.score_test().plot_forest(label="a", ax=Figure().subplots())
+    assert [text.get_text() for text in ax.texts].count("0 (separated)") == 1
+    with pytest.raises(DataError, match="label must name one of the labels"):
+        apart.score_test().plot_forest(label="z")
+
+
+def test_effects_per_what_is_asked_for(apart):
+    tests = apart.wald_test()
+    one = tests.to_frame(per="unit").set_index(["feature", "label"])["coef"]
+    for per, x, g in (("sd", apart.model.data.features[:, 0].std(ddof=1), 1.0), ({"x": 5}, 5, 1)):
+        found = tests.to_frame(per=per).set_index(["feature", "label"])["coef"]
+        np.testing.assert_allclose(found["x"], x * one["x"])
+        np.testing.assert_allclose(found["g"], g * one["g"])
+    with pytest.raises(DataError, match="per must name"):
+        tests.to_frame(per={"weight": 5})
+    with pytest.raises(DataError, match=r"per\['x'\] must be"):
+        tests.to_frame(per={"x": -1})

@@ -137,6 +137,17 @@ def test_statistics_of_pvalues_however_small():
             assert found[0] == pytest.approx(statistic, rel=1e-9)
 
 
+def test_pooled_odds_ratios(fits):
+    tests = [fit.wald_test() for fit in fits]
+    plain, odds = im.pool(tests), im.pool(tests, exponentiate=True)
+    np.testing.assert_allclose(odds["odds_ratio"], np.exp(plain["coef"]))
+    np.testing.assert_allclose(odds["upper"], np.exp(plain["upper"]))
+    assert "bse" not in odds
+    assert "odds_ratio" in im.pool(fits, exponentiate=True)
+    with pytest.raises(ModelError, match="no odds ratios"):
+        im.pool([fit.score_test() for fit in fits], exponentiate=True)
+
+
 def test_covariates_that_were_imputed(imputed):
     labels, drawn = imputed
     fits = [im.IsingModel(labels, covariates=features[["x"]]).fit() for features in drawn]

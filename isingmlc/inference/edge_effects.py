@@ -11,16 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import refit_edges
 from isingmlc.inference.score import feature_scores, first_equals, null_models, own_spread
+from isingmlc.statistics.labelsets import take_features
 
 ONE_STEP = "one-step"
 FITTED = "fitted"
+INFINITE = "infinite"
+# Rounding of sums leaves less than this of a row.
+_NO_DIFFERENCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +37,8 @@ class EdgeEffects:
         Log odds ratios for one unit of the feature and their standard errors; NaN where there is
         none, ±inf where the feature separates the label.
     estimate : ndarray of object
-        How each was found: ``one-step``, ``fitted``, or empty where there is none.
+        How each was found: ``one-step``, ``fitted``, ``infinite`` where the feature separates the
+        label, or empty where there is none.
     """
 
     coef: FloatArray
@@ -96,7 +101,8 @@ def product_effects(arrays: EdgeArrays) -> EdgeEffects | None:
 
 
 def _mark(coef: FloatArray, how: str) -> StrArray:
-    return np.where(np.isnan(coef), "", how).astype(object)
+    said = np.where(np.isnan(coef), "", np.where(np.isinf(coef), INFINITE, how))
+    return np.asarray(said.astype(object))
 
 
 def _one_step(fit: NetworkFit, arrays: EdgeArrays) -> tuple[FloatArray, FloatArray]:
@@ -190,12 +196,12 @@ def refit_effects(
     target = wanted[is_known, 0], wanted[is_known, 1]
     coef[target] = found.coef[..., 0][at][is_known]
     bse[target] = found.bse[..., 0][at][is_known]
-    estimate[target] = FITTED
+    estimate[target] = _mark(coef[target], FITTED)
     return EdgeEffects(coef, bse, estimate)
 
 
 def feature_spread(fit: NetworkFit, names: Sequence[str]) -> FloatArray:
-    """Give standard deviations of features.
+    """Give standard deviations of features, and one for those of zeros and ones.
 
     Parameters
     ----------
@@ -207,11 +213,23 @@ def feature_spread(fit: NetworkFit, names: Sequence[str]) -> FloatArray:
     Returns
     -------
     ndarray, shape (features,)
-        Standard deviations over all rows, those of n − 1.
+        Standard deviations over all rows, those of n − 1; the step from absent to present of what
+        has no other values.
     """
-    variance = own_spread(fit.stats, intercept=True)[find_features(fit, names)]
+    positions = find_features(fit, names)
+    variance = own_spread(fit.stats, intercept=True)[positions]
     nobs = fit.stats.nobs
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0) * (nobs / max(nobs - 1.0, 1.0))))
+    spread = np.sqrt(np.maximum(variance, 0.0) * (nobs / max(nobs - 1.0, 1.0)))
+    return np.where(_find_binary(fit, positions), 1.0, spread)
+
+
+def _find_binary(fit: NetworkFit, positions: IntArray) -> BoolArray:
+    """Tell which features are of zeros and ones: these are their own squares in every cell."""
+    stats = take_features(fit.stats, positions)
+    shift, counts = stats.shift, stats.counts[:, None]
+    sums, squares = dense(stats.sums), dense(stats.squares)
+    beyond = squares + (2 * shift - 1) * sums + counts * (shift**2 - shift)
+    return np.asarray((np.abs(beyond) <= _NO_DIFFERENCE * counts).all(axis=0))
 
 
 def effect_columns(
@@ -241,6 +259,9 @@ def effect_columns(
     df = None if degrees is None else np.broadcast_to(degrees, shape).ravel()
     limits = wald_limits(effects.coef.ravel(), effects.bse.ravel(), 1 - level, None, df)
     lower, upper = (limits[end].to_numpy().reshape(shape) for end in ("lower", "upper"))
+    # What is infinite has no other end that Wald's interval would know.
+    lower = np.where(effects.coef == -np.inf, -np.inf, lower)
+    upper = np.where(effects.coef == np.inf, np.inf, upper)
     if not exponentiate:
         found: dict[str, FloatArray | StrArray] = {"coef": effects.coef, "bse": effects.bse}
     else:

@@ -70,7 +70,7 @@ def plot_forest(
     if label is not None and feature is not None:
         raise exc.DataError("label and feature exclude each other: one forest is of either.")
     if label is not None:
-        check_names("label", [label], edges.label_names)
+        check_names("label", [label], edges.label_names, what="one of the labels")
     if feature is not None:
         edges = edges.take([check_feature(feature, edges.feature_names)])
     strongest = _choose(edges, label, top)
@@ -170,12 +170,15 @@ def _short(value: float) -> str:
 
 def _limits(frames: list[pd.DataFrame]) -> tuple[float, float]:
     """Give the ends of the axis; one is on it, and no interval takes all of it."""
-    ends = np.log(
-        np.concatenate([frame[["lower", "upper"]].to_numpy().ravel() for frame in frames])
+    ends, points = (
+        np.concatenate([frame[names].to_numpy(dtype=np.float64).ravel() for frame in frames])
+        for names in (["lower", "upper"], ["odds_ratio"])
     )
-    ends = np.append(ends[np.isfinite(ends)], 0.0)
-    points = np.log(np.concatenate([frame["odds_ratio"].to_numpy() for frame in frames]))
-    points = np.append(points[np.isfinite(points)], 0.0)
+    # Ratios of zero and infinity have no place on the axis.
+    ends, points = (
+        np.append(np.log(values[np.isfinite(values) & (values > 0)]), 0.0)
+        for values in (ends, points)
+    )
     low = max(ends.min(), points.min() - np.log(_FAR))
     high = min(ends.max(), points.max() + np.log(_FAR))
     edge = max(0.04 * (high - low), 0.01)

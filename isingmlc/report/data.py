@@ -20,7 +20,7 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
-from isingmlc.inference.edge_effects import FITTED, feature_spread
+from isingmlc.inference.edge_effects import ONE_STEP, feature_spread
 from isingmlc.inference.moderation import can_refit
 from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS, wald_limits
@@ -406,7 +406,7 @@ def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[An
     names = ["pvalue_adj", *(("coef", "bse", "estimate") if effects else ())]
     found = {name: frame[name].to_numpy().reshape(shape) for name in names}
     if effects:
-        found["fitted"] = found.pop("estimate") == FITTED
+        found["fitted"] = found.pop("estimate") != ONE_STEP
     significant = found["pvalue_adj"] <= options.alpha
     return {**edges.arrays.columns(), **found, "significant": significant}
 

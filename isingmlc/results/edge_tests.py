@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -495,7 +495,7 @@ class EdgeTests(ReadOnly):
         *,
         exponentiate: bool = False,
         conf_int: float | None = None,
-        per: str | None = None,
+        per: str | Mapping[str, float] | None = None,
         refit: int = 0,
     ) -> pd.DataFrame:
         """Give one row per edge.
@@ -514,8 +514,10 @@ class EdgeTests(ReadOnly):
             odds ratio of the feature differs where the label ``with`` is present.
         conf_int : float, optional
             Give effects with Wald intervals of this level; 0.95 if odds ratios are asked for.
-        per : {"unit", "sd"}, optional
-            Give effects, for one unit of a feature or for one standard deviation.
+        per : {"unit", "sd"} or mapping of str to float, optional
+            Give effects, for one unit of a feature, for one standard deviation (one unit of
+            features of zeros and ones), or for as much of each as a mapping says, such as
+            ``{"bmi": 5}``; of others for one unit.
         refit : int
             Of how many edges, the strongest, score tests fit the effects. Those of all others are
             one Newton step from the null model, the score s over its variance v with the error
@@ -535,7 +537,9 @@ class EdgeTests(ReadOnly):
             that tie stronger (1) or weaker (−1), and is 0 for products of other tests. With
             covariates, ``adjusted_for`` names them in every row.
             If effects are asked for, coef and bse, or odds_ratio, then lower, upper and
-            ``estimate``, which is ``fitted`` or ``one-step``, stand before the statistic.
+            ``estimate``, which is ``fitted``, ``one-step`` or ``infinite``, stand before the
+            statistic. What is infinite has one limit: the feature separates the label, and
+            ``lr_test(penalty="firth")`` tests it.
 
         Raises
         ------
@@ -596,11 +600,27 @@ class EdgeTests(ReadOnly):
             frame = frame[frame["label"] != frame["with"]].reset_index(drop=True)
         return frame
 
+    def _units(self, fit: NetworkFit, per: str | Mapping[str, float]) -> FloatArray:
+        """Say for how much of each feature effects are."""
+        if not isinstance(per, Mapping):
+            return feature_spread(fit, self.feature_names)
+        unit = np.ones(len(self.feature_names))
+        for at, name in zip(
+            check_names("per", list(per), self.feature_names), per.keys(), strict=True
+        ):
+            unit[at] = check_number(f"per[{name!r}]", per[name], above=0)
+        return unit
+
     def _effects(
-        self, exponentiate: bool, conf_int: float | None, per: str, refit: int
+        self,
+        exponentiate: bool,
+        conf_int: float | None,
+        per: str | Mapping[str, float],
+        refit: int,
     ) -> dict[str, Any]:
         """Give columns of effects, each an array of features × labels."""
-        check_option("per", per, ("unit", "sd"))
+        if not isinstance(per, Mapping):
+            check_option("per", per, ("unit", "sd"))
         level = 0.95 if conf_int is None else check_number("conf_int", conf_int, above=0, below=1)
         arrays, fit = self.arrays, self._fit
         if fit is None or not self.has_effects:
@@ -616,8 +636,8 @@ class EdgeTests(ReadOnly):
             edges = np.column_stack(np.unravel_index(strongest, arrays.statistic.shape))
             found = refit_effects(fit, arrays, found, edges)
         products = product_effects(arrays)
-        if per == "sd":
-            unit = feature_spread(fit, self.feature_names)
+        if per != "unit":
+            unit = self._units(fit, per)
             found = found.per(unit)
             products = None if products is None else products.per(unit)
         columns = effect_columns(found, level, arrays.df_denom, exponentiate)

@@ -34,6 +34,7 @@ def pool(
     *,
     alpha: float = 0.05,
     adjust: str | None = "fdr_bh",
+    exponentiate: bool = False,
 ) -> ResultTable:
     r"""Pool fits, or tests, of data sets in which missing values were imputed.
 
@@ -49,12 +50,15 @@ def pool(
     adjust : str or None
         How p-values of edges are adjusted for multiplicity, any method of statsmodels'
         ``multipletests``.
+    exponentiate : bool
+        Give odds ratios with their intervals in place of coefficients, where there are any.
 
     Returns
     -------
     ResultTable
         One row per label and term of its model, or per feature and label. Of coefficients
-        ``coef``, ``bse``, ``t``, ``df``, ``pvalue``, ``lower`` and ``upper``; of statistics
+        ``coef``, ``bse`` (or ``odds_ratio``), ``t``, ``df``, ``pvalue``, ``lower`` and ``upper``;
+        of statistics
         ``statistic`` (D2, referred to F), ``df``, ``df_denom`` and ``pvalue``. Then ``fmi``, the
         fraction of missing information, and ``reason``: ``ok``, or in how many data sets there is
         nothing to pool. Edges have ``pvalue_adj`` besides.
@@ -112,13 +116,26 @@ def pool(
     fits = [each for each in given if isinstance(each, IsingResults)]
     tests = [each for each in given if isinstance(each, EdgeTests)]
     if len(fits) == len(given):
-        return _pool_fits(fits, alpha)
+        pooled = _pool_fits(fits, alpha)
+        return _exponentiate(pooled) if exponentiate else pooled
     if len(tests) == len(given):
-        return _pool_edges(tests, alpha, adjust)
+        pooled = _pool_edges(tests, alpha, adjust)
+        return _exponentiate(pooled) if exponentiate else pooled
     kinds = sorted({type(each).__name__ for each in given})
     raise exc.DataError(
         f"results must be all IsingResults or all EdgeTests, but there are {', '.join(kinds)}."
     )
+
+
+def _exponentiate(pooled: ResultTable) -> ResultTable:
+    """Give odds ratios in place of coefficients."""
+    if "coef" not in pooled:
+        raise exc.ModelError(
+            "score and likelihood-ratio tests are pooled without coefficients, so there are no "
+            "odds ratios. Pool fits, or those of wald_test()."
+        )
+    made = pooled.assign(**{name: np.exp(pooled[name]) for name in ("coef", "lower", "upper")})
+    return ResultTable(made.drop(columns="bse").rename(columns={"coef": "odds_ratio"}))
 
 
 def _pool_fits(fits: list[IsingResults], alpha: float) -> ResultTable:
