@@ -419,3 +419,23 @@ def test_one_draw_has_no_intervals():
     for ask in (boot.intervals, boot.edges, boot.centrality, boot.summary, boot.plot):
         with pytest.raises(ModelError, match="intervals tell how far draws vary"):
             ask()
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("features", [False, True])
+def test_draws_are_saved(tmp_path, features):
+    data = im.datasets.load_example()
+    # Few rows, so that some draws lose a label or separate it.
+    model = im.IsingModel(data.labels.iloc[:40], data.features[["age", "bmi"]].iloc[:40])
+    boot = model.fit().bootstrap(30, random_state=0, features=features)
+    boot.save(tmp_path / "boot.npz")
+    again = im.NetworkBootstrap.load(tmp_path / "boot.npz")
+    assert repr(again) == repr(boot)
+    pd.testing.assert_frame_equal(again.marked, boot.marked)
+    kinds = ("pairs", "thresholds", "closeness", *(["statistics"] if features else []))
+    for of in kinds:
+        pd.testing.assert_frame_equal(again.intervals(of), boot.intervals(of))
+    res = model.fit()
+    res.save(tmp_path / "fit.npz")
+    with pytest.raises(im.exceptions.FileError, match="NetworkBootstrap"):
+        im.NetworkBootstrap.load(tmp_path / "fit.npz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -19,6 +20,7 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, leaves_out_zero
 from isingmlc.base.readonly import ReadOnly, table
+from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS
@@ -33,6 +35,7 @@ from isingmlc.networks.centrality import (
 )
 from isingmlc.networks.feature_draws import NetworksWithTests, RowRefits
 from isingmlc.networks.refits import Networks, Refits, refit_draws
+from isingmlc.networks.saved_draws import SCHEMA, describe_reasons, put_together, take_apart
 from isingmlc.simulate.distribution import IsingDistribution
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
@@ -130,6 +133,64 @@ class NetworkBootstrap(ReadOnly):
             f"NetworkBootstrap({len(self.label_names)} labels{features}, "
             f"{self.n_draws} draws{kind})"
         )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the networks of all draws to one file without pickle.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to. The file appears whole or not at all.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> boot = im.IsingModel(im.datasets.load_example().labels).fit().bootstrap(20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     boot.save(f"{folder}/boot.npz")
+        ...     again = im.NetworkBootstrap.load(f"{folder}/boot.npz")
+        >>> again.intervals().equals(boot.intervals())
+        True
+        """
+        fields = {
+            "label_names": self.label_names,
+            "feature_names": self.feature_names,
+            "parametric": self.parametric,
+            "known_reasons": describe_reasons(),
+            "sample": take_apart(self._sample),
+            "draws": take_apart(self._draws),
+        }
+        write_fields(path, SCHEMA, fields)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> NetworkBootstrap:
+        """Read draws that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        NetworkBootstrap
+            The draws.
+
+        Examples
+        --------
+        >>> import isingmlc as im, tempfile
+        >>> boot = im.IsingModel(im.datasets.load_example().labels).fit().bootstrap(20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     boot.save(f"{folder}/boot.npz")
+        ...     im.NetworkBootstrap.load(f"{folder}/boot.npz")
+        NetworkBootstrap(6 labels, 20 draws)
+        """
+        fields = read_fields(path, SCHEMA)
+        sample, draws = (
+            put_together(fields[name], fields["known_reasons"]) for name in ("sample", "draws")
+        )
+        names = tuple(fields["label_names"]), tuple(fields["feature_names"])
+        return cls(names[0], sample, draws, fields["parametric"], names[1])
 
     @property
     def n_draws(self) -> int:
