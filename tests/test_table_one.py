@@ -108,3 +108,31 @@ def test_what_cannot_be_described_is_said(study, change, message):
     arguments = {"labels": study[0], "features": study[1]} | change
     with pytest.raises(DataError, match=message):
         im.describe(**arguments)
+
+
+def test_dates_and_identifiers_have_one_line(study):
+    labels, _ = study
+    days = pd.Series(pd.date_range("2026-01-01", periods=100).repeat(2))
+    names = [f"P{at:03}" for at in range(200)]
+    features = pd.DataFrame({"day": days, "text": days.astype(str), "pid": names})
+    one = im.describe(labels, features)
+    table = one.table.set_index("variable")
+    assert table.loc[["day", "text", "pid"], "all"].tolist() == [
+        *("100 different", "100 different", "200 different"),
+    ]
+    kinds = one.to_frame().set_index("variable")["kind"]
+    assert kinds[["day", "text", "pid"]].tolist() == ["dates", "dates", "texts"]
+
+
+def test_skewed_numbers_have_medians_and_empty_levels_zeros(study):
+    labels, features = study
+    age = features["age"]
+    middle = f"{age.median():.1f} [{age.quantile(0.25):.1f}, {age.quantile(0.75):.1f}]"
+    for medians in (True, ["age"], "age"):
+        table = im.describe(labels, features, medians=medians).table.set_index("variable")
+        assert table.loc["age", "all"] == middle
+    with pytest.raises(DataError, match="medians must name features that are numbers"):
+        im.describe(labels, features, medians=["job"])
+    who = pd.DataFrame({"who": np.resize(["young", "old"], 200)})
+    table = im.describe(labels, who, by=who["who"]).table.set_index("level")
+    assert table.loc["young", ["young", "old"]].tolist() == ["100 (100.0%)", "0 (0.0%)"]

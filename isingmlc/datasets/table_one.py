@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import BoolArray
 from isingmlc.base.tables import ResultTable
 from isingmlc.input.tables import (
@@ -19,6 +20,7 @@ from isingmlc.input.tables import (
     is_numeric,
     open_dataset,
 )
+from isingmlc.input.text import find_kind
 
 ALL_ROWS = "all"
 _MISSING = "(missing)"
@@ -77,9 +79,11 @@ class TableOne:
         Returns
         -------
         DataFrame
-            Columns ``variable``, ``level``, ``kind`` (``label``, ``binary``, ``category`` or
-            ``number``), ``group`` (``all`` for all rows), ``n`` (rows where it is known),
-            ``missing``, ``count`` and ``share`` (of a level, or of ones), and of numbers ``mean``,
+            Columns ``variable``, ``level``, ``kind`` (``label``, ``binary``, ``category``,
+            ``number``, ``dates`` or ``texts``), ``group`` (``all`` for all rows), ``n`` (rows where
+            it is known),
+            ``missing``, ``count`` and ``share`` (of a level, or of ones; of dates and texts that
+            are no category ``count`` is how many differ), and of numbers ``mean``,
             ``sd``, ``min``, ``q1``, ``median``, ``q3`` and ``max``.
 
         Examples
@@ -127,6 +131,7 @@ def describe(
     features: Any = None,
     by: Any = None,
     *,
+    medians: bool | Sequence[str] = False,
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
 ) -> TableOne:
@@ -137,10 +142,14 @@ def describe(
     labels : array_like, DataFrame, list of Series or sparse, shape (n, K), or Dataset
         The 0/1 labels; values may be missing. A `Dataset` brings its features along.
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
-        The features: numbers, or categories as text, booleans or pandas categories.
+        The features: numbers, or categories as text, booleans or pandas categories. Dates,
+        identifiers and texts of more than 30 kinds have one line.
     by : str or array_like, shape (n,), optional
         Groups that get a column each: the name of a feature, or one value per row. Rows without a
         group are a group of their own.
+    medians : bool or sequence of str
+        Whether numbers are printed as medians with quartiles instead of means with standard
+        deviations: all of them, or those of these names.
     label_names, feature_names : sequence, optional
         Names that override those of a frame.
 
@@ -198,7 +207,7 @@ def describe(
     positive = (label_frame == 1).to_numpy().astype(np.int64)
     names = pd.Index(label_frame.columns, name="label")
     overlap = ResultTable(positive.T @ positive, names, names)
-    table = _print(numbers, label_frame, parts)
+    table = _print(numbers, label_frame, parts, _find_medians(medians, kinds))
     return TableOne(table, overlap, len(label_frame), ResultTable(numbers))
 
 
@@ -248,9 +257,27 @@ def _levels(values: pd.Series) -> list[Any]:
     return sorted(values.dropna().unique(), key=lambda value: (str(type(value)), value))
 
 
+def _find_medians(given: bool | Sequence[str], kinds: dict[str, str]) -> set[str]:
+    """Give the numbers that are printed as medians."""
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    if isinstance(given, bool):
+        return set(numbers) if given else set()
+    names = [given] if isinstance(given, str) else list(given)
+    check_names("medians", names or None, numbers, what="features that are numbers")
+    return set(names)
+
+
 def _kind(column: pd.Series) -> str:
+    if column.dtype.kind in "mM":
+        return "dates"
     if not is_numeric(column):
-        return "category"
+        known = column.dropna().map(str)
+        levels = known.unique().tolist()
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return "category" if len(levels) <= _MAX_LEVELS else "texts"
+        if find_kind(levels, len(known)) == "dates":
+            return "dates"
+        return "category" if len(levels) <= _MAX_LEVELS else "texts"
     known = column.dropna()
     return "binary" if len(known) and known.isin([0, 1]).all() else "number"
 
@@ -271,6 +298,9 @@ def _measure(
         columns = {"mean": part.mean(), "sd": part.std(), "min": part.min(), "max": part.max()}
         columns |= {name: part.quantile(share) for name, share in _QUANTILES.items()}
         parts["numbers"] = pd.DataFrame(columns)
+    others = [name for name, kind in kinds.items() if kind in ("dates", "texts")]
+    if others:
+        parts["others"] = pd.DataFrame({"count": both[others].nunique().astype("float64")})
     listed = pd.concat([part.rename_axis("variable").reset_index() for part in parts.values()])
     listed["level"] = ""
     for name in (name for name, kind in kinds.items() if kind == "category"):
@@ -297,7 +327,9 @@ def _count_levels(column: pd.Series) -> pd.Series:
     return counts.set_axis([str(level) for level in counts.index])
 
 
-def _print(numbers: pd.DataFrame, labels: pd.DataFrame, parts: list[Part]) -> ResultTable:
+def _print(
+    numbers: pd.DataFrame, labels: pd.DataFrame, parts: list[Part], medians: set[str]
+) -> ResultTable:
     """Write the numbers as papers do, groups beside each other."""
     table = numbers[numbers["group"] == ALL_ROWS][["variable", "level"]].reset_index(drop=True)
     several = labels.sum(axis=1, min_count=1)
@@ -308,7 +340,8 @@ def _print(numbers: pd.DataFrame, labels: pd.DataFrame, parts: list[Part]) -> Re
         own = own.reindex(pd.MultiIndex.from_frame(table.loc[2:, ["variable", "level"]]))
         per_row = several[rows]
         cells = [f"{rows.sum()}", _spread(float(per_row.mean()), float(per_row.std()))]
-        table[str(name)] = [*cells, *(_cell(row) for row in own.itertuples())]
+        described = own.reset_index().itertuples()
+        table[str(name)] = [*cells, *(_cell(row, row.variable in medians) for row in described)]
     everyone = numbers[numbers["group"] == ALL_ROWS]
     share = everyone["missing"] / len(labels)
     said = [f"{count} ({each:.1%})" for count, each in zip(everyone["missing"], share, strict=True)]
@@ -318,10 +351,23 @@ def _print(numbers: pd.DataFrame, labels: pd.DataFrame, parts: list[Part]) -> Re
     return ResultTable(table)
 
 
-def _cell(row: Any) -> str:
+def _cell(row: Any, is_median: bool) -> str:
     if row.kind == "number":
-        return _spread(row.mean, row.sd)
-    return "" if np.isnan(row.count) else f"{row.count:.0f} ({row.share:.1%})"
+        return _middle(row) if is_median else _spread(row.mean, row.sd)
+    if row.kind in ("dates", "texts"):
+        return f"{row.count:.0f} different"
+    # A level that no row of the group has.
+    if np.isnan(row.count):
+        return "0 (0.0%)"
+    return f"{row.count:.0f} ({'--' if np.isnan(row.share) else f'{row.share:.1%}'})"
+
+
+def _middle(row: Any) -> str:
+    """Write a median and the quartiles."""
+    if np.isnan(row.median):
+        return "--"
+    digits = _digits(max(abs(row.q1), abs(row.q3)))
+    return f"{row.median:.{digits}f} [{row.q1:.{digits}f}, {row.q3:.{digits}f}]"
 
 
 def _spread(mean: float, sd: float) -> str:
@@ -329,5 +375,10 @@ def _spread(mean: float, sd: float) -> str:
     if np.isnan(mean):
         return "--"
     size = max(abs(mean), 0.0 if np.isnan(sd) else sd)
-    digits = 1 if size >= 10 else 2 if size >= 0.1 else 4
+    digits = _digits(size)
     return f"{mean:.{digits}f} ({'--' if np.isnan(sd) else f'{sd:.{digits}f}'})"
+
+
+def _digits(size: float) -> int:
+    """Say how many digits after the point a number of some size has in the table."""
+    return 1 if size >= 10 else 2 if size >= 0.1 else 4
