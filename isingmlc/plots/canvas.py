@@ -274,14 +274,17 @@ def find_room(
     """
     areas = [ax.get_window_extent() for ax in axes]
     area = np.array([min(a.width for a in areas), min(a.height for a in areas)])
+    point = axes[0].figure.dpi / 72
+    gap = max(_GAP, diameter / 2 + 3.0) * point
     most, span = np.inf, None
     if places.view is not None:
         most = float((area / places.view.size).min())
-        span, band = most * places.view.size, max(band, places.view.band * most)
-        area = span.copy()
+        span, kept = most * places.view.size, places.view.band * most
+        # A legend that is higher than the other picture's may reach below the lowest node.
+        lowest = (places.points[:, 1] - places.origin[1]).min() * most - 2 * gap
+        bottom = (kept - span[1]) / 2
+        area, band = span.copy(), kept if lowest > bottom + band - kept else max(band, kept)
     area[1] = max(area[1] - band, 1.0)
-    point = axes[0].figure.dpi / 72
-    gap = max(_GAP, diameter / 2 + 3.0) * point
     lines = 2 if len(labels) <= _TWO_LINES else 1
     rows = -(-len(labels) // 2) if places.on_circle else 2 * int(np.ceil(np.sqrt(len(labels))))
     size = font_for(area[1] / point / rows / lines, TEXT_SIZE if len(labels) <= _TWO_LINES else 7.5)
