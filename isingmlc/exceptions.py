@@ -311,6 +311,23 @@ NOT_WHOLE = (
     "standard errors and tests take them so. If they are inverse probabilities of being drawn, "
     "pass them as sampling_weights."
 )
+VERY_FEW_CLUSTERS = (
+    "there are {n_clusters} clusters: how clusters vary is hardly known from so few, and errors, "
+    "intervals and p-values that follow them are rough. Use smaller clusters if there are any, or "
+    "make them a covariate."
+)
+TEXT_OF_NUMBERS = (
+    "covariate(s) {columns} hold numbers written as text and are taken as categories, a level for "
+    "each. Turn them into numbers, e.g. with pd.to_numeric, if they are meant as such."
+)
+LEAVE_OUT_IDENTIFIERS = "{name!r} looks like an identifier of rows: leave it out."
+COUNT_DATES = (
+    "{name!r} holds dates: turn them into numbers, such as days since the first one, or leave them "
+    "out."
+)
+NUMBERS_AS_TEXT = (
+    "{name!r} holds numbers written as text: turn them into numbers, e.g. with pd.to_numeric."
+)
 FEW_CLUSTERS = (
     "there are {n_clusters} clusters, fewer than the {n_coefficients} coefficients of a label "
     "model: the covariance of these is singular, and tests of several at once mean nothing. Use "

@@ -52,6 +52,8 @@ from isingmlc.statistics.labelsets import (
 
 # Shares of a weight below this are rounding.
 _WHOLE = 1e-9
+# From fewer clusters than this errors are hardly known.
+_FEWEST_CLUSTERS = 5
 # What people who look for sparse networks ask fit() for.
 _SPARSE = ("ebic", "l1", "lasso", "eLasso", "glmnet", "IsingFit")
 
@@ -790,10 +792,10 @@ class IsingModel(ReadOnly):
         assert groups is not None
         n_clusters = int(groups.max()) + 1
         if n_clusters < most:
-            exc.warn(
-                exc.FEW_CLUSTERS.format(n_clusters=n_clusters, n_coefficients=most),
-                exc.DataWarning,
-            )
+            message = exc.FEW_CLUSTERS.format(n_clusters=n_clusters, n_coefficients=most)
+            exc.warn(message, exc.DataWarning)
+        elif n_clusters < _FEWEST_CLUSTERS:
+            exc.warn(exc.VERY_FEW_CLUSTERS.format(n_clusters=n_clusters), exc.DataWarning)
 
     def _with_groups(self, groups: Any) -> IsingModel:
         """Give the same model with clusters of its rows."""

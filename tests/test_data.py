@@ -540,7 +540,7 @@ REFUSED = {
         LABELS,
         pd.DataFrame({"day": pd.date_range("2020", periods=4)}),
         {},
-        ["'day' are of type datetime64", "turn dates and other values into numbers"],
+        ["'day' are of type datetime64", "holds dates: turn them into numbers"],
     ),
     "dates in an array": (LABELS, np.array([["2020"]] * 4, "M8[D]"), {}, ["type datetime64[D]"]),
     "times": (LABELS, np.arange(4).astype("m8[s]").reshape(-1, 1), {}, ["type timedelta64[s]"]),
@@ -831,3 +831,24 @@ def test_identifiers_among_the_features_are_told_once(name, column, is_warned):
     assert len(said) == is_warned
     if is_warned:
         assert said[0].startswith(f"'{name}' looks like an identifier of rows")
+
+
+def test_features_that_are_no_numbers_are_told_apart():
+    labels = pd.DataFrame({"a": np.resize([0, 1], 200), "b": np.resize([0, 1, 1], 200)})
+    features = pd.DataFrame(
+        {
+            "pid": [f"P{at}" for at in range(200)],
+            "day": pd.date_range("2026-01-01", periods=200),
+            "age": [f"{at}" for at in range(200)],
+        }
+    )
+    for name, remedy in (
+        ("pid", "'pid' looks like an identifier of rows: leave it out"),
+        ("day", "'day' holds dates: turn them into numbers"),
+        ("age", "'age' holds numbers written as text"),
+    ):
+        with pytest.raises(DataError, match=remedy) as caught:
+            prepare(labels, features[[name]])
+        assert "C(" not in str(caught.value)
+    with pytest.warns(DataWarning, match="'age' hold numbers written as text"):
+        prepare(labels, covariates=features[["age"]])

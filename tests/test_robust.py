@@ -280,3 +280,10 @@ def test_tails_of_hotelling_are_those_of_r():
     found = hotelling_log10_sf([5000.0, 1400.0, 10000.0], [1, 3, 1], [5000, 5000, 60])
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert np.isnan(hotelling_sf(4.0, 3, 2))
+
+
+def test_very_few_clusters_are_warned_of():
+    data = im.datasets.load_example()
+    model = im.IsingModel(data.labels.iloc[:, :2], groups=np.arange(1500) % 3)
+    with pytest.warns(im.exceptions.DataWarning, match="there are 3 clusters: how clusters vary"):
+        model.fit()

@@ -345,3 +345,26 @@ def shorten_name(name: str, width: int = 28) -> str:
     'questionna…_severity'
     """
     return name if len(name) <= width else f"{name[: width // 2]}…{name[1 - width // 2 :]}"
+
+
+def say_count(number: float) -> str:
+    """Write how many there are; of weights that add up to no whole number one digit.
+
+    Parameters
+    ----------
+    number : float
+        The number.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> say_count(5000.0), say_count(222.49880311)
+    ('5,000', '222.5')
+    """
+    # Weights are added up with rounding.
+    is_whole = abs(number - round(number)) <= 1e-9 * abs(number)
+    return f"{number:,.0f}" if is_whole else f"{number:,.1f}"

@@ -7,7 +7,7 @@ columns, one per level but the first, where a model is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from isingmlc.input.tables import (
     is_numeric,
     is_plain,
 )
+from isingmlc.input.text import FEW_LEVELS, find_kind
 
 Levels = tuple[str, ...] | None
 """The levels of a category; None for numbers."""
@@ -459,8 +460,23 @@ def read_context(
             values[:, at] = dense(as_matrix(column.to_frame(), "covariates", (name,)))[:, 0]
         else:
             values[:, at], levels[at] = _read_category(column, name)
+    _warn_of_numbers(names, frame, levels)
     # Negative zero is zero: rows with either are in one cell.
     return Context(values + 0.0, names, tuple(levels), sources, mentions, recipe)
+
+
+def _warn_of_numbers(names: Sequence[str], frame: pd.DataFrame, levels: Sequence[Levels]) -> None:
+    """Say which categories are numbers written as text; a pandas category is meant as one."""
+    found = [
+        name
+        for name, each, dtype in zip(names, levels, frame.dtypes, strict=True)
+        if each is not None
+        and not isinstance(dtype, pd.CategoricalDtype)
+        and len(each) > FEW_LEVELS
+        and find_kind(each, len(frame)) == "numbers"
+    ]
+    if found:
+        exc.warn(exc.TEXT_OF_NUMBERS.format(columns=exc.shorten(found)), exc.DataWarning)
 
 
 def as_cells(given: Any) -> Any:

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
+from isingmlc.input.text import find_kind
 
 # Sums of squares of larger values could overflow.
 LARGEST = 1e100
@@ -253,15 +254,35 @@ def as_matrix(table: Any, argument: str, names: tuple[str, ...]) -> Any:
         return table
     else:
         kind = "text" if table.dtype.kind in "US" else str(table.dtype)
-    hint = exc.CODE_LABELS if argument == "labels" else exc.CODE_FEATURES
+    quoted = [name if name.isidentifier() else f"Q({name!r})" for name in names]
+    if argument == "labels":
+        hint = exc.CODE_LABELS.format(name=quoted[0])
+    elif isinstance(table, pd.DataFrame):
+        bad = [column for (_, column), ok in zip(frame.items(), usable, strict=True) if not ok]
+        hint = _say_remedies(names, quoted, bad)
+    else:
+        hint = exc.CODE_FEATURES.format(name=quoted[0])
     raise exc.DataError(
-        exc.NOT_NUMERIC.format(
-            argument=argument,
-            columns=exc.shorten(names),
-            kind=kind,
-            hint=hint.format(name=names[0] if names[0].isidentifier() else f"Q({names[0]!r})"),
-        )
+        exc.NOT_NUMERIC.format(argument=argument, columns=exc.shorten(names), kind=kind, hint=hint)
     )
+
+
+def _say_remedies(names: Sequence[str], quoted: Sequence[str], columns: Sequence[pd.Series]) -> str:
+    """Say what to do with features that are no numbers, once for each kind."""
+    said: dict[str, str] = {}
+    for name, written, column in zip(names, quoted, columns, strict=True):
+        known = column.dropna()
+        kind = "dates" if column.dtype.kind in "mM" else "category"
+        if kind == "category" and not isinstance(column.dtype, pd.CategoricalDtype):
+            kind = find_kind(known.map(str).unique().tolist(), len(known))
+        template = {
+            "dates": exc.COUNT_DATES,
+            "identifiers": exc.LEAVE_OUT_IDENTIFIERS,
+            "numbers": exc.NUMBERS_AS_TEXT,
+        }.get(kind, exc.CODE_FEATURES)
+        is_code = template == exc.CODE_FEATURES
+        said.setdefault(kind, template.format(name=written if is_code else name))
+    return " ".join(said.values())
 
 
 def is_plain(dtype: Any) -> bool:

@@ -17,7 +17,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray, IntArray
-from isingmlc.base.printing import say_given
+from isingmlc.base.printing import say_count, say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edge_effects import ONE_STEP, feature_spread
@@ -216,7 +216,7 @@ class ReportData:
     def subtitle(self) -> str:
         """What was done to what, in a line."""
         labels = f"{len(self.results.label_names):,} labels"
-        rows = f"{self.results.nobs:,.12g} observations"
+        rows = f"{say_count(self.results.nobs)} observations"
         given = f", {self.given}" if self.given else ""
         if self.features is None:
             return f"Ising network of {labels} on {rows}{given}"
@@ -228,7 +228,7 @@ class ReportData:
         """Numbers to begin with, and what they are."""
         results, part = self.results, self.features
         cards = [
-            (f"{results.nobs:,.12g}", "observations"),
+            (say_count(results.nobs), "observations"),
             (f"{len(results.label_names):,}", "labels"),
             (
                 f"{len(results.model.statistics.counts):,}",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
+from isingmlc.base.printing import say_count
 from isingmlc.report.short import Part, ShortReport, draw, join_pairs
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ def describe_network(net: RegularizedIsingResults, title: str | None) -> ShortRe
     parts.append(Part("Labels", "", diagnostics))
     return ShortReport(
         title or "A sparse network of labels",
-        f"{n_labels} labels on {net.nobs:,.12g} observations",
+        f"{n_labels} labels on {say_count(net.nobs)} observations",
         [
-            (f"{net.nobs:,.12g}", "observations"),
+            (say_count(net.nobs), "observations"),
             (f"{n_labels:,}", "labels"),
             (f"{net.n_edges:,}", f"edges of {n_pairs:,} pairs"),
         ],

@@ -11,6 +11,7 @@ from bokeh.document import Document
 from bokeh.model import Model
 from bokeh.resources import Resources
 
+from isingmlc.base.printing import say_count
 from isingmlc.fitting.testable import Reason
 from isingmlc.plots.style import wrap_names
 from isingmlc.plots.ties import choose_ties
@@ -156,9 +157,9 @@ def _label_rows(data: ReportData) -> pd.DataFrame:
     rows = [
         {
             "Label": str(label),
-            "Rows with it": f"{row['positives']:,.12g}",
+            "Rows with it": say_count(row["positives"]),
             "Share": f"{row['prevalence']:.1%}",
-            "Rows with information": f"{row['rows']:,.12g}",
+            "Rows with information": say_count(row["rows"]),
             "Infinite coefficients": str(row["infinite"]),
             "Pseudo R²": "–" if np.isnan(row["pseudo_r2"]) else f"{row['pseudo_r2']:.3f}",
             "Reason": row["reason"],

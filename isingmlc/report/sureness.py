@@ -11,6 +11,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import leaves_out_zero
+from isingmlc.base.printing import say_count
 
 if TYPE_CHECKING:
     from isingmlc.networks.bootstrap import NetworkBootstrap
@@ -132,7 +133,7 @@ def _list_pairs(
             "Interval": f"{_number(row['lower'])} to {_number(row['upper'])}" if known else "–",
             "Adjusted p" if adjust else "p": f"{row['pvalue_adj']:.2g}" if known else "–",
             "Evidence": words[at],
-            "Rows with both": f"{row['both']:,.12g}",
+            "Rows with both": say_count(row["both"]),
         }
         if "share" in table:
             listed["Draws with its sign"] = f"{row['share']:.0%}"
