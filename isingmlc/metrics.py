@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -165,6 +166,58 @@ METRICS: Mapping[str, Callable[..., float]] = MappingProxyType(
     {"subset": subset_accuracy, "hamming": hamming_score, "jaccard": jaccard_score}
 )
 """The measures by the names that `evaluate` and ``metric=`` use."""
+
+
+def measure_f1(
+    average: str, truth: BoolArray, guess: BoolArray, *, sample_weight: FloatArray | None = None
+) -> float:
+    """Give the F1 of predicted label sets; 0 where nothing is there and nothing predicted.
+
+    Parameters
+    ----------
+    average : {"samples", "micro", "macro"}
+        The mean over rows, F1 of all labels of all rows together, or the mean over labels.
+    truth, guess : ndarray of bool, shape (n, K)
+        True and predicted labels.
+    sample_weight : ndarray, shape (n,), optional
+        How much each row counts.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> truth, guess = np.array([[True, True], [False, True]]), np.array([[True, False]] * 2)
+    >>> [round(measure_f1(average, truth, guess), 3) for average in ("samples", "micro", "macro")]
+    [0.333, 0.4, 0.333]
+    """
+    from sklearn.metrics import f1_score
+
+    labels = np.arange(truth.shape[1])
+    # A label that no set has changes nothing; without it a single label were no set to sklearn.
+    truth, guess = (np.pad(sets, ((0, 0), (0, 1))) for sets in (truth, guess))
+    score = f1_score(
+        truth,
+        guess,
+        labels=labels,
+        average=average,
+        sample_weight=sample_weight,
+        zero_division=0.0,
+    )
+    return float(score)
+
+
+MEASURES: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {
+        **METRICS,
+        "f1": partial(measure_f1, "samples"),
+        "f1-micro": partial(measure_f1, "micro"),
+        "f1-macro": partial(measure_f1, "macro"),
+    }
+)
+"""All measures that can be maximised, by name: those of `METRICS` and three kinds of F1."""
 
 
 def _subset(truth: BoolArray, guess: BoolArray, weights: FloatArray | None) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -19,6 +18,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.inference.pvalues import METHODS
+from isingmlc.input.estimators import check_frames
 from isingmlc.prediction.classifier import IsingClassifier
 from isingmlc.prediction.splits import MultilabelStratifiedKFold
 from isingmlc.ranking.methods import RANKING_METHODS, default_method, rank_features
@@ -266,10 +266,9 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 f"features write IsingSelector(n_features_to_select={self.method!r})."
             )
         label_names = _names_of(y)
+        check_frames(X, y)
         if sparse.issparse(y):
             y = y.toarray()
-        if self.covariates is not None and isinstance(X, pd.DataFrame):
-            _check_numeric(X, self.covariates)
         X, y = validate_data(
             self,
             X,
@@ -413,22 +412,6 @@ def _list_covariates(given: Any) -> list[Any]:
             "covariates must be a list of names or positions of columns of X, but is "
             f"{given!r}. Put the columns themselves into X, and name them here."
         ) from None
-
-
-def _check_numeric(frame: pd.DataFrame, given: Any) -> None:
-    """Say which covariates are no numbers, in words that help more than scikit-learn's."""
-    wanted = _list_covariates(given)
-    chosen = [name for at, name in enumerate(frame.columns) if name in wanted or at in wanted]
-    texts = [
-        name for name in chosen if not all(map(pd.api.types.is_numeric_dtype, frame[[name]].dtypes))
-    ]
-    if texts:
-        raise exc.DataError(
-            f"covariates must be columns of numbers, which transform can hand on, but "
-            f"{exc.shorten(texts)} {'is' if len(texts) == 1 else 'are'} of type "
-            f"{exc.shorten(dict.fromkeys(str(frame[name].dtype) for name in texts))}. Encode them "
-            "first, e.g. with sklearn.preprocessing.OneHotEncoder(drop='first')."
-        )
 
 
 def _find_covariates(given: Any, n_columns: int, names: Any) -> BoolArray:

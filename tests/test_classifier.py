@@ -482,7 +482,7 @@ def test_bad_data_are_named(data):
     with pytest.raises(DataError, match=r"coded 0/1 .* column\(s\) '1' hold other values"):
         classifier.fit(data.features, np.column_stack([data.labels["asthma"], np.arange(1500) % 3]))
     with pytest.raises(DataError, match="Unknown label type: continuous"):
-        classifier.fit(data.features, data.features[["bmi", "age"]] + 0.5)
+        classifier.fit(data.features, data.features[["bmi", "age"]].to_numpy() + 0.5)
     with pytest.raises(DataError, match="Only binary classification is supported"):
         classifier.fit(data.features, np.arange(1500) % 3)
     with pytest.raises(DataError, match="sample_weight must be finite and not negative"):

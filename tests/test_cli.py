@@ -20,7 +20,7 @@ from isingmlc.fitting import nodewise, shared
 from isingmlc.inference import pvalues
 from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import BY, PRODUCTS, PVALUES
-from isingmlc.metrics import METRICS
+from isingmlc.metrics import MEASURES
 from isingmlc.networks import network_power
 from isingmlc.ranking import methods
 from isingmlc.ranking.methods import RANKING_METHODS
@@ -232,7 +232,7 @@ def test_names_offered_are_those_that_exist():
     assert set(names.PVALUES) == set(PVALUES)
     assert {None, *names.PRODUCTS} == set(PRODUCTS)
     assert names.COMBINE == COMBINE
-    assert set(names.METRICS) == set(METRICS)
+    assert set(names.METRICS) == set(MEASURES)
     assert names.CLASSIFIERS == classifiers.CLASSIFIERS
     assert names.SPLITS == folds.SPLITS
     assert names.BY == BY

@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.metrics import accuracy_score, f1_score
 from sklearn.multioutput import ClassifierChain
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -11,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, DataWarning, ModelError
+from isingmlc.sklearn import IsingClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
 
@@ -30,6 +32,10 @@ class AllOnes(KNeighborsClassifier):
 
     def predict(self, X):
         return np.ones((len(X), 3), dtype=int)
+
+
+def f1_of_labels(truth, guess):
+    return f1_score(truth, guess, average="macro", zero_division=0)
 
 
 class OneLabel(LogisticRegression):
@@ -389,7 +395,7 @@ def test_real_sets_with_constant_labels_in_the_split_work(data_dir):
         ({"validation": 0}, DataError, "validation must be"),
         ({"validation": 1.0}, DataError, "validation must be"),
         ({"validation": 0.001}, DataError, "validation=0.001 leaves"),
-        ({"metric": "f1"}, DataError, "metric must be one of 'subset', 'hamming', 'jaccard'"),
+        ({"metric": "best"}, DataError, "metric must be one of 'subset', 'hamming', 'jaccard'"),
         ({"method": "best"}, DataError, "method must be one of"),
         ({"method": []}, DataError, "method must name at least one"),
         ({"method": ["score", "score"]}, DataError, "same ranking twice .* 'score' comes again"),
@@ -668,3 +674,86 @@ def test_chosen_columns_have_positions(data):
         expected = im.select_features(labels, features, max_features=3, random_state=0)
         assert tuple(names) == expected.selected
         assert tuple(features.columns[chosen.ranking.positions]) == expected.ranking.order
+
+
+@pytest.mark.parametrize("metric", ["f1", "f1-micro", "f1-macro", f1_of_labels])
+def test_other_measures_are_maximised_as_scikit_learn_has_them(data, metric):
+    labels, features = data
+    rows = np.arange(400)
+    folds = [(rows[:300], rows[300:])]
+    chosen = im.select_features(labels, features, metric=metric, grid=[1, 2, 10], cv=folds)
+    average = {"f1": "samples", "f1-micro": "micro"}.get(metric, "macro")
+    decode = "subset" if callable(metric) else "f1"
+    for _, attempt in chosen.path.iterrows():
+        columns = features[list(chosen_order(chosen, labels, features, attempt["size"]))]
+        classifier = IsingClassifier(decode=decode).fit(columns[:300], labels[:300])
+        guess = classifier.predict(columns[300:])
+        expected = f1_score(labels[300:], guess, average=average, zero_division=0)
+        assert attempt["score"] == pytest.approx(expected)
+    assert chosen.score == chosen.path["score"].max()
+    assert chosen.path["score_se"].isna().all()
+    name = metric if isinstance(metric, str) else "f1_of_labels"
+    assert f"Score ({name})" in str(chosen.summary())
+    legend = chosen.plot().get_legend() or chosen.plot().figure.legends[0]
+    assert name in [text.get_text() for text in legend.get_texts()]
+    with pytest.raises(DataError, match="rule='one-se' needs a standard error"):
+        im.select_features(labels, features, metric=metric, rule="one-se")
+
+
+def chosen_order(chosen, labels, features, size):
+    """Give the first features of the ranking of the first 300 rows."""
+    return im.rank_features(labels[:300], features[:300], chosen.method).order[: int(size)]
+
+
+def test_measures_of_users_have_the_weights_and_must_give_a_number(data):
+    labels, features = data
+    seen = []
+
+    def share_right(truth, guess, sample_weight=None):
+        seen.append(sample_weight)
+        return accuracy_score(truth, guess, sample_weight=sample_weight)
+
+    weights = np.tile([1, 3], 200)
+    options = {"grid": [1, 2], "random_state": 0}
+    own = im.select_features(labels, features, metric=share_right, freq_weights=weights, **options)
+    named = im.select_features(labels, features, freq_weights=weights, **options)
+    np.testing.assert_allclose(own.path["score"], named.path["score"])
+    assert all(set(each) == {1, 3} for each in seen)
+    with pytest.raises(DataError, match="metric must give one finite number"):
+        im.select_features(labels, features, metric=lambda *_: "good", **options)
+
+
+@pytest.mark.parametrize(
+    "classifier", ["ising", "chain", RandomForestClassifier(5, random_state=0), AllOnes()]
+)
+def test_probabilities_are_those_of_the_classifier(data, classifier):
+    labels, features = data
+    labels = labels.assign(always=1)
+    options = {"classifier": classifier, "max_features": 2, "grid": [2], "random_state": 0}
+    with pytest.warns(DataWarning, match="'always'"):
+        chosen = im.select_features(labels, features, **options)
+    chances = chosen.predict_proba(features[:5])
+    assert chances.index.tolist() == list(range(5))
+    assert (chances["always"] == 1).all()
+    inner = chosen.classifier.classifier_.predict_proba(
+        features[list(chosen.columns)][:5].to_numpy()
+    )
+    if isinstance(inner, list):
+        inner = np.column_stack([each[:, 1] for each in inner])
+    np.testing.assert_allclose(chances[["a", "b", "c"]], inner)
+
+
+def test_one_label_has_one_column_of_probabilities(data):
+    labels, features = data
+    for classifier in ("ising", LogisticRegression()):
+        options = {"classifier": classifier, "grid": [2], "random_state": 0}
+        chosen = im.select_features(labels[["a"]], features, **options)
+        chances = chosen.predict_proba(features)
+        np.testing.assert_array_equal(chances > 0.5, chosen.predict(features) == 1)
+
+
+def test_classifiers_without_probabilities_say_so(data):
+    options = {"classifier": RidgeClassifier(), "grid": [2], "random_state": 0}
+    chosen = im.select_features(*data, **options)
+    with pytest.raises(ModelError, match="gives no probabilities"):
+        chosen.predict_proba(data[1])

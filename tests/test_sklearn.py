@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import isingmlc as im
 from isingmlc.exceptions import DataError, DataWarning, IsingWarning, ModelError
 from isingmlc.ranking.methods import RANKING_METHODS
-from isingmlc.sklearn import IsingSelector
+from isingmlc.sklearn import IsingClassifier, IsingSelector
 
 # Before 1.7 these gave labels another meaning when rows came in another order.
 UNSOUND_CHECKS = (
@@ -269,7 +269,7 @@ def test_bad_settings_are_named(data, settings, error, message):
 
 def test_labels_with_three_values_are_refused(data):
     with pytest.raises(DataError, match=r"two values in each column.*'0'"):
-        IsingSelector().fit(data.features, data.features[["age"]])
+        IsingSelector().fit(data.features, data.features[["age"]].to_numpy())
 
 
 def test_the_ranking_has_the_names_of_the_columns(data):
@@ -386,10 +386,41 @@ def test_names_need_a_frame(data):
 def test_covariates_that_are_no_numbers_are_to_be_encoded_first(data, kind):
     text = data.features.assign(female=data.features["female"].map({0: "m", 1: "f"}).astype(kind))
     for given in (["female"], [text.columns.get_loc("female")]):
-        with pytest.raises(DataError, match=r"'female' is of type .*OneHotEncoder"):
+        with pytest.raises(DataError, match=r"X must be numeric, but .*'female'.*OneHotEncoder"):
             IsingSelector(covariates=given).fit(text, data.labels)
 
 
 def test_filters_cannot_be_given_covariates(data):
     with pytest.raises(DataError, match="'br-chi2' looks at features and labels alone"):
         IsingSelector("br-chi2", covariates=["age"]).fit(data.features, data.labels)
+
+
+@pytest.mark.parametrize("estimator", [IsingSelector(), IsingClassifier()])
+def test_frames_that_cannot_be_meant_are_named(data, estimator):
+    features, labels = data.features, data.labels
+    with pytest.raises(DataError, match="'asthma' is named as label and as feature"):
+        estimator.fit(features.join(labels["asthma"]), labels)
+    with pytest.raises(DataError, match="'asthma' is named as label and as feature"):
+        estimator.fit(features.join(labels["asthma"]), labels["asthma"])
+    with pytest.raises(DataError, match="indexes differ"):
+        estimator.fit(features, labels.set_axis(labels.index[::-1]))
+    for column in (
+        features["age"].map(str),
+        features["age"].astype("category"),
+        pd.to_datetime(features["age"], unit="D"),
+    ):
+        with pytest.raises(DataError, match=r"X must be numeric.*'age'.*OneHotEncoder"):
+            estimator.fit(features.assign(age=column), labels)
+    numbers = features.assign(age=features["age"].astype(object))
+    plain = clone(estimator).fit(features, labels)
+    again = clone(estimator).fit(numbers, labels)
+    for name in ("scores_", "coef_"):
+        np.testing.assert_array_equal(getattr(again, name, 0), getattr(plain, name, 0))
+
+
+def test_labels_of_other_values_are_coded_or_refused_with_a_line_that_codes_them(data):
+    signs = data.labels.replace(0, -1)
+    plain = IsingSelector().fit(data.features, data.labels)
+    np.testing.assert_allclose(IsingSelector().fit(data.features, signs).scores_, plain.scores_)
+    with pytest.raises(DataError, match=r"y = \(y == y.max\(axis=0\)\).astype\(int\)"):
+        IsingClassifier().fit(data.features, signs)

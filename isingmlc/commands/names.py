@@ -43,7 +43,7 @@ ADJUSTMENTS = (
 )
 ESTIMATORS = ("ebic", "mle")
 MEASURES = ("sensitivity", "specificity", "correlation", "cs")
-METRICS = ("subset", "hamming", "jaccard")
+METRICS = ("subset", "hamming", "jaccard", "f1", "f1-micro", "f1-macro")
 CLASSIFIERS = ("ising", "chain")
 SPLITS = ("stratified", "random", "ordered")
 BY = ("feature", "term")

@@ -25,13 +25,15 @@ from isingmlc.input.rows import constant_columns
 
 # Columns up to which systems of equations are solved by factors.
 _FEW_COLUMNS = 400
-# Conjugate gradients leave this share of the gradient, and stop after so many steps.
-_LEFT = 0.01
+# Conjugate gradients leave this share of the gradient: more far from the maximum, where the next
+# step begins anew, and less near it, by the size of the gradient. They stop after so many steps.
+_LEFT_NEAR, _LEFT_FAR = 0.01, 0.3
+_LEFT_BY_SIZE = 0.1
 _MOST_GRADIENTS = 1000
 # Entries of a design that is made dense, and the share of them that are not zero from which on it
 # is multiplied faster so.
 _DENSE_BYTES = 2**27
-_DENSE_SHARE = 0.05
+_DENSE_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +347,7 @@ def _solve_by_gradients(
     residual = gradients.copy()
     scaled = scaling * residual
     size = np.einsum("ij,ij->i", residual, scaled)
-    enough = _LEFT**2 * size
+    enough = np.clip(_LEFT_BY_SIZE * np.sqrt(size), _LEFT_NEAR, _LEFT_FAR) ** 2 * size
     direction = scaled
     for _ in range(_MOST_GRADIENTS):
         if not len(left):

@@ -53,7 +53,10 @@ def plot_result(selection: SelectionResult, ax: Axes | None) -> Axes:
             ax=ax,
         )
     adjusted_for = selection.ranking.adjusted_for
-    path = path[["size", *METRICS]]
+    shown = list(METRICS)
+    if selection.metric not in METRICS:
+        path, shown = path.rename(columns={"score": selection.metric}), [selection.metric, *shown]
+    path = path[["size", *shown]]
     return plot_selection(path, size, adjusted_for=adjusted_for, ax=ax)
 
 

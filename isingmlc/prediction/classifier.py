@@ -24,6 +24,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.input.estimators import check_frames
 from isingmlc.prediction.fitted import FittedLabels, fit_path, try_penalties
 from isingmlc.prediction.law import DECODINGS
 from isingmlc.prediction.splits import MultilabelStratifiedKFold
@@ -171,7 +172,8 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            When a parameter is out of range, or y holds no binary labels.
+            When a parameter is out of range, or y holds no binary labels, or X is a frame with
+            columns that are no numbers, that are labels, or with another index than y.
 
         Warns
         -----
@@ -187,6 +189,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         True
         """
         names = _names_of(y)
+        check_frames(X, y)
         if sparse.issparse(y):
             y = y.toarray()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
@@ -240,8 +243,10 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if other.any():
             raise exc.DataError(
                 "y must be coded 0/1 in each column, but column(s) "
-                f"{exc.shorten(np.flatnonzero(other))} hold other values. Code each label as a "
-                "column of its own, e.g. with sklearn.preprocessing.MultiLabelBinarizer."
+                f"{exc.shorten(np.flatnonzero(other))} hold other values, and measures of "
+                "scikit-learn take no others. For two values such as -1 and 1 write "
+                "y = (y == y.max(axis=0)).astype(int); code classes as a column each, e.g. with "
+                "sklearn.preprocessing.MultiLabelBinarizer."
             )
         self.classes_ = [np.array([0, 1]) for _ in range(y.shape[1])]
         return np.asarray(y == 1)

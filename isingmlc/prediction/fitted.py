@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import f1_score
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.fitting.effects import EffectsDesign, EffectsFit, fit_effects
-from isingmlc.metrics import METRICS
+from isingmlc.metrics import MEASURES
 from isingmlc.prediction.law import LabelsetLaw, list_labelsets
 
 
@@ -100,19 +99,6 @@ def fit_path(
             interactions[np.ix_(inner, inner)] = (between + between.T) / 2
         law = LabelsetLaw(possible, interactions)
         yield FittedLabels(thresholds, effects, law, seen, counts, varies, fit)
-
-
-def f1_samples(truth: BoolArray, guess: BoolArray, *, sample_weight: FloatArray) -> float:
-    """Give the mean F1 of rows; 0 for a row with no label, truly and by prediction."""
-    # A label that no set has changes nothing; without it a single label were no set to sklearn.
-    truth, guess = (np.pad(sets, ((0, 0), (0, 1))) for sets in (truth, guess))
-    score = f1_score(
-        truth, guess, average="samples", sample_weight=sample_weight, zero_division=0.0
-    )
-    return float(score)
-
-
-MEASURES: dict[str, Callable[..., float]] = {**METRICS, "f1": f1_samples}
 
 
 def try_penalties(

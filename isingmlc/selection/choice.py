@@ -23,7 +23,7 @@ from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
 from isingmlc.inference.score_tests import BY
 from isingmlc.input.rows import ModelData, prepare, scale_rows
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
-from isingmlc.metrics import METRICS
+from isingmlc.metrics import MEASURES, METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.forward import N_FEATURES
 from isingmlc.ranking.methods import (
@@ -37,7 +37,7 @@ from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
 from isingmlc.selection.folds import make_folds
 from isingmlc.selection.result import SelectionResult
-from isingmlc.selection.validation import Fold, choose, find_columns, try_sizes
+from isingmlc.selection.validation import Fold, Measure, choose, find_columns, try_sizes
 
 # Features that complement each other, found in two ways, and each by itself: the validation set
 # chooses among these. benchmarks/classifiers.py has the table, and says which rows it has seen.
@@ -80,7 +80,7 @@ def select_features(
     sampling_weights: Any = None,
     cov_type: str | None = None,
     rule: str = "best",
-    metric: str = "subset",
+    metric: str | Measure = "subset",
     classifier: Any = "ising",
     missing: str = "raise",
     label_names: Sequence[object] | None = None,
@@ -161,10 +161,15 @@ def select_features(
     rule : {"best", "one-se"}
         Whether the size with the best score is kept, or the smallest one whose score is within one
         standard error of it.
-    metric : {"subset", "hamming", "jaccard"}
-        What is maximised on the validation rows.
+    metric : {"subset", "hamming", "jaccard", "f1", "f1-micro", "f1-macro"} or callable
+        What is maximised on the validation rows: the share of rows with all labels right, the share
+        of single labels, the overlap of label sets, or F1 as the mean over rows, of all labels
+        together, or as the mean over labels. Or a function of true and predicted labels, such as
+        one of ``sklearn.metrics``; larger is better. Measures from ``"f1"`` on have no standard
+        errors.
     classifier : {"ising", "chain"} or estimator
-        `IsingClassifier`, which predicts for `metric`; the paper's chain of logistic regressions;
+        `IsingClassifier`, which predicts for `metric` (for the mean F1 of rows, if it is any F1,
+        and for subset accuracy if it is a function); the paper's chain of logistic regressions;
         or any multi-label classifier of scikit-learn's kind. A label that is constant in the
         training rows is predicted as its constant.
     random_state : int, Generator or None
@@ -224,9 +229,15 @@ def select_features(
     >>> sel.selected, len(sel.columns)
     (('bs(age, df=4)', 'bmi', 'C(smoker)'), 6)
     """
-    check_option("metric", metric, tuple(METRICS))
+    if not callable(metric):
+        check_option("metric", metric, tuple(MEASURES))
     check_option("adjust", adjust, (None, *ADJUSTMENTS))
     check_option("rule", rule, RULES)
+    if rule == "one-se" and metric not in METRICS:
+        raise exc.DataError(
+            f"rule='one-se' needs a standard error over rows, which {exc.shorten(METRICS)} have, "
+            f"but metric is {metric!r}. Leave one of them out."
+        )
     check_option("by", by, BY)
     n_jobs = check_jobs(n_jobs)
     share = check_number("validation", validation, above=0, below=1)
@@ -328,7 +339,7 @@ def select_features(
         method=name,
         classifier=fitted,
         ranking=found,
-        metric=metric,
+        metric=metric if isinstance(metric, str) else getattr(metric, "__name__", "metric"),
         attempts=path,
         n_train=n_train,
         n_validation=n_validation,

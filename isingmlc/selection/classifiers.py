@@ -24,15 +24,15 @@ CLASSIFIERS = ("ising", "chain")
 _DENSE_BYTES = 2**28
 
 
-def make_classifier(given: Any, metric: str) -> Any:
+def make_classifier(given: Any, metric: object) -> Any:
     """Give the classifier to use, or say that it is none.
 
     Parameters
     ----------
     given : estimator or {"ising", "chain"}
         A classifier of scikit-learn's kind, or the name of one.
-    metric : str
-        The measure that ``"ising"`` predicts for.
+    metric : str or callable
+        The measure that ``"ising"`` predicts for, or the nearest that it can.
 
     Returns
     -------
@@ -51,7 +51,9 @@ def make_classifier(given: Any, metric: str) -> Any:
     """
     if isinstance(given, str):
         check_option("classifier", given, CLASSIFIERS)
-        return IsingClassifier(decode=metric) if given == "ising" else logistic_chain()
+        # "f1-micro" and "f1-macro" are decoded as "f1", functions as subset accuracy.
+        decode = metric.partition("-")[0] if isinstance(metric, str) else "subset"
+        return IsingClassifier(decode=decode) if given == "ising" else logistic_chain()
     if isinstance(given, type) or not all(
         hasattr(given, name) for name in ("fit", "predict", "get_params")
     ):
@@ -205,7 +207,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"freq_weights are given, but classifier {self.classifier!r} takes no weights. Use "
                 "classifier='ising', or repeat the rows."
             )
-        columns = _densify(X)
+        columns = self._columns(X)
         try:
             self.classifier_ = clone(self.classifier).fit(columns, target, **weights)
         except (TypeError, ValueError, AttributeError) as error:
@@ -237,7 +239,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels, 0 or 1.
         """
         check_is_fitted(self, "varies_")
-        found = self.classifier_.predict(_densify(X))
+        found = self.classifier_.predict(self._columns(X))
         varying = found.toarray() if sparse.issparse(found) else np.asarray(found)
         predicted = np.tile(self.constants_, (np.shape(X)[0], 1))
         shape = (len(predicted), int(self.varies_.sum()))
@@ -249,6 +251,40 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         predicted[:, self.varies_] = varying.reshape(shape)
         return predicted
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Give the probability of each label.
+
+        Parameters
+        ----------
+        X : array_like or sparse, shape (n, p)
+            Features.
+
+        Returns
+        -------
+        ndarray, shape (n, K)
+            Probabilities; 0 or 1 for a label that was constant.
+        """
+        check_is_fitted(self, "varies_")
+        if not hasattr(self.classifier_, "predict_proba"):
+            raise exc.ModelError(
+                f"classifier {self.classifier!r} gives no probabilities. Use classifier='ising', "
+                "or one that has predict_proba."
+            )
+        found = self.classifier_.predict_proba(self._columns(X))
+        n_varying = int(self.varies_.sum())
+        if isinstance(found, list):
+            # One matrix of classes per label, as forests give them.
+            found = np.column_stack([each[:, 1] for each in found])
+        elif n_varying == 1 and found.shape[1] == 2:
+            found = found[:, 1:]
+        chances = np.tile(self.constants_.astype(np.float64), (np.shape(X)[0], 1))
+        chances[:, self.varies_] = found
+        return chances
+
+    def _columns(self, X: Any) -> Any:
+        """Give features as the classifier takes them best; ours knows by itself."""
+        return X if isinstance(self.classifier, IsingClassifier) else _densify(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import IntArray
+from isingmlc.base.arrays import Features, IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.input.context import Context, Recipe
@@ -171,15 +171,49 @@ class SelectionResult:
         >>> sel.predict(frame.head(2)).shape
         (2, 2)
         """
+        columns, index = self._prepare(features, covariates)
+        predicted = self.classifier.predict(columns)
+        return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
+
+    def predict_proba(self, features: Any, covariates: Any = None) -> pd.DataFrame:
+        """Give the probabilities of the labels of other rows.
+
+        Parameters
+        ----------
+        features, covariates
+            As `predict` takes them.
+
+        Returns
+        -------
+        DataFrame, rows × labels
+            The probability that a row carries each label.
+
+        Raises
+        ------
+        ModelError
+            When the classifier gives no probabilities.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> sel = im.select_features(data.labels, data.features, alpha=0.05)
+        >>> sel.predict_proba(data.features.head(1)).round(1)["asthma"].tolist()
+        [0.1]
+        """
+        columns, index = self._prepare(features, covariates)
+        chances = self.classifier.predict_proba(columns)
+        return pd.DataFrame(chances, index, pd.Index(self.label_names, name="label"))
+
+    def _prepare(self, features: Any, covariates: Any) -> tuple[Features, pd.Index | None]:
+        """Check other rows, and give the columns of the classifier and the index."""
         if isinstance(features, Dataset):
             features = features.features
         rows, index = prepare_features(features, self.feature_names, self.columns, self.recipe)
         if isinstance(features, pd.DataFrame) and isinstance(covariates, pd.DataFrame):
             check_same_rows("features", features, "covariates", covariates)
         given = prepare_covariates(covariates, self.context, rows.shape[0], beside="features")
-        columns = self.context.columns_at(given.numbers)
-        predicted = self.classifier.predict(join_columns(columns, rows))
-        return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
+        return join_columns(self.context.columns_at(given.numbers), rows), index
 
     def evaluate(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import joblib
@@ -13,13 +14,17 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.base.tables import ResultTable
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
-from isingmlc.metrics import METRICS, score_rows
+from isingmlc.metrics import MEASURES, METRICS, score_rows
 from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns
+
+Measure = Callable[..., Any]
+"""A function of true and predicted labels."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def try_sizes(
     terms: Mapping[str, tuple[str, ...]],
     sizes: IntArray,
     estimator: VaryingLabels,
-    metric: str,
+    metric: str | Measure,
     n_jobs: int,
 ) -> pd.DataFrame:
     """Train on the first features of rankings and measure on the validation rows.
@@ -62,8 +67,8 @@ def try_sizes(
         Numbers of features to try, in increasing order.
     estimator : VaryingLabels
         The classifier.
-    metric : str
-        The measure that counts.
+    metric : str or callable
+        The measure that counts, by name, or a function of true and predicted labels.
     n_jobs : int
         Processes to use.
 
@@ -71,8 +76,8 @@ def try_sizes(
     -------
     DataFrame
         Columns method, size, score (the measure that counts, over the validation rows of all
-        folds), score_se (its standard error over rows) and all measures; one row per ranking and
-        size.
+        folds), score_se (its standard error over rows, NaN if it is no mean of rows) and all
+        measures; one row per ranking and size.
     """
     tried = list(product(folds[0].rankings, sizes.tolist()))
     measured = tqdm(
@@ -83,19 +88,43 @@ def try_sizes(
         total=len(folds) * len(tried),
         disable=None,
     )
-    scores = iter(measured)
-    found = [[next(scores) for _ in tried] for _ in folds]
+    guesses = iter(measured)
+    found = [[next(guesses) for _ in tried] for _ in folds]
+    truth = np.concatenate([fold.held_out.labels for fold in folds])
+    is_weighted = any(fold.held_out.weights is not None for fold in folds)
     weights = np.concatenate([_weights_of(fold.held_out) for fold in folds])
-    at = tuple(METRICS).index(metric)
     lines = []
     for number, (method, size) in enumerate(tried):
-        rows = np.concatenate([per_fold[number] for per_fold in found])
+        guess = np.concatenate([per_fold[number] for per_fold in found])
+        rows = score_rows(truth, guess)
         # Scores that are equal must not differ by rounding.
         means = np.average(rows, axis=0, weights=weights).round(12)
-        spread = np.average((rows[:, at] - means[at]) ** 2, weights=weights)
-        error = float(np.sqrt(spread / weights.sum()))
-        lines.append((method, size, means[at], error, *means))
+        if metric in METRICS:
+            at = tuple(METRICS).index(str(metric))
+            score = means[at]
+            spread = np.average((rows[:, at] - score) ** 2, weights=weights)
+            error = float(np.sqrt(spread / weights.sum()))
+        else:
+            score = _measure_all(metric, truth, guess, weights if is_weighted else None)
+            error = np.nan
+        lines.append((method, size, score, error, *means))
     return ResultTable(lines, columns=["method", "size", "score", "score_se", *METRICS])
+
+
+def _measure_all(
+    metric: str | Measure, truth: BoolArray, guess: BoolArray, weights: FloatArray | None
+) -> float:
+    """Measure all validation rows together; a function of the user's gets labels of 0 and 1."""
+    given = {} if weights is None else {"sample_weight": weights}
+    if isinstance(metric, str):
+        return round(MEASURES[metric](truth, guess, **given), 12)
+    score = metric(truth.astype(np.int64), guess.astype(np.int64), **given)
+    if not isinstance(score, Real) or not np.isfinite(float(score)):
+        raise exc.DataError(
+            "metric must give one finite number for true and predicted labels, the larger the "
+            f"better, but gave {score!r}."
+        )
+    return round(float(score), 12)
 
 
 def find_columns(
@@ -171,7 +200,6 @@ def _list_jobs(
 ) -> Iterator[Any]:
     """Give what there is to compute, ranking by ranking."""
     parts = fold.training, fold.held_out
-    truth = [part.labels for part in parts]
     always = [context.columns_at(part.context.numbers) for part in parts]
     for ranking in fold.rankings.values():
         # In the order of the ranking, the best features of any number are neighbours.
@@ -184,19 +212,20 @@ def _list_jobs(
                 join_columns(own, part[:, : n_columns[size - 1]])
                 for own, part in zip(always, ordered, strict=True)
             ]
-            yield joblib.delayed(_measure)(estimator, *columns, *truth, fold.training.weights)
+            yield joblib.delayed(_predict)(
+                estimator, *columns, fold.training.labels, fold.training.weights
+            )
 
 
-def _measure(
+def _predict(
     estimator: VaryingLabels,
     training: Features,
     validation: Features,
     labels: BoolArray,
-    truth: BoolArray,
     weights: FloatArray | None,
-) -> FloatArray:
-    """Train on some rows and measure others, each by all measures."""
+) -> BoolArray:
+    """Train on some rows and predict others."""
     # The problems are small: threads would wait for each other most of the time.
     with threadpool_limits(limits=1):
         guess = estimator.fit(training, labels, weights).predict(validation)
-    return score_rows(truth, guess > 0)
+    return np.asarray(guess > 0)
