@@ -486,6 +486,19 @@ def test_rows_with_missing_values_stop_or_are_dropped(call, data, tmp_path, endi
     )
 
 
+def test_warnings_name_options_as_they_are_typed(call, data, tmp_path):
+    path = tmp_path / "named.csv"
+    frame = data.labels.join(data.features[["age"]])
+    frame["patient_id"] = np.arange(len(frame))
+    frame["count"] = np.resize([0.5, 1.5], len(frame))
+    frame.to_csv(path, index=False)
+    code, _, err = call("rank", path, "--labels", LABELS, "--weights", "count")
+    assert code == 0
+    assert "name clusters of rows with --groups." in err
+    assert "name them with --sampling-weights." in err
+    assert "groups=" not in err
+
+
 @pytest.mark.parametrize("scan", ["--scan", "--no-scan"])
 def test_missing_categories_are_counted_once(call, tmp_path, scan):
     if scan == "--scan":

@@ -37,6 +37,14 @@ COMMANDS = (
     "simulate",
     "completion",
 )
+# What messages call arguments, and how these are typed.
+_TYPED = {
+    "missing='drop'": "--missing drop",
+    "by='feature'": "--by feature",
+    "pass clusters of rows as groups=.": "name clusters of rows with --groups.",
+    "pass them as sampling_weights.": "name them with --sampling-weights.",
+}
+
 EXAMPLES = """\
 examples:
   isingmlc demo
@@ -135,8 +143,11 @@ def _one_line(error: Exception) -> str:
 
 
 def _as_typed(message: Exception | str) -> str:
-    """Write a message in one line, with an option that every command has as it is typed."""
-    return " ".join(str(message).split()).replace("missing='drop'", "--missing drop")
+    """Write a message in one line, with options that most commands have as they are typed."""
+    text = " ".join(str(message).split())
+    for python, typed in _TYPED.items():
+        text = text.replace(python, typed)
+    return text
 
 
 def _show_warning(name: str) -> Callable[..., None]:
