@@ -362,3 +362,13 @@ def test_rising_means_are_those_of_another_program():
         np.testing.assert_allclose(fit_rising(means, weights), expected)
     unknown = fit_rising(np.array([0.4, np.nan, 0.2]), np.ones(3))
     np.testing.assert_allclose(unknown, [0.3, np.nan, 0.3])
+
+
+def test_plans_of_many_edges_say_what_most_of_them_need():
+    data = im.datasets.load_example()
+    res = im.IsingModel(data.labels, data.features[["age", "bmi", "female"]]).fit()
+    plan = im.plan_sample_size(res, odds_ratio=1.3)
+    needed = plan.table["needed"]
+    half, most = np.ceil(needed.quantile([0.5, 0.9]))
+    said = f"{half:.0f} rows for half of them, {most:.0f} for 90%, {needed.max():.0f} for all)"
+    assert repr(plan).endswith(said)

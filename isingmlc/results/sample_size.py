@@ -160,10 +160,14 @@ class EdgePlan(ReadOnly):
         plural = "" if len(self._names) == 1 else "s"
         said = f"EdgePlan({len(self._names)} edge{plural}"
         if self.odds_ratio is not None:
-            needed = self.table["needed"].max()
+            needed = self.table["needed"].dropna()
+            rows = f"{needed.max():.0f} rows"
+            if len(needed) > 1:
+                half, most, every = np.ceil(needed.quantile([0.5, 0.9, 1.0]))
+                rows = f"{half:.0f} rows for half of them, {most:.0f} for 90%, {every:.0f} for all"
             said += (
                 f", odds ratio {self.odds_ratio:g} with power {self.power:g} at level "
-                f"{self.level:.3g}: {needed:.0f} rows"
+                f"{self.level:.3g}: {rows}"
             )
         return f"{said})"
 
