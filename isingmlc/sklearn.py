@@ -42,7 +42,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         How features are ranked; see `isingmlc.rank_features`. If omitted, ``"forward"``: features
         that complement each other, which predict better than those that ``"score"`` ranks one by
         one. But ``"score"`` if `alpha`, `null`, `penalty`, `neighbors`, `cov_type` or `combine` is
-        given, which are for its tests.
+        given, or `fit` is given groups, which are for its tests.
     n_features_to_select : int, float, "auto" or None
         How many of the best features are kept: a number, a share in (0, 1], or 10 (fewer if there
         are fewer) with ``"auto"``. None sets no limit. With `alpha`, ``"auto"`` sets none.
@@ -265,6 +265,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 f"method must be the name of a ranking, but is {self.method!r}. For a number of "
                 f"features write IsingSelector(n_features_to_select={self.method!r})."
             )
+        self._method = self._find_method(groups)
         label_names = _names_of(y)
         check_frames(X, y)
         if sparse.issparse(y):
@@ -339,9 +340,8 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         pvalues[self.ranking_ > 0] = known.to_numpy()
         return pvalues
 
-    @property
-    def _method(self) -> str:
-        """The method, or the one that suits what else is asked for."""
+    def _find_method(self, groups: Any) -> str:
+        """Give the method, or the one that suits what else is asked for."""
         if self.method is not None:
             return self.method
         return default_method(
@@ -351,6 +351,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             neighbors=self.neighbors,
             cov_type=self.cov_type,
             combine=self.combine,
+            groups=groups,
         )
 
     def _tests(self) -> bool:
