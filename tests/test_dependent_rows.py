@@ -202,7 +202,9 @@ def test_groups_may_come_with_the_model_the_formula_or_the_fit():
     )
     same(ranking.pvalues, fit(frame).rank_features().pvalues)
     assert ranking.settings["cov_type"] == "cluster"
-    selector = IsingSelector().fit(frame[FEATURES], frame[LABELS], groups=frame["clinic"])
+    selector = IsingSelector(method="score").fit(
+        frame[FEATURES], frame[LABELS], groups=frame["clinic"]
+    )
     alone = im.rank_features(frame[LABELS], frame[FEATURES], groups=frame["clinic"])
     same(selector.scores_, alone.importance)
 
