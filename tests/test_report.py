@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from itertools import combinations
 
 import hostile
 import numpy as np
@@ -206,6 +207,15 @@ def test_the_strongest_pairs_of_labels_are_kept(fit, page):
     first = labels[pairs["first"].reshape(-1, 10)[at]]
     second = labels[pairs["second"].reshape(-1, 10)[at]]
     assert list(zip(first, second, strict=True)) == list(expected.index)
+    tests = fit.score_test(["deprivation_decile"], products="given")
+    signs = pd.Series(tests.pair_signs()[0], list(combinations(fit.label_names, 2)))
+    assert pairs["sign"].reshape(-1, 10)[at].tolist() == signs[list(expected.index)].tolist()
+    assert {-1, 1} <= set(signs)
+    with pytest.raises(ModelError, match="tests of single products"):
+        fit.score_test().pair_signs()
+    ranked = gather(fit, ReportOptions(), ranking=fit.rank_features("products")).features
+    line = ranked.table["feature"].tolist().index("deprivation_decile")
+    assert ranked.pairs.sign[line].tolist() == pairs["sign"].reshape(-1, 10)[at].tolist()
     assert gather(fit, ReportOptions(pairs=3)).features.pairs.first.shape == (30, 3)
 
 

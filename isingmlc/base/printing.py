@@ -15,6 +15,7 @@ from statsmodels.iolib.table import SimpleTable
 from statsmodels.iolib.tableformatting import fmt_params
 
 from isingmlc.base import latex
+from isingmlc.base.names import display_names
 
 _WIDTH = 78
 # Characters for a number.
@@ -296,7 +297,7 @@ def say_given(names: Sequence[str], width: int = _WIDTH) -> str:
     Parameters
     ----------
     names : sequence of str
-        The covariates as the user wrote them.
+        The covariates; those of a formula are written as people do.
     width : int
         The most characters that the words may have.
 
@@ -307,14 +308,14 @@ def say_given(names: Sequence[str], width: int = _WIDTH) -> str:
 
     Examples
     --------
-    >>> say_given(("age", "sex"))
+    >>> say_given(("age", "C(sex)"))
     'given age, sex'
     >>> say_given(("age", "sex", "region", "deprivation_decile"), 36)
     'given age, sex and 2 more covariates'
     """
     if not names:
         return ""
-    short = [shorten_name(name, _GIVEN_NAME) for name in names]
+    short = [shorten_name(name, _GIVEN_NAME) for name in display_names(names)]
     for n_listed in range(len(short), 0, -1):
         n_more = len(short) - n_listed
         more = f" and {n_more} more covariate{'s' * (n_more > 1)}" if n_more else ""

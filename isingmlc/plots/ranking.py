@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.names import display_names
 from isingmlc.plots.canvas import measure
 from isingmlc.plots.style import (
     PAPER,
@@ -105,7 +106,7 @@ def plot_ranking(ranking: FeatureRanking, top: int = 20, *, ax: Axes | None = No
         if many:
             where = {"loc": "upper center", "ncols": len(entries), **below(ax, 34)}
         add_legend(ax, entries, **where, handlelength=1.4)
-    names = wrap_names(features, _NAME_LENGTH, 1)
+    names = wrap_names(display_names(features), _NAME_LENGTH, 1)
     _finish(ax, names, importance.to_numpy(), "importance", strongest)
     return ax
 

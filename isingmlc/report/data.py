@@ -16,7 +16,8 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray
+from isingmlc.base.arrays import FloatArray, IntArray, SignArray
+from isingmlc.base.names import display_names, name_writer
 from isingmlc.base.printing import say_count, say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
@@ -27,7 +28,6 @@ from isingmlc.inference.pvalues import METHODS, wald_limits
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import check_edges
 from isingmlc.plots.style import digits
-from isingmlc.report.names import display_names
 from isingmlc.report.sureness import Sureness, gather_sureness
 from isingmlc.summaries import TEST_NAMES, attention
 
@@ -97,11 +97,15 @@ class StrongPairs:
         Positions of the labels, for the best features or all.
     statistic : ndarray, shape (features, pairs)
         How much the feature moves a pair, given itself; 0 where nothing could be tested.
+    sign : ndarray of int8, shape (features, pairs)
+        Whether the tie of the two labels grows (1) or falls (−1) with the feature; 0 where its two
+        products disagree.
     """
 
     first: npt.NDArray[np.intp]
     second: npt.NDArray[np.intp]
     statistic: FloatArray
+    sign: SignArray
 
 
 @dataclass(frozen=True)
@@ -279,8 +283,11 @@ class ReportData:
             # The first note says what the null is; that stands elsewhere.
             notes += self.features.tests.summary(top=1).notes[1:]
             notes += self.features.notes
+        model = self.results.model
+        of_features = name_writer([*model.feature_names, *model.terms], model.terms)
+        of_covariates = name_writer(self.results.adjusted_for)
         # Tests and rankings may say the same.
-        return list(dict.fromkeys(notes))
+        return [of_covariates(of_features(note)) for note in dict.fromkeys(notes)]
 
     @cached_property
     def reasons(self) -> list[Reason]:
@@ -301,7 +308,7 @@ class ReportData:
             "Fit": {
                 **{name.replace("_", " "): str(value) for name, value in settings.items()},
                 "rows": "statistics only" if data is None else f"{data.n_rows:,}",
-                "adjusted for": ", ".join(self.results.adjusted_for) or "nothing",
+                "adjusted for": ", ".join(display_names(self.results.adjusted_for)) or "nothing",
             }
         }
         part = self.features
@@ -396,7 +403,7 @@ def _gather_features(
 
 def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[Any]]:
     """Give what is known of each edge, features × labels."""
-    effects = edges.has_effects
+    effects = edges._has_effects
     frame = edges.to_frame(
         options.adjust, per="unit" if effects else None, refit=_FITTED if effects else 0
     )
@@ -415,7 +422,7 @@ def _scales(
     results: IsingResults, options: ReportOptions, edges: EdgeTests
 ) -> tuple[FloatArray | None, FloatArray | None]:
     """Give standard deviations of features, and how many errors wide intervals of labels are."""
-    if not edges.has_effects:
+    if not edges._has_effects:
         return None, None
     one = np.ones(len(edges.label_names))
     degrees = edges.arrays.df_denom
@@ -491,27 +498,34 @@ def _strong_pairs(
         return None, "They are shown for single features, not for terms of a formula."
     known = _known_pairs(edges, ranking)
     if known is not None:
-        values = known[best]
+        values, signs = known[0][best], known[1][best]
     else:
         if options.pairs is None:
             best = best[: max(_MAX_PRODUCTS // n_labels**2, _FEWEST)]
         asked = [edges.feature_names[at] for at in best]
         refit = "auto" if can_refit(results._fit) else False
-        values = results.score_test(asked, products="given", refit=refit).pair_statistics()
+        tests = results.score_test(asked, products="given", refit=refit)
+        values, signs = tests.pair_statistics(), tests.pair_signs()
     kept = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = np.triu_indices(n_labels, 1)
-    return StrongPairs(first[kept], second[kept], np.take_along_axis(values, kept, axis=1)), ""
+    line = np.arange(len(kept))[:, None]
+    return StrongPairs(first[kept], second[kept], values[line, kept], signs[line, kept]), ""
 
 
-def _known_pairs(edges: EdgeTests, ranking: FeatureRanking | None) -> FloatArray | None:
-    """Give how much features move pairs of labels, if that was tested already."""
+def _known_pairs(
+    edges: EdgeTests, ranking: FeatureRanking | None
+) -> tuple[FloatArray, SignArray] | None:
+    """Give how much features move pairs of labels, and where to, if that was tested already."""
     if edges.products == "given":
-        return edges.pair_statistics()
+        return edges.pair_statistics(), edges.pair_signs()
     if ranking is None or ranking.label_names != edges.label_names:
         return None
-    pairs = ranking.scores.pair_statistics
+    pairs = ranking.scores.moved_pairs
+    if pairs is None:
+        return None
     place = {name: at for at, name in enumerate(ranking.feature_names)}
-    return None if pairs is None else pairs[[place[name] for name in edges.feature_names]]
+    lines = [place[name] for name in edges.feature_names]
+    return pairs[0][lines], pairs[1][lines]
 
 
 def _strongest_edge(part: FeaturePart) -> str:

@@ -64,6 +64,7 @@ def describe_network(net: RegularizedIsingResults, title: str | None) -> ShortRe
         parts,
         {"criterion": net.criterion, "gamma": f"{net.gamma:g}", "rule": net.rule},
         net.adjusted_for,
+        net.feature_names,
     )
 
 
@@ -133,6 +134,7 @@ def describe_bootstrap(boot: NetworkBootstrap, title: str | None) -> ShortReport
         boot.summary().notes[1:],
         parts,
         {"draws": f"{boot.n_draws:,}", "drawn from": drawn},
+        feature_names=boot.feature_names,
     )
 
 
@@ -197,6 +199,7 @@ def describe_ranking(ranking: FeatureRanking, title: str | None) -> ShortReport:
         parts,
         {"method": ranking.method, **{name: str(v) for name, v in ranking.settings.items()}},
         ranking.adjusted_for,
+        ranking.feature_names,
     )
 
 
@@ -232,6 +235,7 @@ def describe_selection(selection: SelectionResult, title: str | None) -> ShortRe
         parts,
         {"method": selection.method, "measure": selection.metric},
         selection.ranking.adjusted_for,
+        selection.ranking.feature_names,
     )
 
 

@@ -819,6 +819,9 @@
     return [say(odds), say(lower), say(upper), perSd() ? "sd" : "unit", isStep ? "one-step" : "fitted"];
   }
 
+  // The two products of a pair may disagree.
+  const pairDirection = (at) =>
+    direction(pair("sign")[at]) || (pair("statistic")[at] > 0 ? "mixed" : "");
   const direction = (sign) => (sign > 0 ? "with" : sign < 0 ? "against" : "");
 
   const tables = {
@@ -871,12 +874,14 @@
     pairs: () => {
       const wide = pair("first").length / facts.withPairs;
       return [
-        ["feature", "label", "with", "statistic"],
+        ["feature", "label", "with", "direction", "statistic", "sign"],
         ...each(pair("statistic"), (value, at) => [
           feature("feature")[Math.floor(at / wide)],
           label("name")[pair("first")[at]],
           label("name")[pair("second")[at]],
+          pairDirection(at),
           six(value),
+          pair("sign")[at],
         ]),
       ];
     },

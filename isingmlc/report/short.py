@@ -6,7 +6,7 @@ import base64
 import io
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from isingmlc.base.names import display_names, name_writer
 from isingmlc.base.printing import say_given
+from isingmlc.plots.style import FAINT, INK, OPEN, RAISES, UNTESTED
 from isingmlc.report.frame import fill_frame, list_table, read_part, write_page
 
 if TYPE_CHECKING:
@@ -27,6 +29,16 @@ _LISTED = 60
 _PIXELS = 96
 _LEAST = 0.75
 _PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "matplotlib")
+# Colours of pictures, and those of the dark page in their place; other hues are seen on both.
+_IN_THE_DARK = {
+    "#000000": "#e6ebf0",
+    INK: "#e6ebf0",
+    FAINT: "#aab6c2",
+    OPEN: "#a5afb9",
+    UNTESTED: "#6d7986",
+    "#ffffff": "#18222c",
+    RAISES: "#2f93d6",
+}
 _HEADS = {
     "pvalue": "p",
     "pvalue_adj": "Adjusted p",
@@ -71,6 +83,8 @@ class Part:
         The picture.
     described : str
         What the picture shows, for those who do not see it.
+    write : callable
+        Writes names in the page as people do; the CSV keeps the exact ones.
     """
 
     title: str
@@ -78,6 +92,7 @@ class Part:
     frame: pd.DataFrame | None = None
     picture: Picture | None = None
     described: str = ""
+    write: Callable[[str], str] = str
 
     @property
     def name(self) -> str:
@@ -89,7 +104,12 @@ class Part:
         """The first rows of the table as text."""
         assert self.frame is not None
         rows = self.frame.head(_LISTED)
-        return pd.DataFrame({_head(str(name)): _write_column(rows[name]) for name in rows})
+        return pd.DataFrame(
+            {
+                _head(str(name)): [self.write(cell) for cell in _write_column(rows[name])]
+                for name in rows
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -110,6 +130,8 @@ class ShortReport:
         How it was made.
     adjusted_for : tuple of str
         The covariates that everything is given.
+    feature_names : tuple of str
+        Features that texts and tables name, exactly.
     """
 
     title: str
@@ -120,6 +142,7 @@ class ShortReport:
     parts: Sequence[Part]
     described: dict[str, str]
     adjusted_for: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     notes_head = "Keep in mind"
 
@@ -131,7 +154,7 @@ class ShortReport:
     @property
     def settings(self) -> dict[str, dict[str, str]]:
         """What made the report, and versions."""
-        adjusted = {"adjusted for": ", ".join(self.adjusted_for) or "nothing"}
+        adjusted = {"adjusted for": ", ".join(display_names(self.adjusted_for)) or "nothing"}
         versions = {"Python": platform.python_version()}
         versions |= {name: version(name) for name in _PACKAGES}
         return {"Made from": {**self.described, **adjusted}, "Versions": versions}
@@ -139,6 +162,7 @@ class ShortReport:
 
 def write_short(report: ShortReport, path: Path) -> None:
     """Write a short report to a file, whole or not at all."""
+    report = _name_as_people_do(report)
     facts = {
         "tables": {
             part.name: list_table(part.frame) for part in report.parts if part.frame is not None
@@ -148,19 +172,43 @@ def write_short(report: ShortReport, path: Path) -> None:
     write_page(fill_frame("short.html", report, facts, [read_part("common.js")]), path)
 
 
+def _name_as_people_do(report: ShortReport) -> ShortReport:
+    """Write what a formula made as people do, in sentences and in the tables of the page."""
+    write = name_writer([*report.feature_names, *report.adjusted_for])
+    return replace(
+        report,
+        findings=[write(sentence) for sentence in report.findings],
+        notes=[write(note) for note in report.notes],
+        parts=[replace(part, write=write) for part in report.parts],
+    )
+
+
 def draw(plot: Callable[[], Any]) -> Picture:
-    """Draw a picture that goes into a page, the same for the same plot."""
+    """Draw a picture that goes into a page and is dark where it is, the same for the same plot."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     with mpl.rc_context({"svg.hashsalt": "isingmlc"}):
         figure: Figure = np.ravel(np.array(plot(), dtype=object))[0].figure.canvas.figure
         file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
         plt.close(figure)
-    content = base64.b64encode(file.getvalue()).decode("ascii")
+    drawn = file.getvalue().replace(b"</svg>", _dark_style().encode("ascii") + b"</svg>")
+    content = base64.b64encode(drawn).decode("ascii")
     least = int(_LEAST * _PIXELS * figure.get_figwidth())
     return Picture(f"data:image/svg+xml;base64,{content}", least)
+
+
+def _dark_style() -> str:
+    """Say how a picture without a ground is coloured on a dark page."""
+    rules = [
+        f'[style*="{what}: {light.lower()}"] {{ {what}: {dark} !important }}'
+        for light, dark in _IN_THE_DARK.items()
+        for what in ("fill", "stroke")
+    ]
+    # Black is what has no colour of its own.
+    rules.append(f"svg {{ fill: {_IN_THE_DARK[INK]} }}")
+    return f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
 
 
 def join_pairs(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import leaves_out_zero
+from isingmlc.base.names import display_names
 from isingmlc.base.printing import say_count
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def gather_sureness(
         sentences += found
     ranks, coefficients = pd.DataFrame(), pd.DataFrame()
     if boot is not None and boot.feature_names:
-        ranks = _list_ranks(boot)
+        ranks = _list_ranks(boot, results.model.terms)
         sentences.append(f"Ranks of features are those in {boot.n_draws:,} bootstrap draws.")
     if drop is not None:
         coefficients = _list_coefficients(drop)
@@ -141,11 +142,12 @@ def _list_pairs(
     return said, pd.DataFrame(rows)
 
 
-def _list_ranks(boot: NetworkBootstrap) -> pd.DataFrame:
+def _list_ranks(boot: NetworkBootstrap, terms: Mapping[str, tuple[str, ...]]) -> pd.DataFrame:
     """List the ranks of the best features."""
+    shown = dict(zip(boot.feature_names, display_names(boot.feature_names, terms), strict=True))
     rows = [
         {
-            "Feature": row["feature"],
+            "Feature": shown[row["feature"]],
             "Rank": f"{row['rank']}",
             "Interval": f"{row['lower']:.3g} to {row['upper']:.3g}",
             "Among the first 10": f"{row['among_first']:.0%}",

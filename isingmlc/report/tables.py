@@ -7,9 +7,9 @@ import numpy.typing as npt
 from bokeh.models import ColumnDataSource
 
 from isingmlc.base.arrays import FloatArray, StrArray
+from isingmlc.base.names import find_terms
 from isingmlc.fitting.testable import Reason
 from isingmlc.report.data import FeaturePart
-from isingmlc.report.names import find_terms
 
 # Binary digits that are kept of statistics and effects: five decimal ones.
 _BITS = 17
@@ -70,6 +70,7 @@ def pair_source(part: FeaturePart) -> ColumnDataSource | None:
             "first": part.pairs.first.astype(np.uint16).ravel(),
             "second": part.pairs.second.astype(np.uint16).ravel(),
             "statistic": _few_digits(part.pairs.statistic).ravel(),
+            "sign": part.pairs.sign.ravel(),
         },
         name="all-pairs",
     )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_names, check_number, check_option
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arrays import FloatArray, SignArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
@@ -238,7 +238,7 @@ class EdgeTests(ReadOnly):
     # Effects
 
     @property
-    def has_effects(self) -> bool:
+    def _has_effects(self) -> bool:
         """Whether `to_frame` can give effects: of single features, or fitted ones of products."""
         fit = self._fit
         known = fit is not None and set(self.feature_names) <= set(fit.stats.feature_names)
@@ -623,7 +623,7 @@ class EdgeTests(ReadOnly):
             check_option("per", per, ("unit", "sd"))
         level = 0.95 if conf_int is None else check_number("conf_int", conf_int, above=0, below=1)
         arrays, fit = self.arrays, self._fit
-        if fit is None or not self.has_effects:
+        if fit is None or not self._has_effects:
             raise exc.ModelError(
                 "effects are those of single features, with by='feature' and without products, or "
                 "of products in wald_test and lr_test with products='given'."
@@ -698,13 +698,35 @@ class EdgeTests(ReadOnly):
         (1, 15)
         """
         if self.arrays.product_statistic is None:
-            raise exc.ModelError(
-                "pairs of labels are known from tests of single products: score_test with "
-                "products='given' or products='individual'."
-            )
-        products = np.nan_to_num(self.arrays.product_statistic)
-        first, second = np.triu_indices(products.shape[1], 1)
-        return np.asarray(products[:, first, second] + products[:, second, first])
+            raise _no_products()
+        return np.asarray(_add_both(np.nan_to_num(self.arrays.product_statistic)))
+
+    def pair_signs(self) -> SignArray:
+        """Say whether the tie of two labels grows or falls with a feature.
+
+        Returns
+        -------
+        ndarray of int8, shape (features, K(K−1)/2)
+            1 where the products of the feature with the labels of a pair go with these labels, −1
+            where they go against them, 0 where the two disagree or could not be tested; pairs in
+            the order of ``itertools.combinations``.
+
+        Raises
+        ------
+        ModelError
+            When no single products were tested.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> data = im.datasets.load_example()
+        >>> res = im.IsingModel(data.labels, data.features).fit()
+        >>> res.score_test(["bmi"], products="given").pair_signs()[0, :5].tolist()
+        [1, -1, -1, 1, -1]
+        """
+        if self.arrays.product_sign is None:
+            raise _no_products()
+        return np.asarray(np.sign(_add_both(self.arrays.product_sign)))
 
     def to_csv(self, path: str | os.PathLike[str] | None = None, **options: Any) -> str | None:
         """Write `to_frame` to a CSV file.
@@ -1020,6 +1042,19 @@ class EdgeTests(ReadOnly):
         from isingmlc.plots import plot_qq
 
         return plot_qq(self, ax=ax)
+
+
+def _add_both(products: Any) -> Any:
+    """Add what belongs to the two products of each pair of labels."""
+    first, second = np.triu_indices(products.shape[1], 1)
+    return products[:, first, second] + products[:, second, first]
+
+
+def _no_products() -> exc.ModelError:
+    return exc.ModelError(
+        "pairs of labels are known from tests of single products: score_test with "
+        "products='given' or products='individual'."
+    )
 
 
 def _adjust(pvalues: FloatArray, by: str, within: str | None) -> FloatArray:

@@ -1902,6 +1902,11 @@ class IsingResults(ReadOnly):
         The file holds Bokeh's script (about 1.3 MB) and, compressed, five numbers per edge, each of
         five digits or more. It asks nothing of the network, and the same fit gives the same file.
 
+        The page names what a formula made as people do, ``sex: f`` for ``C(sex)[T.f]``; CSV files
+        and the summary have the exact names. In the file of pairs ``direction`` says whether the
+        tie of the two labels grows with the feature (``with``), falls (``against``), or whether
+        the product in the model of one label disagrees with that of the other (``mixed``).
+
         Examples
         --------
         >>> import isingmlc as im, tempfile

@@ -13,7 +13,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.base.tables import ResultTable
@@ -50,10 +50,11 @@ class FeatureScores:
         Why a feature or a label could not be used, ``ok`` for most; see `Reason`.
     pvalue : ndarray, shape (p,), or None
         p-values of the features, where the method has any and they are known already.
-    pairs : ndarray, shape (p, K(K−1)/2), callable or None
-        How much each feature moves each pair of labels: the two statistics of its products, given
-        the feature itself; pairs in the order of ``itertools.combinations``. Or what computes it,
-        when it is asked for.
+    pairs : callable or None
+        Computes, when it is asked for, how much each feature moves each pair of labels (the sum of
+        the two statistics of its products, given the feature itself), and where to (1, −1, or 0
+        where the two disagree): two arrays of shape (p, K(K−1)/2), pairs in the order of
+        ``itertools.combinations``.
     notes : tuple of str
         What to keep in mind, in sentences.
     tests : EdgeTests or None
@@ -78,7 +79,7 @@ class FeatureScores:
     feature_reason: StrArray
     label_reason: StrArray
     pvalue: FloatArray | None = None
-    pairs: FloatArray | Callable[[], FloatArray] | None = None
+    pairs: Callable[[], tuple[FloatArray, SignArray]] | None = None
     notes: tuple[str, ...] = ()
     tests: EdgeTests | None = None
     steps: FeatureSteps | None = None
@@ -86,9 +87,9 @@ class FeatureScores:
     caution: Callable[[], None] | None = None
 
     @cached_property
-    def pair_statistics(self) -> FloatArray | None:
-        """The values of `pairs`."""
-        return self.pairs() if callable(self.pairs) else self.pairs
+    def moved_pairs(self) -> tuple[FloatArray, SignArray] | None:
+        """What `pairs` computes: statistics and signs."""
+        return None if self.pairs is None else self.pairs()
 
     @cached_property
     def levels(self) -> IntArray:
@@ -206,12 +207,13 @@ class FeatureRanking:
         feature itself (``score_test(products="given")``), computed when it is first asked for.
         None where pairs play no part.
         """
-        if self.scores.pairs is None:
+        moved = self.scores.moved_pairs
+        if moved is None:
             return None
         columns = pd.MultiIndex.from_tuples(
             combinations(self.label_names, 2), names=["label", "with"]
         )
-        return ResultTable(self.scores.pair_statistics, self._index, columns)
+        return ResultTable(moved[0], self._index, columns)
 
     @table
     def path(self) -> pd.DataFrame | None:
@@ -311,10 +313,10 @@ class FeatureRanking:
         if self.pvalues is not None:
             columns["pvalue"] = self.pvalues
         columns["strongest"] = self._strongest(self.scores.contributions, self.label_names)
-        pairs = self.scores.pair_statistics
-        if pairs is not None:
+        moved = self.scores.moved_pairs
+        if moved is not None:
             names = [f"{first} × {second}" for first, second in combinations(self.label_names, 2)]
-            columns["strongest_pair"] = self._strongest(pairs, names)
+            columns["strongest_pair"] = self._strongest(moved[0], names)
         columns["reason"] = self.reasons
         if self.adjusted_for:
             columns["adjusted_for"] = self._series(
