@@ -621,6 +621,21 @@ def test_every_part_says_what_it_is_adjusted_for(adjusted, tmp_path):
     assert page.facts["adjustedFor"] == "age, sex"
 
 
+def test_covariates_of_a_formula_are_named_as_people_do(tmp_path):
+    data = im.datasets.load_example()
+    frame = data.labels.join(data.features)
+    frame["sex"] = np.where(frame["female"] == 1, "f", "m")
+    formula = "diabetes + asthma + depression ~ age + bmi"
+    fit = im.IsingModel.from_formula(formula, frame, covariates="C(sex)").fit()
+    page = read(fit.report(tmp_path / "report.html", pairs=0))
+    assert page.text.count("given sex") >= 5
+    assert "Tests are given the covariate sex." in page.text
+    # The printed summary and files have the exact name.
+    exact = [text for text in page.text if "C(sex)" in text and text not in page.scripts]
+    assert all("Adjusted for:" in text for text in exact)
+    assert page.facts["adjustedFor"] == "C(sex)"
+
+
 def test_a_report_without_covariates_speaks_of_none(page):
     text = " ".join(" ".join(page.text).split())
     assert "given age" not in text
