@@ -39,7 +39,7 @@ _SYMMETRIC = 0.1
 STEEPEST = 10.0
 # Newton steps for a threshold, and halvings for an effect: beyond these nothing changes.
 _THRESHOLD_STEPS = 8
-_HALVINGS = 40
+_HALVINGS = 30
 # The largest effect that is looked at, a log odds ratio.
 _LARGEST = 6.0
 
