@@ -553,7 +553,7 @@ def _say_effect(part: FeaturePart, row: np.intp, column: np.intp) -> str:
     with np.errstate(over="ignore"):
         middle, lower, upper = np.exp([coef, coef - width, coef + width])
     step = "" if part.edges["fitted"][row, column] else ", one step"
-    return f"odds ratio {middle:.3g} per unit, {lower:.3g} to {upper:.3g}{step}; "
+    return f"odds ratio {middle:#.3g} per unit, {lower:#.3g} to {upper:#.3g}{step}; "
 
 
 def say_power(log10: float) -> str:

@@ -28,6 +28,8 @@ _LISTED = 60
 # Pixels in an inch, and the share of its own size that a picture is shown in at least.
 _PIXELS = 96
 _LEAST = 0.75
+# A page of 1,280 pixels has room for this.
+_WIDEST = 1120
 _PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "matplotlib")
 # Colours of pictures, and those of the dark page in their place; other hues are seen on both.
 _IN_THE_DARK = {
@@ -195,7 +197,7 @@ def draw(plot: Callable[[], Any]) -> Picture:
         plt.close(figure)
     drawn = file.getvalue().replace(b"</svg>", _dark_style().encode("ascii") + b"</svg>")
     content = base64.b64encode(drawn).decode("ascii")
-    least = int(_LEAST * _PIXELS * figure.get_figwidth())
+    least = min(int(_LEAST * _PIXELS * figure.get_figwidth()), _WIDEST)
     return Picture(f"data:image/svg+xml;base64,{content}", least)
 
 
