@@ -7,8 +7,10 @@ from golden import FOLDER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.linalg import sqrtm
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
+from scipy.stats import chi2
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, DataWarning, ModelError
@@ -66,13 +68,19 @@ def ridge_fit(design, outcome, penalised):
     return expit(design @ found.x)
 
 
-def slow_forward(labels, features, n_steps, *, given_labels, refit):
-    """Pick features by weighted least squares on rows, one regression per candidate."""
+def slow_forward(labels, features, n_steps, *, given_labels, refit, terms=None):
+    """Pick features by weighted least squares on rows, one regression per candidate.
+
+    With terms (lists of columns) all columns of a candidate enter, and what they add is brought to
+    one degree of freedom before candidates are compared.
+    """
+    terms = terms or [[j] for j in range(features.shape[1])]
     n_rows, n_labels = labels.shape
     columns = (features - features.mean(axis=0)) / features.std(axis=0)
     left, gains, picked = None, [], []
     for _ in range(n_steps):
-        inside = picked if refit else []
+        chosen = [j for at in picked for j in terms[at]]
+        inside = chosen if refit else []
         probability = np.empty(labels.shape)
         designs, ridges = [], []
         for k in range(n_labels):
@@ -83,14 +91,15 @@ def slow_forward(labels, features, n_steps, *, given_labels, refit):
             penalised = np.arange(1, design.shape[1])
             probability[:, k] = ridge_fit(design, labels[:, k], penalised)
             # What was picked under fixed weights is a regressor without a penalty.
-            whole = design if refit else np.hstack([design, columns[:, picked]])
+            whole = design if refit else np.hstack([design, columns[:, chosen]])
             designs.append(whole)
             ridges.append(np.r_[0.0, np.ones(n_others + len(inside))])
         if left is None or refit:
             likelihood = np.where(labels, probability, 1 - probability)
             left = -2 * np.log(likelihood).sum(axis=0)
-        worth = np.zeros((features.shape[1], n_labels))
-        for j in set(range(features.shape[1])) - set(picked):
+        worth = np.zeros((len(terms), n_labels))
+        for j in set(range(len(terms))) - set(picked):
+            extra = columns[:, terms[j]]
             for k in range(n_labels):
                 design, ridge = designs[k], np.diag(np.sqrt(ridges[k]))
                 weight = probability[:, k] * (1 - probability[:, k])
@@ -99,21 +108,23 @@ def slow_forward(labels, features, n_steps, *, given_labels, refit):
                 pseudo[:, : len(ridge)] = ridge
                 # The penalty enters as rows of their own, around the coefficients of the fit.
                 if refit or given_labels:
-                    worth[j, k] = _score(design, columns[:, j], weight, response, pseudo)
+                    worth[j, k] = _score(design, extra, weight, response, pseudo)
                 else:
                     small = sm.WLS(response, design, weights=weight).fit()
-                    large = sm.WLS(response, np.column_stack([design, columns[:, j]]), weight).fit()
+                    large = sm.WLS(response, np.column_stack([design, extra]), weight).fit()
                     worth[j, k] = small.ssr - large.ssr
         capped = np.minimum(worth, left)
-        best = int(np.argmax(capped.sum(axis=1)))
+        df = np.array([len(term) for term in terms])[:, None]
+        counted = np.where(df == 1, capped, chi2.isf(chi2.sf(capped, df), 1))
+        best = int(np.argmax(counted.sum(axis=1)))
         picked.append(best)
-        gains.append(capped[best])
+        gains.append(counted[best])
         left = left - capped[best]
     return picked, np.array(gains)
 
 
-def _score(design, column, weight, response, pseudo):
-    """Give the fall of a penalised sum of squares by one more column.
+def _score(design, columns, weight, response, pseudo):
+    """Give the fall of a penalised sum of squares by more columns.
 
     The gradient of the penalised likelihood is zero, so in rows of their own the penalties have a
     response that balances what the residuals leave.
@@ -126,7 +137,7 @@ def _score(design, column, weight, response, pseudo):
     offset[inside] = -pull[: len(pseudo)][inside] / np.sqrt(ridge[inside])
     left = np.vstack([root[:, None] * design, pseudo])
     right = np.r_[root * response, offset]
-    extra = np.r_[root * column, np.zeros(len(pseudo))]
+    extra = np.vstack([root[:, None] * columns, np.zeros((len(pseudo), columns.shape[1]))])
     falls = []
     for matrix in (left, np.column_stack([left, extra])):
         coef = np.linalg.lstsq(matrix, right, rcond=None)[0]
@@ -143,6 +154,108 @@ def test_steps_are_those_of_regressions_on_rows(given_labels, refit):
     assert positions(found) == picked
     np.testing.assert_allclose(found.path["gain"], gains.sum(axis=1), rtol=1e-5)
     np.testing.assert_allclose(found.contributions.to_numpy()[picked], gains, rtol=1e-4, atol=1e-6)
+
+
+TERMS = {"A": [0, 1, 2], "B": [3], "C": [4, 5], "D": [6], "E": [7, 8, 9]}
+
+
+def term_model(labels, features):
+    """Make a model of a formula with terms of one to three columns, as `TERMS` has them."""
+    frame = pd.DataFrame(features, columns=[f"v{j}" for j in range(features.shape[1])])
+    # A term is all the columns that a function gives.
+    names = [[f"v{j}" for j in columns] for columns in TERMS.values()]
+    parts = [each[0] if len(each) == 1 else f"stack({', '.join(each)})" for each in names]
+    outcomes = [f"y{k}" for k in range(labels.shape[1])]
+    frame[outcomes] = np.asarray(labels).astype(int)
+
+    def stack(*columns):
+        return np.column_stack(columns)
+
+    return im.IsingModel.from_formula(f"{' + '.join(outcomes)} ~ {' + '.join(parts)}", frame)
+
+
+@pytest.mark.parametrize("given_labels", [False, True])
+@pytest.mark.parametrize("refit", [False, True])
+def test_steps_of_terms_are_those_of_regressions_on_rows(given_labels, refit):
+    labels, features = draw(3, n_features=10)
+    options = {"given_labels": given_labels, "refit": refit}
+    picked, gains = slow_forward(labels, features, 4, terms=list(TERMS.values()), **options)
+    model = term_model(labels, features)
+    found = im.rank_features(model, method="forward", by="term", n_features=4, **options)
+    assert positions(found) == picked
+    assert found.feature_names == tuple(model.terms)
+    np.testing.assert_allclose(found.path["gain"], gains.sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found.contributions.to_numpy()[picked], gains, rtol=1e-4, atol=1e-6)
+
+
+def test_canonical_correlations_of_terms_are_projections_on_rows():
+    labels, features = draw(4, n_features=10)
+    found = im.rank_features(term_model(labels, features), method="ssc", by="term")
+    centred = labels - labels.mean(axis=0)
+    centred /= np.linalg.norm(centred, axis=0)
+    target = centred @ np.linalg.inv(sqrtm(centred.T @ centred))
+    columns = features - features.mean(axis=0)
+    terms, picked, before = list(TERMS.values()), [], 0.0
+    for step in range(len(TERMS)):
+        counted = np.zeros((len(TERMS), labels.shape[1]))
+        explained = {}
+        for at in set(range(len(TERMS))) - set(picked):
+            inside = columns[:, [j for each in [*picked, at] for j in terms[each]]]
+            rest = target - inside @ np.linalg.lstsq(inside, target, rcond=None)[0]
+            explained[at] = 1 - (rest**2).sum(axis=0)
+            tails = chi2.sf(len(labels) * (explained[at] - before), len(terms[at]))
+            counted[at] = chi2.isf(tails, 1) / len(labels)
+        best = int(np.argmax(counted.sum(axis=1)))
+        assert positions(found)[step] == best
+        assert found.path["gain"].iloc[step] == pytest.approx(counted[best].sum(), rel=1e-6)
+        picked.append(best)
+        before = explained[best]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_terms_of_single_columns_are_picked_as_features(example, method):
+    model = im.IsingModel(example.labels, example.features)
+    by_term = im.rank_features(model, method=method, by="term", n_features=5)
+    by_column = im.rank_features(model, method=method, n_features=5)
+    pd.testing.assert_frame_equal(by_term.path, by_column.path)
+    pd.testing.assert_series_equal(by_term.importance, by_column.importance)
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_columns_of_a_term_that_others_explain_do_not_count(refit):
+    """C is B and a column of A: it says nothing once A is picked but what B says, and reverse."""
+    labels, features = draw(6, n_features=10)
+    features[:, 4], features[:, 5] = features[:, 0], features[:, 3] + features[:, 1]
+    features[:, 9] = features[:, 7]
+    options = {"method": "forward", "by": "term", "refit": refit}
+    found = im.rank_features(term_model(labels, features), **options)
+    assert len(found.path) == 4
+    spans_all = {"stack(v4, v5)", "v3", "stack(v0, v1, v2)"} - set(found.path["feature"])
+    assert len(spans_all) == 1
+    assert (found.reasons[list(spans_all)] == "redundant-feature").all()
+    # The twice-told column of E changes nothing.
+    features[:, 9] = features[:, 8] - features[:, 7]
+    again = im.rank_features(term_model(labels, features), **options)
+    np.testing.assert_allclose(again.path["gain"], found.path["gain"], rtol=1e-6)
+
+
+def test_ebic_counts_the_columns_of_terms():
+    labels, features = draw(8, n_features=10)
+    model = term_model(labels, features)
+    found = im.rank_features(model, method="forward", by="term", stop="ebic")
+    cost = np.log(len(labels)) + np.log(features.shape[1])
+    n_picked = len(found.path)
+    assert 0 < n_picked < len(TERMS)
+    # Of the next term, gains are on one degree of freedom: as many columns must pay for themselves.
+    following = found.order[n_picked]
+    gains = chi2.isf(chi2.sf(found.contributions.loc[following], 1), len(model.terms[following]))
+    assert gains.max() <= cost * len(model.terms[following])
+
+
+def test_methods_that_rank_no_terms_say_which_do(example):
+    model = im.IsingModel(example.labels, example.features)
+    with pytest.raises(DataError, match="Use one of 'score', 'forward', 'ssc', or by='feature'"):
+        im.rank_features(model, method="br-chi2", by="term")
 
 
 def test_refits_are_those_of_statsmodels():

@@ -68,6 +68,27 @@ def test_an_idle_category_of_many_levels_does_not_come_first(model):
     assert ranking.select(alpha=0.05) == ranking.top(2)
 
 
+@pytest.mark.parametrize("options", [{}, {"refit": True}, {"given_labels": True}])
+@pytest.mark.parametrize("method", ["forward", "ssc"])
+def test_an_idle_category_of_many_levels_is_not_picked_first(model, method, options):
+    ranking = im.rank_features(
+        model, method=method, by="term", **options if method != "ssc" else {}
+    )
+    assert set(ranking.top(2)) == {"C(kind)", "x"}
+    assert ranking.settings["by"] == "term"
+    assert "picked as a whole" in ranking.summary().as_text()
+
+
+def test_validation_rows_choose_among_rankings_of_terms(model):
+    sel = im.select_features(model, method="auto", by="term", max_features=3, random_state=0)
+    assert set(sel.path["method"]) == {"score (null=ridge)", "forward", "ssc"}
+    assert set(sel.selected) <= set(model.terms)
+    by_default = im.select_features(model, by="term", max_features=3, random_state=0)
+    assert by_default.method == "forward"
+    first = im.rank_features(model, method="forward", by="term", n_features=1)
+    assert len(first.path) == 1
+
+
 def test_terms_of_one_column_are_ranked_as_features(model):
     by_term = im.rank_features(model, by="term", null="ridge")
     by_column = im.rank_features(model, null="ridge")
@@ -174,8 +195,8 @@ def test_terms_are_selected_by_p_values_and_by_a_ranking(model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "forward", "by": "term"}, "'forward' does not make"),
-        ({"method": "auto", "by": "term"}, "'forward' does not make"),
+        ({"method": "l1", "by": "term"}, "which method 'l1' cannot. Use one of 'score', 'forward'"),
+        ({"method": ["score", "oner"], "by": "term"}, "which method 'oner' cannot"),
         ({"by": "column"}, "by must be"),
         ({"method": ("score", {"combine": "sum"}), "by": "term"}, "combine='sum' needs one score"),
         ({"covariates": np.ones(800)}, "'covariates' cannot be given beside a model"),
@@ -192,5 +213,5 @@ def test_a_ranking_is_of_what_is_selected(model):
     ranking = model.fit().rank_features()
     with pytest.raises(im.exceptions.DataError, match="must be of the terms"):
         im.select_features(model, by="term", ranking=ranking)
-    with pytest.raises(im.exceptions.DataError, match="'l1' does not make"):
+    with pytest.raises(im.exceptions.DataError, match="method 'l1' cannot"):
         model.fit().rank_features("l1", by="term")

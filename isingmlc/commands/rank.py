@@ -51,7 +51,7 @@ methods (isingmlc.rank_features explains them and their options):
 --null, --penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
 models: score, products, products-joint and score+l1. --null auto is ridge for score and score+l1,
 and maximum likelihood for the others. --covariates is for these and for l1, forward and ssc.
---by term is for score.
+--by term is for score, forward and ssc.
 """
 # Options of methods that have a flag of their own.
 _SETTINGS = ("combine", "n_features", "given_labels", "refit", "stop")

@@ -69,7 +69,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         metavar="METHODS",
         help=f"how features are ranked: auto, or methods to try, separated by commas: "
         f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: forward; score with "
-        "--alpha, --neighbors, --cov-type, --combine or --by term)",
+        "--alpha, --neighbors, --cov-type or --combine)",
     )
     add_by(group, "choose")
     add_neighbors(group)

@@ -9,6 +9,9 @@ the deviance of a label falls; none can fall by more than it has left.
 
 ``ssc`` adds up squared canonical correlations of the features picked with the labels: the same
 sweep with equal weights, on labels that are made orthonormal.
+
+Formula terms are picked with all their columns. What a term adds counts as what one column adds
+that has the same tail probability, as in the ranking of terms by score tests.
 """
 
 from __future__ import annotations
@@ -37,10 +40,10 @@ from isingmlc.fitting.testable import (
 from isingmlc.inference.score import NullModel, null_models, own_spread, plain_scores
 from isingmlc.model import IsingModel
 from isingmlc.ranking.cross_products import AskedProducts, RowProducts, find_products
-from isingmlc.ranking.sweep import Standing, Sweep, sweep
+from isingmlc.ranking.sweep import Standing, Sweep, Terms, add_up_block, sweep
 from isingmlc.results.ranking import FeatureRanking, FeatureScores
 from isingmlc.results.steps import FeatureSteps
-from isingmlc.statistics.labelsets import cells_of, feature_blocks
+from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_blocks
 
 # How many features are picked if nobody says; all if there are fewer.
 N_FEATURES = 50
@@ -59,6 +62,7 @@ STOPS = (None, "ebic")
 
 def rank_by_forward(
     model: IsingModel,
+    by: str = "feature",
     *,
     n_features: int | float | None = None,
     given_labels: bool = False,
@@ -67,25 +71,27 @@ def rank_by_forward(
     gamma: float = 0.5,
     min_count: int = 2,
 ) -> FeatureRanking:
-    """Pick features one after the other by what they add to the models of the labels."""
+    """Pick features, or terms, one after the other by what they add to the models of the labels."""
     for name, value in (("given_labels", given_labels), ("refit", refit)):
         check_option(name, value, (True, False))
     check_option("stop", stop, STOPS)
     if check_number("gamma", gamma) < 0:
         raise exc.DataError(f"gamma must not be negative, but is {gamma:g}.")
-    size = _check_size(model, n_features)
+    terms = _terms_of(model, by, 1.0)
+    size = _check_size(model, terms, n_features)
     products = find_products(model.statistics, _rows(model, "forward"), "method='forward'")
     if refit and isinstance(products, AskedProducts):
         raise exc.ModelError(exc.ROWS_NEEDED.format(purpose="method='forward' with refit=True"))
     null = _fit_null(model, given_labels, min_count)
-    reasons = judge_features(_constant(model), null.label_reason)
+    reasons = judge_features(_constant(model, terms), null.label_reason)
     usable = reasons == Reason.OK
     n_used = len(null.labels)
     if not n_used or not usable.any():
         found = _nothing(len(usable), n_used)
     else:
         restart = _Refits(model, null, products) if refit else None
-        cost = np.log(model.nobs) + 2 * gamma * np.log(len(usable)) if stop else 0.0
+        n_columns = len(model.feature_names)
+        cost = np.log(model.nobs) + 2 * gamma * np.log(n_columns) if stop else 0.0
         found = sweep(
             _stand(model, null, products),
             usable,
@@ -93,6 +99,7 @@ def rank_by_forward(
             nothing=_NO_DEVIANCE,
             worthwhile=float(cost),
             restart=restart,
+            terms=terms,
         )
     settings: dict[str, object] = {
         "n_features": size,
@@ -101,35 +108,59 @@ def rank_by_forward(
         "stop": stop,
         **({"gamma": gamma} if stop else {}),
         "min_count": min_count,
+        **_say_terms(terms),
     }
     return _rank("forward", model, found, null.labels, null.label_reason, reasons, settings)
 
 
 def rank_by_ssc(
-    model: IsingModel, *, n_features: int | float | None = None, min_count: int = 2
+    model: IsingModel,
+    by: str = "feature",
+    *,
+    n_features: int | float | None = None,
+    min_count: int = 2,
 ) -> FeatureRanking:
-    """Pick features one after the other by the canonical correlations of all with the labels."""
-    size = _check_size(model, n_features)
+    """Pick features, or terms, one after the other by the canonical correlations of all."""
     stats = model.statistics
+    terms = _terms_of(model, by, float(stats.nobs))
+    size = _check_size(model, terms, n_features)
     products = find_products(stats, _rows(model, "ssc"), "method='ssc'")
     positives = stats.counts @ stats.patterns
     minority = np.minimum(positives, stats.nobs - positives)
     label_reason = judge_counts(minority, check_count("min_count", min_count, 0))
     labels = np.flatnonzero(label_reason == Reason.OK)
-    reasons = judge_features(_constant(model), label_reason)
+    reasons = judge_features(_constant(model, terms), label_reason)
     usable = reasons == Reason.OK
     if not len(labels) or not usable.any():
         found = _nothing(len(usable), len(labels))
     else:
         standing = _stand_equal(model, labels, products)
-        found = sweep(standing, usable, size, nothing=_NO_CORRELATION)
-    settings: dict[str, object] = {"n_features": size, "min_count": min_count}
+        found = sweep(standing, usable, size, nothing=_NO_CORRELATION, terms=terms)
+    settings: dict[str, object] = {
+        "n_features": size,
+        "min_count": min_count,
+        **_say_terms(terms),
+    }
     return _rank("ssc", model, found, labels, label_reason, reasons, settings)
 
 
-def _check_size(model: IsingModel, n_features: int | float | None) -> int:
-    """Give how many features are picked."""
-    available = len(model.feature_names)
+def _terms_of(model: IsingModel, by: str, unit: float) -> Terms | None:
+    """Give the terms of a formula, if these are picked."""
+    if by == "feature":
+        return None
+    place = {name: at for at, name in enumerate(model.feature_names)}
+    columns = (np.array([place[name] for name in names]) for names in model.terms.values())
+    return Terms(tuple(columns), unit)
+
+
+def _say_terms(terms: Terms | None) -> dict[str, object]:
+    """Give the setting that says that terms were picked."""
+    return {} if terms is None else {"by": "term"}
+
+
+def _check_size(model: IsingModel, terms: Terms | None, n_features: int | float | None) -> int:
+    """Give how many features, or terms, are picked."""
+    available = len(model.feature_names) if terms is None else len(terms.columns)
     if not available:
         raise exc.ModelError(exc.NO_FEATURES)
     if n_features is None:
@@ -142,9 +173,12 @@ def _rows(model: IsingModel, method: str) -> Any:
     return None if model.data is None else model._rows(f"method={method!r}")
 
 
-def _constant(model: IsingModel) -> BoolArray:
-    """Mark the features that cannot be used."""
-    return find_constant(model.statistics, model.intercept)
+def _constant(model: IsingModel, terms: Terms | None = None) -> BoolArray:
+    """Mark the features that cannot be used, or the terms all of whose columns cannot."""
+    constant = find_constant(model.statistics, model.intercept)
+    if terms is None:
+        return constant
+    return np.array([constant[columns].all() for columns in terms.columns], dtype=np.bool_)
 
 
 # Where a sweep begins
@@ -219,7 +253,33 @@ def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts
             fitted[each.rows, at] = each.fit_to(each.lean(sums)).ravel()
         return products(column, weights, fitted)
 
-    return Standing(score, variance, scale, null.deviance, cross)
+    variance[_constant(model)] = 0.0
+    blocks = _blocks(stats, nulls, variance)
+    return Standing(score, variance, scale, null.deviance, cross, blocks)
+
+
+def _blocks(
+    stats: LabelsetStatistics, nulls: list[NullModel], variance: FloatArray
+) -> list[tuple[IntArray, FloatArray]]:
+    """Give the variance matrices of the columns of each term that has several."""
+    blocks = []
+    for term, columns in stats.term_columns.items():
+        products, sums = stats.term_products[term], dense(stats.sums[:, columns])
+        parts = []
+        for null in nulls:
+            leaning = null.lean(sums)
+            total = np.einsum("g,gij->ij", null.weight, products)
+            parts.append(total - leaning.T @ leaning)
+        blocks.append((columns, _with_diagonal(np.stack(parts, axis=-1), variance[columns])))
+    return blocks
+
+
+def _with_diagonal(block: FloatArray, variance: FloatArray) -> FloatArray:
+    """Put variances that were computed with care into their matrix; those of zero leave nothing."""
+    at = np.arange(len(block))
+    block[at, at] = variance
+    alive = variance > 0
+    return np.asarray(block * (alive[:, None] & alive))
 
 
 def _stand_equal(
@@ -250,7 +310,9 @@ def _stand_equal(
         fitted = null.fit_to(null.lean(products.sums_of(column)[:, None]))
         return products(column, weight[:, None], fitted)
 
-    return Standing(score, variance, scale, np.full(len(labels), np.inf), cross)
+    variance[_constant(model)] = 0.0
+    blocks = _blocks(stats, [null], variance)
+    return Standing(score, variance, scale, np.full(len(labels), np.inf), cross, blocks)
 
 
 def _whiten(covariance: FloatArray) -> FloatArray:
@@ -297,21 +359,21 @@ class _Refits:
         # A ridge penalty hides that columns depend on each other; plain least squares do not.
         self._plain = _stand_equal(model, null.labels, products)
 
-    def __call__(self, picked: list[int]) -> Standing:
-        """Fit the models with the features picked; give scores and variances of all features.
+    def __call__(self, columns: list[int]) -> Standing:
+        """Fit the models with further features; give scores and variances of all features.
 
         Parameters
         ----------
-        picked : list of int
-            Positions of the features; the last one is new.
+        columns : list of int
+            Positions of the features that are picked besides those before.
 
         Returns
         -------
         Standing
             Where the next step begins.
         """
-        self._plain.take_out(picked[-1])
-        self._add_column(picked[-1])
+        for column in self._plain.take_out_all(columns):
+            self._add_column(column)
         n_before = self._null.fit.regressors.n_columns
         n_columns = self._design.shape[1]
         penalty = np.full(n_columns, PENALTY)
@@ -367,7 +429,25 @@ class _Refits:
                 each.T for each in (found.score, found.variance, found.scale)
             )
         variance[~self._plain.alive.any(axis=1)] = 0.0
-        return Standing(score, variance, scale, deviance, self._plain.cross)
+        blocks = [
+            (columns, self._block(nulls, columns, block, variance))
+            for columns, block in self._plain.blocks
+        ]
+        return Standing(score, variance, scale, deviance, self._plain.cross, blocks)
+
+    def _block(
+        self, nulls: list[NullModel], columns: IntArray, plain: FloatArray, variance: FloatArray
+    ) -> FloatArray:
+        """Give the variance matrix of the columns of a term."""
+        values = dense(self._features[:, columns]) - self._shift[columns]
+        sums = self._counts[:, None] * values
+        parts = []
+        for null in nulls:
+            leaning = null.lean(sums)
+            parts.append((sums * null.weight[:, None]).T @ values - leaning.T @ leaning)
+        _, counted = add_up_block(self._plain.score[columns], plain, self._plain.scale[columns])
+        own = variance[columns] * counted[:, :1]
+        return _with_diagonal(np.stack(parts, axis=-1), own)
 
 
 # What was found
@@ -409,30 +489,38 @@ def _rank(
         notes=_notes(model, found, settings),
         steps=steps,
     )
-    return FeatureRanking(method, model.feature_names, model.label_names, scores, settings)
+    names = tuple(model.terms) if "by" in settings else model.feature_names
+    return FeatureRanking(method, names, model.label_names, scores, settings)
 
 
 def _notes(model: IsingModel, found: Sweep, settings: dict[str, object]) -> tuple[str, ...]:
     """Say how features were picked, and what was not."""
-    names = np.array(model.feature_names, dtype=object)
+    by_term = "by" in settings
+    names = np.array(list(model.terms) if by_term else model.feature_names, dtype=object)
+    kind = "term" if by_term else "feature"
     n_picked = len(found.picked)
     notes = [
-        f"{n_picked} features were picked one after the other, each for what it adds to those "
+        f"{n_picked} {kind}s were picked one after the other, each for what it adds to those "
         "before it, which is its importance; the others follow in the order of what they would add "
-        "to these. There are no p-values: features that were picked by the labels would have too "
+        f"to these. There are no p-values: {kind}s that were picked by the labels would have too "
         "small ones.",
     ]
+    if by_term:
+        notes.append(
+            "Formula terms are picked as a whole: what a term of several columns adds counts as "
+            "what one column adds that has the same tail probability."
+        )
     if n_picked != settings["n_features"] and n_picked:
         why = (
             "the EBIC of no label falls any more"
             if settings.get("stop") and (found.remaining > 0).any()
-            else "no other feature adds anything"
+            else f"no other {kind} adds anything"
         )
         notes.append(f"Picking stopped after {names[found.picked[-1]]}: {why}.")
     if found.redundant.any():
         redundant = names[found.redundant]
         notes.append(
-            f"{len(redundant)} features ({exc.shorten(redundant)}) are linear functions of those "
+            f"{len(redundant)} {kind}s ({exc.shorten(redundant)}) are linear functions of those "
             "picked before them, and were not picked."
         )
     return tuple(notes)

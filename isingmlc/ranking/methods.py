@@ -455,8 +455,12 @@ RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
         "products-joint": RankingMethod.of(rank_by_joint_products),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
         "score+l1": RankingMethod.of(rank_by_score_and_l1, null="ridge"),
-        "forward": RankingMethod.of(rank_by_forward, needs_fit=False),
-        "ssc": RankingMethod.of(rank_by_ssc, needs_fit=False),
+        "forward": RankingMethod.of(
+            rank_by_forward, needs_fit=False, rank_terms=partial(rank_by_forward, by="term")
+        ),
+        "ssc": RankingMethod.of(
+            rank_by_ssc, needs_fit=False, rank_terms=partial(rank_by_ssc, by="term")
+        ),
         "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
         "br-ig": by_filter("br-ig", br_filter, "ig"),
         "lp-chi2": by_filter("lp-chi2", lp_filter, "chi2", per_label=False),
@@ -535,8 +539,8 @@ def find_method(method: str, options: Mapping[str, object], by: str = "feature")
     if by == "term" and found.rank_terms is None:
         able = [name for name, other in RANKING_METHODS.items() if other.rank_terms is not None]
         raise exc.DataError(
-            "by='term' ranks formula terms by tests of all their columns together, which method "
-            f"{method!r} does not make. Use {exc.shorten(able)}, or by='feature'."
+            "by='term' ranks formula terms by all their columns together, which method "
+            f"{method!r} cannot. Use one of {exc.shorten(able)}, or by='feature'."
         )
     return found
 
@@ -635,7 +639,7 @@ class Ranker:
         label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
         found = check_request(method, options, by=by, **label_models)
         if not found.needs_fit:
-            return found.run(self.model, options)
+            return found.run(self.model, options, by)
         if null == "auto":
             # A penalty says that there is one.
             usual = "mle" if self._tests else found.null
@@ -764,9 +768,11 @@ def rank_features(
         Which other labels the same label models have, as `IsingModel.fit` takes it: those of a
         sparse network, so many that are most associated, or those of a graph; all if omitted.
     by : {"feature", "term"}
-        Rank single columns, or the terms of a model from a formula as a whole, by ``score``. The
-        statistic of a term of several columns counts as that with one degree of freedom which has
-        the same p-value, so that a category of many levels does not come first by chance.
+        Rank single columns, or the terms of a model from a formula as a whole, by ``score``,
+        ``forward`` or ``ssc``. What a term of several columns says (the joint statistic of its
+        columns, for ``forward`` and ``ssc`` given the terms picked before it) counts as the
+        statistic with one degree of freedom that has the same p-value, so that a category of many
+        levels does not come first by chance. `n_features` counts terms then.
     **options
         Options of the method:
 
@@ -789,7 +795,7 @@ def rank_features(
           was picked and a ridge penalty of 1 on standardised features, and not under the weights of
           the models without features; False. Takes about ten times as long.
         - ``stop`` (forward): ``"ebic"`` stops before a feature that lowers the EBIC, with ``gamma``
-          0.5, of no label; None, the default, picks ``n_features``.
+          0.5, of no label; None, the default, picks ``n_features``. Each column of a term counts.
         - ``combine``: how labels are combined. For score and score+l1 (there with
           ``keep_pvalue``) the p-values of features, ``"acat"``, ``"sum"``, ``"omnibus"`` or
           ``"cauchy"``, see `EdgeTests.feature_pvalues`; importance is always the sum. For br-chi2,
@@ -859,6 +865,12 @@ def rank_features(
     ... )
     >>> im.rank_features(model, by="term").order
     ('bs(age, df=4)', 'bmi', 'C(smoker)')
+    >>> im.rank_features(model, method="forward", by="term").path[["feature", "gain"]].round(1)
+                feature   gain
+    step
+    1     bs(age, df=4)  248.5
+    2               bmi   95.2
+    3         C(smoker)   12.9
     """
     # A method or option that does not exist is said before the data are looked at.
     has_covariates = covariates is not None

@@ -10,17 +10,22 @@ others: with :math:`v_{jk}` the cross-product of j with what is left of s,
 So a step needs the cross-products of one column with all, and nothing is fitted again. Forward
 selection of features for logistic regressions under fixed weights is such a sweep, and so is
 forward selection by canonical correlations.
+
+Columns of a term are picked together. A term is worth what its columns add one after the other,
+:math:`u'V^{-1}u` with the scores u and the variance V of its columns, both given what was picked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from tqdm import tqdm
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.inference.combine import normal_scores
+from isingmlc.inference.pvalues import chi2_log10_sf
 
 # A column with less than this share of its variance left given those picked before has none.
 # Rounding adds up over steps, so this is more than a single test needs.
@@ -35,6 +40,48 @@ _NOTABLE = 0.05
 
 Cross = Callable[[int], FloatArray]
 Restart = Callable[[list[int]], "Standing"]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Columns that are picked together.
+
+    Attributes
+    ----------
+    columns : tuple of ndarray of int
+        Positions of the columns of each term.
+    unit : float
+        What gains are multiplied by to have chi-square distributions if a term does nothing.
+    """
+
+    columns: tuple[IntArray, ...]
+    unit: float
+
+    def compare(self, gains: FloatArray, ranks: FloatArray) -> FloatArray:
+        """Bring gains to one degree of freedom: what as many columns gain by chance differs.
+
+        Parameters
+        ----------
+        gains, ranks : ndarray, shape (terms, K)
+            What each term adds to each target, and the number of columns that do.
+
+        Returns
+        -------
+        ndarray, shape (terms, K)
+            The gains of single columns that have the same tail probabilities.
+
+        Examples
+        --------
+        >>> terms = Terms((np.arange(1), np.arange(1, 5)), unit=1.0)
+        >>> terms.compare(np.array([[9.0], [9.0]]), np.array([[1.0], [4.0]])).round(2)
+        array([[9.  ],
+               [3.51]])
+        """
+        found = gains.copy()
+        wide = ranks > 1
+        tails = chi2_log10_sf(self.unit * gains[wide], ranks[wide])
+        found[wide] = normal_scores(np.ones(len(tails)), tails) ** 2 / self.unit
+        return found
 
 
 @dataclass
@@ -55,6 +102,9 @@ class Standing:
     cross : callable
         Takes a position and gives the cross-products of that column with all, less what the
         model has taken out of both before any column was picked; the shape of `variance`.
+    blocks : list of pairs
+        Positions of the columns of a term, and their variance matrices given what was picked, of
+        shape (d, d, K) or (d, d, 1), for all terms of several columns.
     """
 
     score: FloatArray
@@ -62,6 +112,7 @@ class Standing:
     scale: FloatArray
     left: FloatArray
     cross: Cross
+    blocks: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._lines: list[tuple[FloatArray, FloatArray]] = []
@@ -76,6 +127,31 @@ class Standing:
         variance = np.where(self.alive, self.variance, np.inf)
         return np.asarray(self.score**2 / variance)
 
+    def worth_of(self, terms: Terms | None) -> tuple[FloatArray, FloatArray]:
+        """Give what each term would add for each target, not capped, and how many columns do it.
+
+        Parameters
+        ----------
+        terms : Terms or None
+            The terms; single columns if omitted.
+
+        Returns
+        -------
+        worth, ranks : ndarray, shape (terms, K)
+            What is added; the columns that have variance left given those before them in the term.
+        """
+        worth, ranks = self.worth(), np.broadcast_to(self.alive, self.score.shape).astype(float)
+        if terms is None:
+            return worth, ranks
+        first = np.array([columns[0] for columns in terms.columns], dtype=np.intp)
+        worth, ranks = worth[first], ranks[first]
+        places = {int(columns[0]): at for at, columns in enumerate(terms.columns)}
+        for columns, block in self.blocks:
+            at = places[int(columns[0])]
+            parts, counted = add_up_block(self.score[columns], block, self.scale[columns])
+            worth[at], ranks[at] = parts.sum(axis=0), counted.sum(axis=0)
+        return worth, ranks
+
     def take_out(self, column: int) -> None:
         """Take what a column explains out of all columns."""
         pivot = np.where(self.alive[column], self.variance[column], np.inf)
@@ -86,6 +162,70 @@ class Standing:
         self.score = self.score - crossed * (self.score[column] / pivot)
         self.variance = self.variance - crossed * (crossed / pivot)
         self.variance[column] = 0.0
+        for columns, block in self.blocks:
+            line = crossed[columns]
+            block -= line[:, None] * (line / pivot)
+
+    def take_out_all(self, columns: Sequence[int]) -> list[int]:
+        """Take what columns explain out of all, one after the other.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            Positions of the columns.
+
+        Returns
+        -------
+        list of int
+            Those that had something left to take out.
+        """
+        taken = []
+        for column in columns:
+            if self.alive[column].any():
+                self.take_out(column)
+                taken.append(column)
+        return taken
+
+
+def add_up_block(
+    score: FloatArray, block: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Give what the columns of a term add to those before them in the term.
+
+    Parameters
+    ----------
+    score : ndarray, shape (d, K)
+        Scores of the columns.
+    block : ndarray, shape (d, d, K) or (d, d, 1)
+        Their variance matrices.
+    scale : ndarray, shape (d, K) or (d, 1)
+        What variances are measured by.
+
+    Returns
+    -------
+    worth, counted : ndarray, shape (d, K)
+        What each column adds; 1 if it has variance of its own left, 0 if not.
+
+    Examples
+    --------
+    The third column is the sum of the others:
+
+    >>> columns = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> block = (columns.T @ columns)[:, :, None]
+    >>> worth, counted = add_up_block(columns.T @ [[2.0], [1.0]], block, np.ones((3, 1)))
+    >>> worth.ravel(), counted.ravel()
+    (array([4., 1., 0.]), array([1., 1., 0.]))
+    """
+    score, block = score.copy(), block.copy()
+    worth, counted = np.zeros(score.shape), np.zeros(score.shape)
+    for at in range(len(score)):
+        alive = block[at, at] > REDUNDANT * scale[at]
+        pivot = np.where(alive, block[at, at], np.inf)
+        worth[at], counted[at] = score[at] ** 2 / pivot, alive
+        line = block[at].copy()
+        score -= line * (score[at] / pivot)
+        block -= line[:, None] * (line / pivot)
+    return worth, counted
 
 
 @dataclass(frozen=True)
@@ -95,9 +235,9 @@ class Sweep:
     Attributes
     ----------
     picked : ndarray of int, shape (T,)
-        Positions of the columns picked, in order.
+        Positions of the columns (or terms) picked, in order.
     gains : ndarray, shape (T, K)
-        What each step added for each target.
+        What each step added for each target; of terms, at one degree of freedom.
     displaced : tuple of tuple of int
         For each step, the columns that lost most of their worth by it.
     remaining : ndarray, shape (p, K)
@@ -121,6 +261,7 @@ def sweep(
     nothing: float,
     worthwhile: float = 0.0,
     restart: Restart | None = None,
+    terms: Terms | None = None,
 ) -> Sweep:
     """Pick columns one after the other, each for what it adds to those before.
 
@@ -129,16 +270,19 @@ def sweep(
     standing : Standing
         Where the sweep begins; it is changed.
     usable : ndarray of bool, shape (p,)
-        The columns that may be picked.
+        The columns (or terms) that may be picked.
     n_steps : int
         How many to pick at most.
     nothing : float
         A worth up to this is none: the sweep ends.
     worthwhile : float
-        The sweep ends before a column that adds no more than this for any target.
+        The sweep ends before a column that adds no more than this for any target; before a term
+        that adds no more than as many times this as it has columns.
     restart : callable, optional
-        Gives a new standing once these columns are picked, if there is one. The old one is swept
-        if omitted.
+        Gives a new standing once these columns are picked besides those before, if there is one.
+        The old one is swept if omitted.
+    terms : Terms, optional
+        Columns that are picked together; single columns are picked if omitted.
 
     Returns
     -------
@@ -164,39 +308,48 @@ def sweep(
     """
     usable, picked = usable.copy(), []
     gains, displaced = [], []
-    worth = standing.worth()
+    worth, ranks = standing.worth_of(terms)
     for _ in tqdm(range(n_steps), "forward steps", disable=None, leave=False):
         capped = np.minimum(worth, standing.left)
-        totals = np.where(usable, capped.sum(axis=1), 0.0)
+        counted = _compare(capped, ranks, terms)
+        totals = np.where(usable, counted.sum(axis=1), 0.0)
         best = totals.max(initial=0.0)
         if not best > nothing:
             break
-        column = int(np.flatnonzero(totals >= best * (1 - TIE))[0])
-        if capped[column].max() <= worthwhile:
+        at = int(np.flatnonzero(totals >= best * (1 - TIE))[0])
+        if (capped[at] <= worthwhile * np.maximum(ranks[at], 1)).all():
             break
-        picked.append(column)
-        gains.append(capped[column])
-        usable[column] = False
-        standing.left = standing.left - capped[column]
-        standing = _next(standing, picked, restart)
-        before, worth = worth.sum(axis=1), standing.worth()
-        displaced.append(_lost_most(before, worth.sum(axis=1), usable, best))
+        picked.append(at)
+        gains.append(counted[at])
+        usable[at] = False
+        standing.left = standing.left - capped[at]
+        before = _compare(worth, ranks, terms).sum(axis=1)
+        columns = [at] if terms is None else terms.columns[at].tolist()
+        standing = _next(standing, columns, restart)
+        worth, ranks = standing.worth_of(terms)
+        after = _compare(worth, ranks, terms).sum(axis=1)
+        displaced.append(_lost_most(before, after, usable, best))
     n_targets = len(standing.left)
-    remaining = np.where(usable[:, None], np.minimum(worth, standing.left), 0.0)
+    remaining = _compare(np.minimum(worth, standing.left), ranks, terms)
     return Sweep(
         np.array(picked, dtype=np.intp),
         np.array(gains).reshape(-1, n_targets),
         tuple(displaced),
-        remaining,
-        usable & ~standing.alive.any(axis=1),
+        np.where(usable[:, None], remaining, 0.0),
+        usable & ~ranks.any(axis=1),
     )
 
 
-def _next(standing: Standing, picked: list[int], restart: Restart | None) -> Standing:
-    """Give the standing once a further column is picked."""
+def _compare(gains: FloatArray, ranks: FloatArray, terms: Terms | None) -> FloatArray:
+    """Make gains of terms with different numbers of columns comparable."""
+    return gains if terms is None else terms.compare(gains, ranks)
+
+
+def _next(standing: Standing, columns: Sequence[int], restart: Restart | None) -> Standing:
+    """Give the standing once further columns are picked."""
     if restart is not None:
-        return restart(picked)
-    standing.take_out(picked[-1])
+        return restart(list(columns))
+    standing.take_out_all(columns)
     return standing
 
 

@@ -110,8 +110,8 @@ def select_features(
         neither ranked nor counted.
     method : str, pair, list or "auto", optional
         The ranking; see `rank_features`. If omitted, ``forward``, whose features predict better
-        than those of ``score``; but ``score`` with `alpha`, `neighbors`, `cov_type` or
-        ``by="term"``, which need its tests. A pair gives its options, such as
+        than those of ``score``; but ``score`` with `alpha`, `neighbors` or `cov_type`, which need
+        its tests. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
         lets the validation set choose among them too. ``"auto"`` tries ``score`` with a ridge
         null, ``forward`` and ``ssc``.
@@ -123,8 +123,8 @@ def select_features(
         omitted. A pair in `method` may say otherwise for its ranking, and has to, with None, for
         one without label models.
     by : {"feature", "term"}
-        Choose single columns, or the terms of a model from a formula as a whole, with the ranking
-        ``score``; sizes then count terms. See `rank_features`.
+        Choose single columns, or the terms of a model from a formula as a whole, with the rankings
+        ``forward``, ``ssc`` and ``score``; sizes then count terms. See `rank_features`.
     alpha : float, optional
         Choose features whose adjusted p-value is at most this, of all rows: nothing is validated,
         so that what says how (`validation`, `cv`, `split`, `rule`, `max_features`, `grid`) is an
@@ -251,9 +251,7 @@ def select_features(
         )
     has_covariates = covariates is not None
     if method is None:
-        method = default_method(
-            alpha=alpha, neighbors=neighbors, cov_type=cov_type, terms=by == "term"
-        )
+        method = default_method(alpha=alpha, neighbors=neighbors, cov_type=cov_type)
     asked = (
         {}
         if ranking is not None
