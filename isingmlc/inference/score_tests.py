@@ -190,18 +190,21 @@ def single_tests(
     scores = feature_scores(stats, nulls, spread)
     equals = first_equals(stats, scores)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
-
-    tested = reason == Reason.OK
+    constant = find_constant(fit.stats, fit.settings.intercept)
+    copies = np.flatnonzero(equals != np.arange(len(equals)))
+    # Names of reasons take long to compare.
+    tested = np.zeros(reason.shape, dtype=np.bool_)
+    tested[:, labels] = ~constant[:, None]
 
     def place(values: FloatArray, otherwise: float) -> FloatArray:
         """Write values of labels × features where they belong."""
         table = np.full(reason.shape, otherwise)
-        table[:, labels] = values[:, equals].T
-        return np.where(tested, table, otherwise)
+        table[:, labels] = (values[:, equals] if len(copies) else values).T
+        table[~tested] = otherwise
+        return table
 
     collinear = place(scores.collinear, 0.0) > 0
     tested = tested & ~collinear
-    constant = (reason == Reason.CONSTANT_FEATURE).any(axis=1) if products else None
     reason = judge_tests(reason, collinear, np.zeros(reason.shape, bool))
     product_statistic = product_sign = None
     if products == "individual":
@@ -209,7 +212,6 @@ def single_tests(
         found = product_scores(stats, nulls, spread)
         product_sign = np.zeros(shape[::-1], dtype=np.int8).T
         product_statistic = statistics_of_products(found, shape, product_sign)
-        copies = np.flatnonzero(equals != np.arange(len(equals)))
         product_statistic[copies] = product_statistic[equals[copies]]
         product_sign[copies] = product_sign[equals[copies]]
         product_statistic[constant] = np.nan
