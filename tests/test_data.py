@@ -806,6 +806,20 @@ def test_dropped_rows_are_laid_to_the_columns_that_cost_them():
     assert str(again[0].message) == str(caught[0].message)
 
 
+@pytest.mark.parametrize("kind", ["bool", "int8", "boolean"])
+def test_labels_that_lack_nothing_cost_no_rows(kind):
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (200, 2)), columns=["a", "b"]).astype(kind)
+    features = pd.DataFrame({"x": rng.normal(size=200), "smoker": rng.random(200) < 0.5})
+    features.loc[:39, "x"] = np.nan
+    with pytest.warns(DataWarning) as caught:
+        im.IsingModel(labels, features, missing="drop")
+    assert str(caught[0].message) == (
+        "40 of 200 rows have missing values and were dropped: 'x' lacks 40 values (40 of these "
+        "rows lack nothing else)."
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "column", "is_warned"),
     [

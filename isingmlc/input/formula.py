@@ -160,10 +160,11 @@ def read_formula(
     if n_left == 0:
         raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=n_rows))
     if n_left < n_rows:
-        gaps: list[tuple[Sequence[object], Any]] = [(used, data[used].isna().to_numpy(np.bool_))]
+        marks = np.where(data[used].isna(), np.nan, 0.0)
+        gaps: list[tuple[Sequence[object], Any]] = [(used, marks)]
         for name, values in (("freq_weights", weights), ("groups or sampling_weights", known)):
             if values is not None:
-                gaps.append(((name,), np.isnan(values)[:, None]))
+                gaps.append(((name,), values[:, None]))
         exc.warn(explain_dropped(n_rows, counted & ~kept, gaps), exc.DataWarning)
     return FormulaData(
         labels.loc[made].set_axis(data.index[kept]),

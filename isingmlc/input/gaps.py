@@ -33,8 +33,7 @@ def explain_dropped(
     absent : ndarray of bool
         The rows that are dropped.
     parts : sequence of (names, matrix)
-        Columns with their names: arrays of numbers, CSR matrices, or arrays of bool that say what
-        is missing.
+        Columns with their names: arrays of any type or CSR matrices, NaN where a value is missing.
 
     Returns
     -------
@@ -127,9 +126,7 @@ def _missing_in(matrix: Any, rows: Any) -> Any:
         return part
     blocks = []
     for block in chunks(len(rows), matrix.shape[1]):
-        cells = matrix[rows[block]]
-        gaps = cells if cells.dtype == np.bool_ else _isnan(cells)
-        blocks.append(sparse.csr_array(gaps.astype(np.int64)))
+        blocks.append(sparse.csr_array(_isnan(matrix[rows[block]]).astype(np.int64)))
     return sparse.csr_array(sparse.vstack(blocks))
 
 
