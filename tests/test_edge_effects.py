@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from matplotlib.figure import Figure
+from scipy.stats import norm
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
@@ -148,7 +149,7 @@ def test_what_separates_a_label_is_infinite_and_has_one_limit():
     assert any("separated" in text.get_text() for text in ax.texts)
 
 
-def test_products_and_terms_have_no_effects(data, edges):
+def test_joint_products_and_terms_have_no_effects(data, edges):
     labels, features, _ = data
     res = im.IsingModel(labels, features).fit()
     with pytest.raises(ModelError, match="single features"):
@@ -228,6 +229,63 @@ def test_products_given_features_have_effects(groups):
     ratios = res.wald_test(products="given").to_frame(exponentiate=True, per="sd")
     ratio = ratios.set_index(["label", "with"]).loc[(label, other), "odds_ratio"]
     assert ratio == pytest.approx(np.exp(row["coef"] * features["bmi"].std()), rel=1e-9)
+
+
+def one_step(labels, label, other, feature, given, robust=False):
+    """Take one Newton step towards a product by the rows, from the model that has `given`."""
+    own = labels.columns[labels.columns != label]
+    base = sm.add_constant(np.column_stack([labels[own], *given]).astype(float))
+    fitted = sm.Logit(labels[label], base).fit(disp=0, tol=1e-12)
+    p = fitted.predict()
+    columns = base if given else np.column_stack([base, feature])
+    wide = np.column_stack([columns, feature * labels[other]])
+    information = wide.T @ ((p * (1 - p))[:, None] * wide)
+    bread = np.linalg.inv(information)
+    coef = bread @ wide.T @ (labels[label] - p)
+    meat = wide.T @ (((labels[label] - p) ** 2).to_numpy()[:, None] * wide)
+    covariance = bread @ meat @ bread if robust else bread
+    return coef[-1], np.sqrt(covariance[-1, -1])
+
+
+@pytest.mark.parametrize(("refit", "robust"), [(True, False), (False, False), (False, True)])
+def test_score_tests_of_products_have_effects_of_one_step(data, refit, robust):
+    labels, features, _ = data
+    res = im.IsingModel(labels, features).fit(cov_type="HC0" if robust else "nonrobust")
+    tests = res.score_test(products="given", refit=refit)
+    frame = tests.to_frame(conf_int=0.9)
+    products = frame[frame["with"] != ""]
+    assert len(products) == 18
+    assert (products["estimate"] == "one-step").all()
+    for row in products.to_dict("records"):
+        feature = features[row["feature"]].to_numpy()
+        given = [feature] if refit else []
+        step = one_step(labels, row["label"], row["with"], feature, given, robust)
+        np.testing.assert_allclose([row["coef"], row["bse"]], step, rtol=1e-6)
+        half = norm.isf(0.05) * row["bse"]
+        limits = [row["coef"] - half, row["coef"] + half]
+        np.testing.assert_allclose([row["lower"], row["upper"]], limits, rtol=1e-9)
+    np.testing.assert_allclose((products["coef"] / products["bse"]) ** 2, products["statistic"])
+    some = tests.take(["x3", "x1"]).to_frame(exponentiate=True, per="sd")
+    ratio = some.set_index(["feature", "label", "with"]).loc[("x1", "a", "b"), "odds_ratio"]
+    coef = products.set_index(["feature", "label", "with"]).loc[("x1", "a", "b"), "coef"]
+    assert ratio == pytest.approx(np.exp(coef * features["x1"].std()), rel=1e-9)
+
+
+def test_the_strongest_products_are_fitted(data):
+    labels, features, _ = data
+    res = im.IsingModel(labels, features).fit()
+    tests, fitted = res.score_test(products="given"), res.wald_test(products="given")
+    expected = fitted.to_frame(conf_int=0.95)
+    every = tests.take(["x3", "x2", "x1"]).to_frame(conf_int=0.95, refit=27)
+    assert (every["estimate"] == "fitted").all()
+    both = every.merge(expected, on=["feature", "label", "with"])
+    np.testing.assert_allclose(both["coef_x"], both["coef_y"], rtol=1e-9)
+    np.testing.assert_allclose(both["bse_x"], both["bse_y"], rtol=1e-9)
+    some = tests.to_frame(conf_int=0.95, refit=12)
+    is_fitted = some["estimate"] == "fitted"
+    assert is_fitted.sum() == 12
+    assert some["pvalue"][is_fitted].max() <= some["pvalue"][~is_fitted].min()
+    assert 0 < (is_fitted & (some["with"] != "")).sum() < 12
 
 
 def test_products_are_adjusted_apart_from_features():

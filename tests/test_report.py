@@ -208,14 +208,26 @@ def test_the_strongest_pairs_of_labels_are_kept(fit, page):
     second = labels[pairs["second"].reshape(-1, 10)[at]]
     assert list(zip(first, second, strict=True)) == list(expected.index)
     tests = fit.score_test(["deprivation_decile"], products="given")
+    steps = tests.to_frame(conf_int=0.9).set_index(["label", "with"])
+    fitted = fit.wald_test(["deprivation_decile"], products="given").to_frame()
+    fitted = fitted.set_index(["label", "with"])
+    products = columns(page.facts, "all-products")
+    cells = {name: products[name].reshape(-1, 10, 2)[at] for name in ("coef", "bse", "fitted")}
+    assert set(products["fitted"]) == {0, 1}
+    for place, (one, other) in enumerate(expected.index):
+        for side, product in enumerate([(one, other), (other, one)]):
+            source = fitted if cells["fitted"][place, side] else steps
+            for name in ("coef", "bse"):
+                assert cells[name][place, side] == pytest.approx(source.loc[product, name], 1e-4)
     signs = pd.Series(tests.pair_signs()[0], list(combinations(fit.label_names, 2)))
-    assert pairs["sign"].reshape(-1, 10)[at].tolist() == signs[list(expected.index)].tolist()
     assert {-1, 1} <= set(signs)
+    two = steps.loc[[expected.index[0], expected.index[0][::-1]], "sign"]
+    assert signs[expected.index[0]] == np.sign(two.sum())
     with pytest.raises(ModelError, match="tests of single products"):
         fit.score_test().pair_signs()
     ranked = gather(fit, ReportOptions(), ranking=fit.rank_features("products")).features
     line = ranked.table["feature"].tolist().index("deprivation_decile")
-    assert ranked.pairs.sign[line].tolist() == pairs["sign"].reshape(-1, 10)[at].tolist()
+    np.testing.assert_allclose(ranked.pairs.coef[line], cells["coef"], rtol=1e-5)
     assert gather(fit, ReportOptions(pairs=3)).features.pairs.first.shape == (30, 3)
 
 

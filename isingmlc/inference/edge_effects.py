@@ -16,7 +16,7 @@ from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.pvalues import wald_limits
-from isingmlc.inference.refits import refit_edges
+from isingmlc.inference.refits import fit_products, refit_edges
 from isingmlc.inference.score import feature_scores, first_equals, null_models, own_spread
 from isingmlc.statistics.labelsets import take_features
 
@@ -83,21 +83,36 @@ def find_effects(fit: NetworkFit, arrays: EdgeArrays) -> EdgeEffects:
     return EdgeEffects(arrays.coef, arrays.bse, _mark(arrays.coef, FITTED))
 
 
-def product_effects(arrays: EdgeArrays) -> EdgeEffects | None:
-    """Give the effects that tests of products given their feature fitted; None if they did not.
+def product_effects(
+    arrays: EdgeArrays, at: tuple[IntArray, IntArray, IntArray] | None = None
+) -> EdgeEffects | None:
+    """Give the effects that tests of products given their feature have; None if they have none.
 
     Parameters
     ----------
     arrays : EdgeArrays
         The tests.
+    at : tuple of ndarray of int, optional
+        Positions of features, labels, and labels that the features are multiplied with; all
+        products if omitted.
 
     Returns
     -------
     EdgeEffects or None
-        Logarithms of ratios of odds ratios.
+        Logarithms of ratios of odds ratios, in the shape of the positions.
     """
-    coef, bse = arrays.product_coef, arrays.product_bse
-    return None if coef is None or bse is None else EdgeEffects(coef, bse, _mark(coef, FITTED))
+    some = np.s_[...] if at is None else at
+    if arrays.product_bse is None:
+        return None
+    bse = arrays.product_bse[some]
+    if arrays.product_coef is not None:
+        coef = arrays.product_coef[some]
+        return EdgeEffects(coef, bse, _mark(coef, FITTED))
+    assert arrays.product_statistic is not None
+    assert arrays.product_sign is not None
+    # A coefficient is as many of its errors from zero as the score is of its own.
+    coef = arrays.product_sign[some] * np.sqrt(arrays.product_statistic[some]) * bse
+    return EdgeEffects(coef, bse, _mark(coef, ONE_STEP))
 
 
 def _mark(coef: FloatArray, how: str) -> StrArray:
@@ -197,6 +212,40 @@ def refit_effects(
     coef[target] = found.coef[..., 0][at][is_known]
     bse[target] = found.bse[..., 0][at][is_known]
     estimate[target] = _mark(coef[target], FITTED)
+    return EdgeEffects(coef, bse, estimate)
+
+
+def refit_product_effects(
+    fit: NetworkFit, effects: EdgeEffects, at: tuple[IntArray, ...], products: IntArray
+) -> EdgeEffects:
+    """Replace some effects of products that are one step by those of models that have them.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The null models.
+    effects : EdgeEffects
+        Effects of products.
+    at : tuple of ndarray of int
+        Which of them.
+    products : ndarray of int, shape (products, 3)
+        What these are: positions in the fit of features, labels, and labels that the features are
+        multiplied with.
+
+    Returns
+    -------
+    EdgeEffects
+        The effects, those of these products fitted.
+    """
+    wanted = effects.estimate[at] == ONE_STEP
+    if not wanted.any() or not can_refit(fit):
+        return effects
+    found, errors = fit_products(fit, *products[wanted].T)
+    coef, bse, estimate = effects.coef.copy(), effects.bse.copy(), effects.estimate.copy()
+    is_known = ~np.isnan(found)
+    target = tuple(axis[wanted][is_known] for axis in at)
+    coef[target], bse[target] = found[is_known], errors[is_known]
+    estimate[target] = _mark(found[is_known], FITTED)
     return EdgeEffects(coef, bse, estimate)
 
 

@@ -110,7 +110,8 @@ class EdgeArrays:
     coef, bse : ndarray, shape (features, labels), or None
         Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
     product_coef, product_bse : ndarray, shape (features, labels, labels), or None
-        The like of them for products given the feature.
+        The like of them for products given the feature. Score tests have errors of coefficients
+        that are one step; these coefficients follow from statistics, signs and errors.
     df_denom : ndarray, shape (labels,), or None
         The number of clusters less one, where statistics are referred to t and F distributions
         instead of normal and chi-square ones.

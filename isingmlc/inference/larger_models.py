@@ -45,7 +45,7 @@ from isingmlc.fitting.newton import (
     proves_overlap,
 )
 from isingmlc.fitting.separation import RANK_TOLERANCE, find_separation, unit_rows
-from isingmlc.inference.score import COLLINEAR
+from isingmlc.inference.score import COLLINEAR, Scores
 
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
@@ -302,12 +302,16 @@ class ProductScores(NamedTuple):
         What variances are measured by.
     separated : ndarray of bool, shape (models,)
         Whether the feature separates the label, or nearly so: there are no scores.
+    error : ndarray, shape (models, d)
+        Standard errors of coefficients that are one Newton step towards each product, on the scale
+        of the feature.
     """
 
     score: FloatArray
     variance: FloatArray
     scale: FloatArray
     separated: BoolArray
+    error: FloatArray
 
 
 class _ModelsWithFeature:
@@ -328,6 +332,8 @@ class _ModelsWithFeature:
         The features as they were fitted.
     coef : ndarray, shape (features, q + added)
         Coefficients; zero for products.
+    size : ndarray, shape (features,)
+        By what the features were divided.
     failed : ndarray of bool, shape (features,)
         Whether the feature separates the label, or nearly so.
     gradient, information : ndarray
@@ -351,7 +357,7 @@ class _ModelsWithFeature:
         coef[:, :n_given] = np.where(has_rank[:, None], models.whole, base.start)
         failed = np.asarray(np.isnan(coef).any(axis=1))
         self.coef = np.where(failed[:, None], 0.0, coef)
-        self.x, _ = _standardise(null, features, null.weights)
+        self.x, self.size = _standardise(null, features, null.weights)
         _, self.gradient, self.information = _evaluate(null, self.x, self.coef)
         inner, added = np.s_[:n_given], np.s_[n_given:]
         self.crossed = self.information[:, inner, added] * models.kept[:, :, None]
@@ -394,12 +400,12 @@ def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> Pr
     # The penalty's own gradient is no part of the scores, and does not vary.
     gradient = models.gradient + null.penalty * models.coef
     explained = models.crossed + penalty[:, None] * slope
-    return ProductScores(
-        gradient[:, added] - np.einsum("mi,mij->mj", gradient[:, inner], slope),
-        models.information[:, added, added] - explained.transpose(0, 2, 1) @ slope,
-        models.scale,
-        models.failed,
-    )
+    variance = models.information[:, added, added] - explained.transpose(0, 2, 1) @ slope
+    score = gradient[:, added] - np.einsum("mi,mij->mj", gradient[:, inner], slope)
+    left = models.scale - np.einsum("mij,mij->mj", models.crossed, slope)
+    own = Scores(score, np.diagonal(variance, axis1=1, axis2=2), models.scale, left)
+    error = own.step_error() / models.size[:, None]
+    return ProductScores(score, variance, models.scale, models.failed, error)
 
 
 class ProductRests(NamedTuple):

@@ -156,7 +156,8 @@ def _each(
     spread = own_spread(stats, fit.settings.intercept)
     shape = (*single.statistic.shape, len(stats.label_names))
     sign = np.zeros(shape[::-1], dtype=np.int8).T
-    statistic = statistics_of_products(given_scores(stats, nulls, spread), shape, sign)
+    error = np.full(shape[::-1], np.nan).T
+    statistic = statistics_of_products(given_scores(stats, nulls, spread), shape, sign, error)
     separated = np.zeros(statistic.shape, dtype=np.bool_)
     for lines, node, others, found in refit_products(fit, large, n_jobs, score_products):
         variance = np.diagonal(found.variance, axis1=1, axis2=2)
@@ -166,10 +167,12 @@ def _each(
         statistic[lines, node.label] = np.nan
         statistic[lines[:, None], node.label, others] = values
         sign[lines[:, None], node.label, others] = np.sign(found.score)
+        error[lines[:, None], node.label, others] = found.error
         separated[lines, node.label] = found.separated[:, None]
     constant = (single.reason == Reason.CONSTANT_FEATURE).any(axis=1)
     statistic[constant] = np.nan
     sign[np.isnan(statistic)] = 0
+    error[np.isnan(statistic)] = np.nan
     of_features = np.broadcast_to(single.reason[:, :, None], statistic.shape)
     reasons = judge_tests(
         judge_products(of_features, ~np.isnan(statistic)), np.zeros_like(separated), separated
@@ -179,6 +182,7 @@ def _each(
         product_statistic=statistic,
         product_sign=sign,
         product_reason=reasons,
+        product_bse=error,
         covariance=None,
     )
 

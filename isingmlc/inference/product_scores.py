@@ -78,6 +78,7 @@ def statistics_of_products(
     scores: Iterable[tuple[slice, int, IntArray, Scores]],
     shape: tuple[int, ...],
     signs: SignArray | None = None,
+    errors: FloatArray | None = None,
 ) -> FloatArray:
     """Write down the statistics of products.
 
@@ -89,6 +90,8 @@ def statistics_of_products(
         How many features, labels and labels there are.
     signs : ndarray of int8, shape (features, labels, labels), optional
         Where the signs of the scores are written, if they are wanted.
+    errors : ndarray, shape (features, labels, labels), optional
+        Where standard errors of coefficients that are one step are written, if they are wanted.
 
     Returns
     -------
@@ -101,6 +104,8 @@ def statistics_of_products(
         by_label[other, labels, part] = found.statistic()
         if signs is not None:
             signs.transpose(2, 1, 0)[other, labels, part] = np.sign(found.score)
+        if errors is not None:
+            errors.transpose(2, 1, 0)[other, labels, part] = found.step_error()
     return by_label.transpose(2, 1, 0)
 
 
@@ -423,17 +428,18 @@ def given_scores(
         crossed = np.array(
             [carried @ _crossed_by_cell(null, block.sums, block.squares) for null in steps]
         )
-        for inner, other, labels, scores in product_scores(block, nulls, spread[part]):
+        for inner, other, labels, scores in product_scores(block, steps, spread[part]):
             at = np.array([order_of[label] for label in labels.tolist()], dtype=np.intp)
             own, covariance = known.variance[at][:, inner], crossed[at, other][:, inner]
             slope = np.zeros_like(own)
             is_left = own > COLLINEAR * known.scale[at][:, inner]
             np.divide(covariance, own, out=slope, where=is_left)
-            variance = scores.variance - slope * covariance
+            information = scores.variance - slope * covariance
+            variance, scale = information, scores.scale
             if known is not plain:
-                variance = _empirical_rest(
-                    [nulls[each] for each in at.tolist()], block, other, inner, slope
-                )
+                some = [nulls[each] for each in at.tolist()]
+                variance = _empirical_rest(some, block, other, inner, slope)
+                scale = _empirical_scale(some, block, other, inner, spread[part][inner])
             yield (
                 slice(part.start + inner.start, part.start + inner.stop),
                 other,
@@ -441,9 +447,26 @@ def given_scores(
                 Scores(
                     scores.score - slope * plain.score[at][:, inner],
                     variance,
-                    scores.scale,
+                    scale,
+                    None if known is plain else information,
                 ),
             )
+
+
+def _empirical_scale(
+    nulls: Sequence[NullModel],
+    block: LabelsetStatistics,
+    other: int,
+    part: slice,
+    spread: FloatArray,
+) -> FloatArray:
+    """Give what variances from residuals of products with a label are measured by."""
+    rows = np.flatnonzero(block.patterns[:, other])
+    scales = np.array([null.scale[rows] for null in nulls]).reshape(len(nulls), len(rows))
+    counted = np.array([null.weight[rows] @ null.counts[rows] for null in nulls])
+    own = np.multiply.outer(OWN_SPREAD * counted, spread)
+    np.maximum(own, np.asarray(scales @ block.squares[rows][:, part]), out=own)
+    return np.asarray(own)
 
 
 def _empirical_rest(

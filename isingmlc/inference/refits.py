@@ -473,6 +473,44 @@ def refit_products(
         yield from tqdm(results, "refits", len(jobs), disable=None, leave=False)
 
 
+def fit_products(
+    fit: NetworkFit, features: IntArray, labels: IntArray, others: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fit models that have a feature and one of its products besides.
+
+    Parameters
+    ----------
+    fit : NetworkFit
+        The null models.
+    features, labels, others : ndarray of int, shape (products,)
+        Positions of the features, of the labels whose models these are, and of the labels that
+        the features are multiplied with.
+
+    Returns
+    -------
+    coef, bse : ndarray, shape (products,)
+        Coefficients of the products and their standard errors; ±inf and NaN where the product
+        separates the label, NaN where it adds nothing or a fit did not converge.
+    """
+    source = _Source.of(fit, fit.rows_for("effects"), "given")
+    coef, bse = np.full((2, len(features)), np.nan)
+    kinds = np.column_stack([labels, others])
+    with one_thread():
+        for label, other in np.unique(kinds, axis=0).tolist():
+            at = np.flatnonzero((kinds == (label, other)).all(axis=1))
+            node = fit.nodes[label]
+            patterns = source.patterns[node.in_play].astype(np.float64)
+            by = np.column_stack([np.ones(len(patterns)), patterns[:, other]])
+            null, x = source.null(node, by, 2), source.take(node, features[at])
+            models = fit_larger_models(null, x, source.settings.max_iter, 1)
+            errors = RobustErrors.of(fit, node)
+            if errors is not None:
+                errors.replace_errors(models, null, x, 1)
+            known = models.finished & (models.df == 2)
+            coef[at[known]], bse[at[known]] = models.coef[known], models.bse[known]
+    return coef, bse
+
+
 def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
     """Put the tests of one feature side by side; see `IsingResults.compare_tests`."""
     products = score.products

@@ -308,11 +308,14 @@ class Scores:
         :math:`D - B'A^{-1}B`.
     scale : ndarray
         What the variance is measured by: D, or the like of it with squared residuals.
+    information : ndarray or None
+        What a Newton step divides the score by, where it is known and is not the variance.
     """
 
     score: FloatArray
     variance: FloatArray
     scale: FloatArray
+    information: FloatArray | None = None
 
     @property
     def collinear(self) -> Any:
@@ -324,6 +327,14 @@ class Scores:
         statistic = self.score * self.score
         statistic /= np.where(self.collinear, np.nan, self.variance)
         return statistic
+
+    def step_error(self) -> FloatArray:
+        """Give the standard errors of coefficients that are one Newton step from the null model."""
+        deviation = np.sqrt(np.maximum(self.variance, 0.0))
+        information = self.variance if self.information is None else self.information
+        error = np.full(deviation.shape, np.nan)
+        np.divide(deviation, information, out=error, where=information > 0)
+        return error
 
 
 def plain_scores(

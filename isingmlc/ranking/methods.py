@@ -18,7 +18,7 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option, check_size
-from isingmlc.base.arrays import FloatArray, IntArray, SignArray
+from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
@@ -222,13 +222,13 @@ def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRan
     )
 
 
-def _moved_pairs(results: IsingResults, min_count: int) -> tuple[FloatArray, SignArray]:
-    """Give how much and where to each feature moves each pair of labels: features × pairs."""
+def _moved_pairs(results: IsingResults, min_count: int) -> EdgeTests:
+    """Test whether features move pairs of labels."""
     n_edges = len(results.feature_names) * len(results.label_names)
     is_cheap = n_edges * results.model.statistics.n_rows <= CHEAP
     refit = "auto" if is_cheap and can_refit(results._fit) else False
-    edges = results._test_edges(products="given", min_count=min_count, refit=refit)
-    return edges.pair_statistics(), edges.pair_signs()
+    # Statistics and effects are wanted, no p-values: chi-square costs nothing.
+    return results._test_edges(products="given", min_count=min_count, pvalue="chi2", refit=refit)
 
 
 def rank_by_joint_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
@@ -244,7 +244,7 @@ def _from_edges(
     edges: EdgeTests,
     contributions: FloatArray,
     *,
-    pairs: Callable[[], tuple[FloatArray, SignArray]] | None = None,
+    pairs: Callable[[], EdgeTests] | None = None,
     by: str = "feature",
     **settings: object,
 ) -> FeatureRanking:

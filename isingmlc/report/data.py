@@ -16,12 +16,18 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray, SignArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.base.names import display_names, name_writer
 from isingmlc.base.printing import say_count, say_given
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
-from isingmlc.inference.edge_effects import ONE_STEP, feature_spread
+from isingmlc.inference.edge_effects import (
+    ONE_STEP,
+    feature_spread,
+    find_features,
+    product_effects,
+    refit_product_effects,
+)
 from isingmlc.inference.moderation import can_refit
 from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS, wald_limits
@@ -97,15 +103,26 @@ class StrongPairs:
         Positions of the labels, for the best features or all.
     statistic : ndarray, shape (features, pairs)
         How much the feature moves a pair, given itself; 0 where nothing could be tested.
-    sign : ndarray of int8, shape (features, pairs)
-        Whether the tie of the two labels grows (1) or falls (−1) with the feature; 0 where its two
-        products disagree.
+    products : ndarray, shape (features, pairs, 2)
+        Statistics of the two products of a pair: with its second label in the model of the first,
+        and the other way round; NaN where one could not be tested.
+    coef, bse : ndarray, shape (features, pairs, 2)
+        Their effects, logarithms of ratios of odds ratios for one unit of the feature, and the
+        standard errors.
+    fitted : ndarray of bool, shape (features, pairs, 2)
+        Whether an effect is not one step from the score.
+    critical : ndarray, shape (labels,)
+        By how many standard errors an interval goes to either side, for each label.
     """
 
     first: npt.NDArray[np.intp]
     second: npt.NDArray[np.intp]
     statistic: FloatArray
-    sign: SignArray
+    products: FloatArray
+    coef: FloatArray
+    bse: FloatArray
+    fitted: BoolArray
+    critical: FloatArray
 
 
 @dataclass(frozen=True)
@@ -383,14 +400,15 @@ def _gather_features(
     pairs, without_pairs = _strong_pairs(results, options, edges, ranking, best)
     terms = results.model.terms
     table["shown"] = display_names(table["feature"].tolist(), terms)
-    spread, critical = _scales(results, options, edges)
+    has_effects = edges._has_effects
+    spread = feature_spread(results._fit, edges.feature_names) if has_effects else None
     return FeaturePart(
         tests=edges,
         table=table.iloc[best].reset_index(drop=True),
         edges={name: values[best] for name, values in cells.items()},
         terms=terms,
         spread=None if spread is None else spread[best],
-        critical=critical,
+        critical=_critical(options, edges) if has_effects else None,
         total=len(table),
         counts=counts,
         pairs=pairs,
@@ -418,18 +436,13 @@ def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[An
     return {**edges.arrays.columns(), **found, "significant": significant}
 
 
-def _scales(
-    results: IsingResults, options: ReportOptions, edges: EdgeTests
-) -> tuple[FloatArray | None, FloatArray | None]:
-    """Give standard deviations of features, and how many errors wide intervals of labels are."""
-    if not edges._has_effects:
-        return None, None
+def _critical(options: ReportOptions, edges: EdgeTests) -> FloatArray:
+    """Say by how many errors intervals go to either side, for each label."""
     one = np.ones(len(edges.label_names))
     degrees = edges.arrays.df_denom
     df = None if degrees is None else np.broadcast_to(degrees, one.shape)
     limits = wald_limits(0 * one, one, options.alpha, pd.RangeIndex(len(one)), df)
-    spread = feature_spread(results._fit, edges.feature_names)
-    return spread, limits["upper"].to_numpy()
+    return np.asarray(limits["upper"].to_numpy())
 
 
 def _feature_table(
@@ -496,36 +509,56 @@ def _strong_pairs(
         return None, "There is only one label."
     if not set(edges.feature_names) <= set(results.feature_names):
         return None, "They are shown for single features, not for terms of a formula."
-    known = _known_pairs(edges, ranking)
-    if known is not None:
-        values, signs = known[0][best], known[1][best]
-    else:
+    tests = _known_pairs(edges, ranking)
+    if tests is None:
         if options.pairs is None:
             best = best[: max(_MAX_PRODUCTS // n_labels**2, _FEWEST)]
         asked = [edges.feature_names[at] for at in best]
         refit = "auto" if can_refit(results._fit) else False
-        tests = results.score_test(asked, products="given", refit=refit)
-        values, signs = tests.pair_statistics(), tests.pair_signs()
+        # Statistics and effects are shown, no p-values: chi-square costs nothing.
+        tests = results.score_test(asked, products="given", pvalue="chi2", refit=refit)
+    place = {name: at for at, name in enumerate(tests.feature_names)}
+    lines = np.array([place[edges.feature_names[at]] for at in best], dtype=np.intp)
+    return _pick_pairs(results, options, tests, lines, wanted), ""
+
+
+def _pick_pairs(
+    results: IsingResults, options: ReportOptions, tests: EdgeTests, lines: IntArray, wanted: int
+) -> StrongPairs:
+    """Pick the pairs of labels that some features move most, with their effects."""
+    values = tests.pair_statistics()[lines]
     kept = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
-    first, second = np.triu_indices(n_labels, 1)
-    line = np.arange(len(kept))[:, None]
-    return StrongPairs(first[kept], second[kept], values[line, kept], signs[line, kept]), ""
+    first, second = (axis[kept] for axis in np.triu_indices(len(tests.label_names), 1))
+    labels, others = np.stack([first, second], axis=2), np.stack([second, first], axis=2)
+    at = (np.broadcast_to(lines[:, None, None], labels.shape), labels, others)
+    statistic, effects = tests.arrays.product_statistic, product_effects(tests.arrays, at)
+    assert statistic is not None
+    assert effects is not None
+    # Of as many products as of edges, the strongest, effects are fitted.
+    strongest = np.argsort(-statistic[at], axis=None, kind="stable")[:_FITTED]
+    some = np.unravel_index(strongest, labels.shape)
+    place = find_features(results._fit, tests.feature_names)
+    meant = np.column_stack([place[at[0][some]], labels[some], others[some]])
+    effects = refit_product_effects(results._fit, effects, some, meant)
+    return StrongPairs(
+        first=first,
+        second=second,
+        statistic=np.take_along_axis(values, kept, axis=1),
+        products=statistic[at],
+        coef=effects.coef,
+        bse=effects.bse,
+        fitted=np.asarray(effects.estimate != ONE_STEP),
+        critical=_critical(options, tests),
+    )
 
 
-def _known_pairs(
-    edges: EdgeTests, ranking: FeatureRanking | None
-) -> tuple[FloatArray, SignArray] | None:
-    """Give how much features move pairs of labels, and where to, if that was tested already."""
+def _known_pairs(edges: EdgeTests, ranking: FeatureRanking | None) -> EdgeTests | None:
+    """Give the tests of products given their feature, if there are such tests already."""
     if edges.products == "given":
-        return edges.pair_statistics(), edges.pair_signs()
+        return edges
     if ranking is None or ranking.label_names != edges.label_names:
         return None
-    pairs = ranking.scores.moved_pairs
-    if pairs is None:
-        return None
-    place = {name: at for at, name in enumerate(ranking.feature_names)}
-    lines = [place[name] for name in edges.feature_names]
-    return pairs[0][lines], pairs[1][lines]
+    return ranking.scores.moved_pairs
 
 
 def _strongest_edge(part: FeaturePart) -> str:

@@ -147,7 +147,10 @@ def pair_chart() -> figure:
         y="pair",
         right="statistic",
         height=0.66,
-        source=_empty("pairs", ["pair", "statistic", "text", "first", "second"]),
+        source=_empty(
+            "pairs",
+            ["pair", "statistic", "text", "first", "second", "ratio_first", "ratio_second"],
+        ),
         color=RAISES,
         name="pair-bars",
     )
@@ -164,7 +167,13 @@ def pair_chart() -> figure:
         text_color=INK,
     )
     plot.xaxis.axis_label = "statistic of the two products"
-    _hover(plot, [bars], [("labels", "@first × @second"), ("statistic", "@statistic{0.000}")])
+    said = [
+        ("labels", "@first × @second"),
+        ("statistic", "@statistic{0.000}"),
+        ("ratio, model of the first", "@ratio_first"),
+        ("ratio, model of the second", "@ratio_second"),
+    ]
+    _hover(plot, [bars], said)
     return plot
 
 

@@ -83,6 +83,7 @@ def _facts(data: ReportData) -> dict[str, Any]:
             "deepest": _deepest(part),
             "undirected": part.tests.undirected,
             "withPairs": 0 if part.pairs is None else len(part.pairs.first),
+            "pairErrors": None if part.pairs is None else part.pairs.critical.tolist(),
             "palettes": figures.palettes(128),
             "critical": None if part.critical is None else part.critical.tolist(),
         }
@@ -100,6 +101,7 @@ def _draw(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
             tables.feature_source(part),
             tables.edge_source(part),
             tables.pair_source(part),
+            tables.product_source(part),
         ]
         if part.pairs is not None:
             shown.append(figures.pair_chart())

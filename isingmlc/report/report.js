@@ -23,6 +23,8 @@
   const feature = columnsOf("features");
   const edge = columnsOf("edges");
   const pair = columnsOf("all-pairs");
+  const product = columnsOf("all-products");
+  const pairsEach = pair ? pair("first").length / facts.withPairs : 0;
   const interaction = columnsOf("interactions");
   const nLabels = label("name").length;
   const nFeatures = feature ? feature("feature").length : 0;
@@ -108,24 +110,35 @@
   const perSd = () => hasEffects && element("per-sd").checked;
   const unitOf = (row) => (perSd() ? feature("spread")[row] : 1);
 
-  function effectOf(at) {
-    const unit = unitOf(Math.floor(at / nLabels));
-    const coef = edge("coef")[at] * unit;
-    const bse = edge("bse")[at] * unit;
-    const half = critical[at % nLabels] * bse;
+  // What a coefficient and its error, with so many errors to either side, say of odds.
+  function oddsOf(coef, bse, errors, isFitted) {
+    const half = errors * bse;
     return {
       coef,
       bse,
       odds: Math.exp(coef),
-      lower: Math.exp(coef - half),
-      upper: Math.exp(coef + half),
+      lower: coef === -Infinity ? 0 : Math.exp(coef - half),
+      upper: coef === Infinity ? Infinity : Math.exp(coef + half),
       half,
-      isStep: !edge("fitted")[at],
+      isStep: !isFitted,
     };
   }
 
-  function sayEffect(at) {
-    const { coef, odds, lower, upper, half, isStep } = effectOf(at);
+  function effectOf(at) {
+    const unit = unitOf(Math.floor(at / nLabels));
+    const [coef, bse] = ["coef", "bse"].map((name) => edge(name)[at] * unit);
+    return oddsOf(coef, bse, critical[at % nLabels], edge("fitted")[at]);
+  }
+
+  // Products of a pair: the one in the model of the first label (0), of the second (1).
+  function productOf(at, side) {
+    const unit = unitOf(Math.floor(at / pairsEach));
+    const [coef, bse] = ["coef", "bse"].map((name) => product(name)[2 * at + side] * unit);
+    const model = pair(side ? "second" : "first")[at];
+    return oddsOf(coef, bse, facts.pairErrors[model], product("fitted")[2 * at + side]);
+  }
+
+  function sayOdds({ coef, odds, lower, upper, half, isStep }) {
     if (Number.isNaN(coef)) return "";
     // Enough digits to tell the limits from the middle.
     const decimals = Math.min(5, Math.max(2, -Math.floor(Math.log10(half))));
@@ -156,7 +169,7 @@
       effect: tested
         ? `${verb} the label${significant ? "" : ", not significant"}${words ? ` (${words})` : ""}`
         : `not tested: ${words} (${code})`,
-      odds: tested && hasEffects ? sayEffect(at) : "",
+      odds: tested && hasEffects ? sayOdds(effectOf(at)) : "",
       statistic: statistic(edge("statistic")[at]),
       pvalue: exactly(log10p),
       pvalue_adj: exactly(edge("log10p_adj")[at]),
@@ -309,8 +322,7 @@
 
   function drawPairs() {
     if (!pair) return;
-    const wide = pair("first").length / facts.withPairs;
-    const rows = each({ length: wide }, (_, at) => chosen * wide + at).filter(
+    const rows = each({ length: pairsEach }, (_, at) => chosen * pairsEach + at).filter(
       (at) => pair("statistic")[at] > 0,
     );
     const room = Math.max(70, model("pair-chart").outer_width * 0.2);
@@ -330,6 +342,8 @@
       text: values.map(statistic),
       first: rows.map((at) => label("name")[pair("first")[at]]),
       second: rows.map((at) => label("name")[pair("second")[at]]),
+      ratio_first: rows.map((at) => sayOdds(productOf(at, 0)) || "not tested"),
+      ratio_second: rows.map((at) => sayOdds(productOf(at, 1)) || "not tested"),
     };
     element("no-pairs").hidden = rows.length > 0;
     element("no-pairs").textContent = chosen < facts.withPairs
@@ -812,16 +826,13 @@
   const four = (value) => (Number.isNaN(value) ? NaN : Number(value.toPrecision(4)));
   const EFFECT = ["odds_ratio", "lower", "upper", "per", "estimate"];
 
-  function effectCells(at) {
-    if (at === null || Number.isNaN(edge("coef")[at])) return [NaN, NaN, NaN, "", ""];
-    const { odds, lower, upper, isStep } = effectOf(at);
-    const say = (value) => (value === Infinity ? "inf" : six(value));
-    return [say(odds), say(lower), say(upper), perSd() ? "sd" : "unit", isStep ? "one-step" : "fitted"];
+  const say = (value) => (Math.abs(value) === Infinity ? (value > 0 ? "inf" : "-inf") : six(value));
+  function effectCells(effect) {
+    if (effect === null || Number.isNaN(effect.coef)) return [NaN, NaN, NaN, "", ""];
+    const found = Number.isFinite(effect.coef) ? (effect.isStep ? "one-step" : "fitted") : "infinite";
+    return [...[effect.odds, effect.lower, effect.upper].map(say), perSd() ? "sd" : "unit", found];
   }
 
-  // The two products of a pair may disagree.
-  const pairDirection = (at) =>
-    direction(pair("sign")[at]) || (pair("statistic")[at] > 0 ? "mixed" : "");
   const direction = (sign) => (sign > 0 ? "with" : sign < 0 ? "against" : "");
 
   const tables = {
@@ -837,7 +848,7 @@
           ...["importance", "pvalue", "pvalue_adj"].map((number) => feature(number)[row]),
           at === null ? "" : label("name")[column],
           at === null ? "" : direction(edge("sign")[at]),
-          ...(hasEffects ? effectCells(at) : []),
+          ...(hasEffects ? effectCells(at === null ? null : effectOf(at)) : []),
           reasons[feature("reason")[row]][0],
         ];
       }),
@@ -852,15 +863,7 @@
           feature("feature")[Math.floor(at / nLabels)],
           label("name")[at % nLabels],
           direction(edge("sign")[at]),
-          ...(effect
-            ? [
-              Number.isFinite(effect.coef) || Number.isNaN(effect.coef)
-                ? six(effect.coef)
-                : effect.coef > 0 ? "inf" : "-inf",
-              six(effect.bse),
-              ...effectCells(at),
-            ]
-            : []),
+          ...(effect ? [say(effect.coef), six(effect.bse), ...effectCells(effect)] : []),
           six(value),
           known(edge("df")[at]),
           four(known(10 ** edge("log10p")[at])),
@@ -871,20 +874,28 @@
         ];
       }),
     ],
-    pairs: () => {
-      const wide = pair("first").length / facts.withPairs;
-      return [
-        ["feature", "label", "with", "direction", "statistic", "sign"],
-        ...each(pair("statistic"), (value, at) => [
-          feature("feature")[Math.floor(at / wide)],
-          label("name")[pair("first")[at]],
-          label("name")[pair("second")[at]],
-          pairDirection(at),
+    pairs: () => [
+      ["feature", "label", "with", "direction", "coef", "bse", ...EFFECT, "statistic", "sign",
+        "pair_statistic"],
+      ...each(product("statistic"), (value, place) => {
+        const [at, side] = [place >> 1, place & 1];
+        const [own, other] = side ? ["second", "first"] : ["first", "second"];
+        const effect = productOf(at, side);
+        const sign = Math.sign(effect.coef);
+        return [
+          feature("feature")[Math.floor(at / pairsEach)],
+          label("name")[pair(own)[at]],
+          label("name")[pair(other)[at]],
+          direction(sign),
+          say(effect.coef),
+          six(effect.bse),
+          ...effectCells(effect),
           six(value),
-          pair("sign")[at],
-        ]),
-      ];
-    },
+          sign,
+          six(pair("statistic")[at]),
+        ];
+      }),
+    ],
   };
   if (nFeatures) Object.assign(page.made, tables);
 
@@ -928,6 +939,7 @@
       drawList();
       describe();
       drawNetwork();
+      drawPairs();
       drawHeat();
     });
     element("rows").addEventListener("keydown", walk);

@@ -12,7 +12,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_names, check_number, check_option
-from isingmlc.base.arrays import FloatArray, SignArray
+from isingmlc.base.arrays import FloatArray, IntArray, SignArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
@@ -23,8 +23,10 @@ from isingmlc.inference.edge_effects import (
     effect_columns,
     feature_spread,
     find_effects,
+    find_features,
     product_effects,
     refit_effects,
+    refit_product_effects,
 )
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.pvalues import METHODS, adjust_within, wald_limits
@@ -239,10 +241,10 @@ class EdgeTests(ReadOnly):
 
     @property
     def _has_effects(self) -> bool:
-        """Whether `to_frame` can give effects: of single features, or fitted ones of products."""
+        """Whether `to_frame` can give effects: of single features, or of products given them."""
         fit = self._fit
         known = fit is not None and set(self.feature_names) <= set(fit.stats.feature_names)
-        return known and (not self.products or self.arrays.product_coef is not None)
+        return known and (not self.products or self.arrays.product_bse is not None)
 
     @table
     def params(self) -> pd.DataFrame | None:
@@ -519,9 +521,9 @@ class EdgeTests(ReadOnly):
             features of zeros and ones), or for as much of each as a mapping says, such as
             ``{"bmi": 5}``; of others for one unit.
         refit : int
-            Of how many edges, the strongest, score tests fit the effects. Those of all others are
+            Of how many rows, the strongest, score tests fit the effects. Those of all others are
             one Newton step from the null model, the score s over its variance v with the error
-            1/√v: right for weak effects, too near zero for strong ones. Fits take rows.
+            1/√v: right for weak effects, too near zero for strong ones. Fits take rows of data.
 
         Returns
         -------
@@ -544,7 +546,8 @@ class EdgeTests(ReadOnly):
         Raises
         ------
         ModelError
-            When effects are asked for of tests that have none: score tests of products, terms.
+            When effects are asked for of tests that have none: of terms, of products without their
+            feature, and of several products together.
 
         Examples
         --------
@@ -626,16 +629,17 @@ class EdgeTests(ReadOnly):
         if fit is None or not self._has_effects:
             raise exc.ModelError(
                 "effects are those of single features, with by='feature' and without products, or "
-                "of products in wald_test and lr_test with products='given'."
+                "of products given their feature, with products='given'."
             )
-        found = find_effects(fit, arrays)
+        found, products = find_effects(fit, arrays), product_effects(arrays)
         if refit:
-            strongest = np.argsort(arrays.log10_pvalue, axis=None, kind="stable")[
-                : check_count("refit", refit, 0)
-            ]
-            edges = np.column_stack(np.unravel_index(strongest, arrays.statistic.shape))
+            edges, of_products = self._strongest(check_count("refit", refit, 0))
             found = refit_effects(fit, arrays, found, edges)
-        products = product_effects(arrays)
+            if products is not None:
+                place = find_features(fit, arrays.feature_names)
+                at = (of_products[:, 0], of_products[:, 1], of_products[:, 2])
+                meant = np.column_stack([place[at[0]], *at[1:]])
+                products = refit_product_effects(fit, products, at, meant)
         if per != "unit":
             unit = self._units(fit, per)
             found = found.per(unit)
@@ -648,6 +652,16 @@ class EdgeTests(ReadOnly):
             name: np.concatenate([cells[:, :, None], besides[name]], axis=2)
             for name, cells in columns.items()
         }
+
+    def _strongest(self, count: int) -> tuple[IntArray, IntArray]:
+        """Give positions of the edges, and of the products, that have the smallest p-values."""
+        depth = self.arrays.log10_pvalue[:, :, None]
+        if self.arrays.product_statistic is not None:
+            depth = np.concatenate([depth, self.arrays.product_columns()["log10p"]], axis=2)
+        strongest = np.argsort(depth, axis=None, kind="stable")[:count]
+        at = np.column_stack(np.unravel_index(strongest, depth.shape))
+        is_edge = at[:, 2] == 0
+        return at[is_edge, :2], at[~is_edge] - [0, 0, 1]
 
     def _with_products(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Put the tests of products beside those of the features."""

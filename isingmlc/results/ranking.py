@@ -13,7 +13,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import table
 from isingmlc.base.tables import ResultTable
@@ -79,7 +79,7 @@ class FeatureScores:
     feature_reason: StrArray
     label_reason: StrArray
     pvalue: FloatArray | None = None
-    pairs: Callable[[], tuple[FloatArray, SignArray]] | None = None
+    pairs: Callable[[], EdgeTests] | None = None
     notes: tuple[str, ...] = ()
     tests: EdgeTests | None = None
     steps: FeatureSteps | None = None
@@ -87,8 +87,8 @@ class FeatureScores:
     caution: Callable[[], None] | None = None
 
     @cached_property
-    def moved_pairs(self) -> tuple[FloatArray, SignArray] | None:
-        """What `pairs` computes: statistics and signs."""
+    def moved_pairs(self) -> EdgeTests | None:
+        """What `pairs` computes: tests of products given their feature."""
         return None if self.pairs is None else self.pairs()
 
     @cached_property
@@ -213,7 +213,7 @@ class FeatureRanking:
         columns = pd.MultiIndex.from_tuples(
             combinations(self.label_names, 2), names=["label", "with"]
         )
-        return ResultTable(moved[0], self._index, columns)
+        return ResultTable(moved.pair_statistics(), self._index, columns)
 
     @table
     def path(self) -> pd.DataFrame | None:
@@ -316,7 +316,7 @@ class FeatureRanking:
         moved = self.scores.moved_pairs
         if moved is not None:
             names = [f"{first} × {second}" for first, second in combinations(self.label_names, 2)]
-            columns["strongest_pair"] = self._strongest(moved[0], names)
+            columns["strongest_pair"] = self._strongest(moved.pair_statistics(), names)
         columns["reason"] = self.reasons
         if self.adjusted_for:
             columns["adjusted_for"] = self._series(
