@@ -116,6 +116,56 @@ def test_more_features_than_rows_converge():
     np.testing.assert_allclose(dense.coef_[0] * scaler.scale_, reference.coef_[0, 1:], atol=1e-6)
 
 
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("kind", ["apart", "factors"])
+def test_wide_dense_features_have_the_coefficients_of_scikit_learn(monkeypatch, kind, precision):
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(500, 450))
+    if kind == "factors":
+        features += rng.normal(size=(500, 5)) @ rng.normal(size=(5, 450))
+    labels = features[:, :3] + rng.logistic(size=(500, 3)) > 0
+    if precision == "double":
+        monkeypatch.setattr(effects, "_ROUNDED_OFF", 0.0)
+    design = effects.EffectsDesign.of(features, labels)
+    assert design.is_light_enough(1.0) == (precision == "single")
+    fit = effects.fit_effects(design, 1.0)
+    assert fit.converged.all()
+    scaled = StandardScaler().fit_transform(features)
+    for k in range(3):
+        reference = LogisticRegression(solver="newton-cholesky", tol=1e-12, max_iter=1000)
+        reference.fit(np.hstack([np.delete(labels, k, axis=1), scaled]), labels[:, k])
+        own = np.delete(fit.coef[k], [0, 1 + k])
+        np.testing.assert_allclose(own, reference.coef_[0], atol=1e-7)
+
+
+def test_blocks_of_rows_and_many_labels_add_up_to_the_same(monkeypatch):
+    rng = np.random.default_rng(2)
+    design = effects.EffectsDesign.of(rng.normal(size=(90, 30)), rng.random((90, 4)) < 0.5)
+    weights, coef = rng.random((4, 90)), rng.normal(size=(4, 35)) * 1e-60
+    expected = (weights * (coef @ design.matrix.T)) @ design.matrix
+    for few, product in ((20, 1000), (3, 1000), (20, 10**6)):
+        monkeypatch.setattr(effects, "_FEW_MODELS", few)
+        monkeypatch.setattr(effects, "_SMALL_PRODUCT", product)
+        found = design.bend(weights, coef, light=True)
+        np.testing.assert_allclose(found / 1e-60, expected / 1e-60, atol=1e-4)
+        np.testing.assert_allclose(
+            design.bend(weights, coef, light=False) / 1e-60, expected / 1e-60, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("penalty", [10.0, "cv"])
+def test_jobs_change_nothing(data, penalty):
+    options = {"penalty": penalty, "penalties": [1.0, 30.0] if penalty == "cv" else None}
+    one = IsingClassifier(**options).fit(data.features, data.labels)
+    two = IsingClassifier(**options, n_jobs=2).fit(data.features, data.labels)
+    np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-12, atol=1e-15)
+    assert two.penalty_ == one.penalty_
+    if penalty == "cv":
+        pd.testing.assert_frame_equal(two.cv_results_, one.cv_results_)
+    with pytest.raises(DataError, match="n_jobs must be a whole number other than 0"):
+        IsingClassifier(n_jobs=0).fit(data.features, data.labels)
+
+
 def test_one_label_is_a_logistic_regression(data):
     label = data.labels["diabetes"].map({0: "no", 1: "yes"}).to_numpy(dtype=object)
     classifier = IsingClassifier(penalty=2.0).fit(data.features, label)

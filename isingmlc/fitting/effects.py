@@ -6,21 +6,26 @@ The model of label k is
 squares of all :math:`\beta` and :math:`\gamma`. All labels share one design, so that their margins
 and gradients are products of matrices. Newton's equations are solved by a Cholesky factor per label
 if columns are few, and otherwise by conjugate gradients for all labels together, which need no
-cross-products: features may be sparse, and more than the rows.
+cross-products: features may be sparse, and more than the rows. Such a solution is to lead to the
+next point, not to be exact, so that dense columns are multiplied in single precision there;
+gradients, and what they say of the maximum, are in double precision.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.linalg import lapack
 from scipy.special import logit
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks
-from isingmlc.fitting.newton import LEAST_MARGIN, Points, climb
+from isingmlc.fitting.newton import CONVERGED, LEAST_MARGIN, Points, climb, one_thread
 from isingmlc.input.rows import constant_columns
 
 # Columns up to which systems of equations are solved by factors.
@@ -30,6 +35,16 @@ _FEW_COLUMNS = 400
 _LEFT_NEAR, _LEFT_FAR = 0.01, 0.3
 _LEFT_BY_SIZE = 0.1
 _MOST_GRADIENTS = 1000
+# Squared decrement at which a model that is fitted so has come to its maximum: coefficients are
+# within a ten-millionth of a standard error of it.
+_ENOUGH = 1e-14
+# Single precision serves if it can round off no more of the information than this share of the
+# penalty; what it does round off is far less.
+_ROUNDED_OFF = 1.0
+# Products of so many rows, columns and models are fastest, for up to so many models: rows are read
+# once from memory, and BLAS does not rearrange them.
+_SMALL_PRODUCT = 10**6
+_FEW_MODELS = 20
 # Entries of a design that is made dense, and the share of them that are not zero from which on it
 # is multiplied faster so.
 _DENSE_BYTES = 2**27
@@ -94,7 +109,11 @@ class EffectsDesign:
             matrix = sparse.hstack([sparse.csr_array(before), features], "csr")
         else:
             dense = features.toarray() if sparse.issparse(features) else features
-            matrix = np.column_stack([before, (dense - centre) / scale])
+            matrix = np.empty((n_rows, before.shape[1] + dense.shape[1]))
+            matrix[:, : before.shape[1]] = before
+            scaled = matrix[:, before.shape[1] :]
+            np.subtract(dense, centre, out=scaled)
+            scaled /= scale
         return cls(
             matrix,
             np.concatenate([np.zeros(1 + n_labels), centre]),
@@ -108,6 +127,27 @@ class EffectsDesign:
         """Whether the matrix is sparse, so that columns are scaled as they are used."""
         return bool(sparse.issparse(self.matrix))
 
+    @cached_property
+    def light(self) -> npt.NDArray[np.float32]:
+        """The columns of a dense matrix in single precision."""
+        return np.asarray(self.matrix, dtype=np.float32)
+
+    def is_light_enough(self, penalty: float) -> bool:
+        """Tell whether single precision leads to the maximum at a ridge penalty.
+
+        Parameters
+        ----------
+        penalty : float
+            The penalty.
+
+        Returns
+        -------
+        bool
+            Whether rounding leaves the penalty, the least that the information is, as it is.
+        """
+        most = 0.25 * self.weights.sum() * len(self.centre) * np.finfo(np.float32).eps
+        return bool(not self.is_sparse and most <= _ROUNDED_OFF * penalty)
+
     def times(self, coef: FloatArray) -> FloatArray:
         """Give the linear predictors of several models.
 
@@ -118,31 +158,62 @@ class EffectsDesign:
 
         Returns
         -------
-        ndarray, shape (n, models)
+        ndarray, shape (models, n)
             Linear predictors.
         """
         if not self.is_sparse:
-            return np.asarray(self.matrix @ coef.T)
+            return np.asarray(coef @ self.matrix.T)
         own = (coef / self.scale).T
-        return np.asarray(self.matrix @ own - self.centre @ own)
+        return np.asarray(self.matrix @ own - self.centre @ own).T
 
     def back(self, pull: FloatArray) -> FloatArray:
         """Give the products of all columns with something that rows have.
 
         Parameters
         ----------
-        pull : ndarray, shape (n, models)
-            One number per row and model.
+        pull : ndarray, shape (models, n)
+            One number per model and row.
 
         Returns
         -------
         ndarray, shape (models, m)
             The products.
         """
-        products = (self.matrix.T @ pull).T
-        if self.is_sparse:
-            products = (products - np.outer(pull.sum(axis=0), self.centre)) / self.scale
-        return np.ascontiguousarray(products)
+        if not self.is_sparse:
+            return np.asarray(pull @ self.matrix)
+        products = (self.matrix.T @ pull.T).T
+        return np.asarray((products - np.outer(pull.sum(axis=1), self.centre)) / self.scale)
+
+    def bend(self, weights: FloatArray, coef: FloatArray, light: bool) -> FloatArray:
+        """Give the products of coefficients with the information of several models.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (models, n)
+            Weights of the rows.
+        coef : ndarray, shape (models, m)
+            Coefficients.
+        light : bool
+            Whether columns are multiplied in single precision.
+
+        Returns
+        -------
+        ndarray, shape (models, m)
+            The products.
+        """
+        if not light:
+            return self.back(weights * self.times(coef))
+        # Coefficients near a maximum are too small for the exponents of single precision.
+        size = np.abs(coef).max(axis=1, keepdims=True)
+        size[size == 0] = 1.0
+        scaled, weights = (coef / size).astype(np.float32).T, weights.astype(np.float32)
+        n_models, n_columns = coef.shape
+        is_cut = n_models <= _FEW_MODELS
+        products = np.zeros((n_models, n_columns), dtype=np.float32)
+        for rows in chunks(len(self.light), n_columns * n_models * is_cut, limit=_SMALL_PRODUCT):
+            part = self.light[rows]
+            products += (weights[:, rows] * (part @ scaled).T) @ part
+        return np.asarray(products * size)
 
     def sizes(self) -> FloatArray:
         """Give the weighted mean squares of the columns."""
@@ -197,7 +268,8 @@ def find_scale(features: Features, weights: FloatArray) -> tuple[FloatArray, Flo
         variance = np.empty(len(centre))
         for columns in chunks(len(centre), 8 * len(share)):
             variance[columns] = share @ (features[:, columns] - centre[columns]) ** 2
-    is_constant = constant_columns(features[weights > 0], anywhere=True)
+    inside = features if weights.all() else features[weights > 0]
+    is_constant = constant_columns(inside, anywhere=True)
     scale = np.where(is_constant | (variance <= 0), 1.0, np.sqrt(variance))
     return np.asarray(centre), scale
 
@@ -253,6 +325,7 @@ def fit_effects(
     *,
     start: FloatArray | None = None,
     max_steps: int = 100,
+    n_jobs: int = 1,
 ) -> EffectsFit:
     """Fit the models of all labels.
 
@@ -266,6 +339,8 @@ def fit_effects(
         Coefficients to begin with, such as those at another penalty.
     max_steps : int
         Newton steps after which a model is given up.
+    n_jobs : int
+        Threads, for factors of several labels; conjugate gradients are one product for all.
 
     Returns
     -------
@@ -282,32 +357,37 @@ def fit_effects(
     np.True_
     """
     n_labels, size = design.labels.shape[1], len(design.centre)
-    weights = design.weights[:, None]
-    signs = np.where(design.labels, 1.0, -1.0)
+    signs = np.where(design.labels.T, 1.0, -1.0)
     penalties = np.full(size, float(penalty))
     penalties[0] = 0.0
     own = 1 + np.arange(n_labels)
     is_direct = not design.is_sparse and size <= _FEW_COLUMNS
+    light = design.is_light_enough(penalty)
     sizes = design.sizes()
 
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
-        sign = signs[:, models]
+        sign = signs[models]
         odds = np.exp(-np.maximum(sign * design.times(coef), LEAST_MARGIN))
         chance = 1 / (1 + odds)
-        value = -(weights * np.log1p(odds)).sum(axis=0) - 0.5 * (coef**2 @ penalties)
-        pull = weights * odds * chance
+        value = -(np.log1p(odds) @ design.weights) - 0.5 * (coef**2 @ penalties)
+        pull = design.weights * odds * chance
         gradients = design.back(sign * pull) - penalties * coef
         gradients[np.arange(len(models)), own[models]] = 0.0
-        steps = (_solve_directly if is_direct else _solve_by_gradients)(
-            design, pull * chance, gradients, penalties, own[models], sizes
-        )
+        if is_direct:
+            steps = _solve_directly(
+                design, pull * chance, gradients, penalties, own[models], n_jobs
+            )
+        else:
+            steps = _solve_by_gradients(
+                design, pull * chance, gradients, penalties, own[models], sizes, light
+            )
         decrements = np.einsum("ij,ij->i", gradients, steps)
         return Points(value, steps, decrements, np.empty((len(models), 0, 0)))
 
     if start is None:
         start = np.zeros((n_labels, size))
         start[:, 0] = logit(design.weights @ design.labels / design.weights.sum())
-    ends = climb(evaluate, start, max_steps)
+    ends = climb(evaluate, start, max_steps, enough=CONVERGED if is_direct else _ENOUGH)
     return EffectsFit(ends.coef, ends.converged, ends.steps)
 
 
@@ -317,17 +397,26 @@ def _solve_directly(
     gradients: FloatArray,
     penalties: FloatArray,
     own: IntArray,
-    _: FloatArray,
+    n_jobs: int,
 ) -> FloatArray:
     """Solve Newton's equations of each label by a Cholesky factor."""
     steps = np.zeros_like(gradients)
-    for line, column in enumerate(own):
-        information = design.crossed(weights[:, line])
+
+    def solve(line: int) -> None:
+        column = own[line]
+        information = design.crossed(weights[line])
         information[np.diag_indices_from(information)] += penalties
         information[column] = information[:, column] = 0.0
         information[column, column] = 1.0
         _, step, failed = lapack.dposv(information, gradients[line])
         steps[line] = np.nan if failed else step
+
+    if n_jobs == 1 or len(own) == 1:
+        for line in range(len(own)):
+            solve(line)
+    else:
+        with one_thread():
+            Parallel(n_jobs, backend="threading")(delayed(solve)(line) for line in range(len(own)))
     return steps
 
 
@@ -338,21 +427,24 @@ def _solve_by_gradients(
     penalties: FloatArray,
     own: IntArray,
     sizes: FloatArray,
+    light: bool,
 ) -> FloatArray:
     """Solve Newton's equations of all labels by conjugate gradients, as far as a step needs."""
     # The diagonal of the information, if weights had nothing to do with features.
-    scaling = 1 / (np.outer(weights.sum(axis=0), sizes) + penalties + (penalties == 0))
+    scaling = 1 / (np.outer(weights.sum(axis=1), sizes) + penalties + (penalties == 0))
     steps = np.zeros_like(gradients)
-    left = np.arange(len(own))
-    residual = gradients.copy()
-    scaled = scaling * residual
+    # The information is at least the penalty: what it makes of a small gradient is known.
+    bound = np.where(penalties > 0, penalties, weights.sum(axis=1, keepdims=True))
+    left = np.flatnonzero((gradients**2 / bound).sum(axis=1) > _ENOUGH)
+    residual = gradients[left]
+    scaled = scaling[left] * residual
     size = np.einsum("ij,ij->i", residual, scaled)
     enough = np.clip(_LEFT_BY_SIZE * np.sqrt(size), _LEFT_NEAR, _LEFT_FAR) ** 2 * size
     direction = scaled
     for _ in range(_MOST_GRADIENTS):
         if not len(left):
             break
-        curved = design.back(weights[:, left] * design.times(direction)) + penalties * direction
+        curved = design.bend(weights[left], direction, light) + penalties * direction
         curved[np.arange(len(left)), own[left]] = 0.0
         along = size / np.einsum("ij,ij->i", direction, curved)
         steps[left] += along[:, None] * direction

@@ -19,6 +19,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import (
     RandomState,
     check_count,
+    check_jobs,
     check_number,
     check_option,
     make_generator,
@@ -79,6 +80,10 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Newton steps after which the fit of a label is given up.
     random_state : int, Generator or None
         Puts rows in random order before they are dealt into folds; None leaves their order.
+    n_jobs : int
+        Threads for the folds of ``penalty="cv"``, and for the labels' regressions on up to 400
+        columns; −1 for one per core. With more columns these are products of matrices for all
+        labels together, which have the threads of BLAS. The result is the same with any number.
 
     Attributes
     ----------
@@ -143,6 +148,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cv: Any = 5,
         max_iter: int = 100,
         random_state: RandomState = None,
+        n_jobs: int = 1,
     ) -> None:
         self.decode = decode
         self.labelsets = labelsets
@@ -151,6 +157,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cv = cv
         self.max_iter = max_iter
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IsingClassifier:
         """Fit the model.
@@ -197,6 +204,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_option("decode", self.decode, DECODINGS)
         check_option("labelsets", self.labelsets, ("seen", "all"))
         max_steps = check_count("max_iter", self.max_iter, 1)
+        n_jobs = check_jobs(self.n_jobs)
         penalties = self._penalties()
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
         if not ((weights >= 0) & np.isfinite(weights)).all() or not weights.any():
@@ -207,7 +215,11 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not weights.all():
             # A row that stands for no observation is none.
             X, labels, weights = X[weights > 0], labels[weights > 0], weights[weights > 0]
-        options: dict[str, Any] = {"labelsets": self.labelsets, "max_steps": max_steps}
+        options: dict[str, Any] = {
+            "labelsets": self.labelsets,
+            "max_steps": max_steps,
+            "n_jobs": n_jobs,
+        }
         self.label_names_ = names or [f"y{k}" for k in range(labels.shape[1])]
         if len(penalties) > 1 or self.penalty == "cv":
             splits = self._folds(X, labels)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.fitting.effects import EffectsDesign, EffectsFit, fit_effects
+from isingmlc.fitting.newton import one_thread
 from isingmlc.metrics import MEASURES
 from isingmlc.prediction.law import LabelsetLaw, list_labelsets
 
@@ -57,6 +60,7 @@ def fit_path(
     *,
     labelsets: str,
     max_steps: int,
+    n_jobs: int = 1,
 ) -> Iterable[FittedLabels]:
     """Fit the model at several penalties, each from the fit before.
 
@@ -74,6 +78,8 @@ def fit_path(
         Which labelsets are possible.
     max_steps : int
         Newton steps after which a label model is given up.
+    n_jobs : int
+        Threads, as `fit_effects` takes them.
 
     Yields
     ------
@@ -93,7 +99,7 @@ def fit_path(
         interactions = np.zeros((n_labels, n_labels))
         fit = None
         if design is not None:
-            fit = fit_effects(design, penalty, start=start, max_steps=max_steps)
+            fit = fit_effects(design, penalty, start=start, max_steps=max_steps, n_jobs=n_jobs)
             start = fit.coef
             thresholds[inner], between, effects[inner] = fit.in_units(design)
             interactions[np.ix_(inner, inner)] = (between + between.T) / 2
@@ -111,6 +117,7 @@ def try_penalties(
     *,
     labelsets: str,
     max_steps: int,
+    n_jobs: int = 1,
 ) -> pd.DataFrame:
     """Measure predictions of held-out rows at several penalties.
 
@@ -124,6 +131,8 @@ def try_penalties(
         Rows to train on, and rows to predict.
     decode : {"subset", "hamming", "jaccard", "f1"}
         The measure, which predictions are made for too.
+    n_jobs : int
+        Threads, each with a fold.
 
     Returns
     -------
@@ -131,24 +140,27 @@ def try_penalties(
         One row per penalty: the penalty, the mean score over folds, and the standard error of the
         mean; then the score of each fold.
     """
-    scores = [
-        [
+
+    def measure(train: IntArray, test: IntArray) -> list[float]:
+        path = fit_path(
+            features[train],
+            labels[train],
+            weights[train],
+            penalties,
+            labelsets=labelsets,
+            max_steps=max_steps,
+        )
+        return [
             MEASURES[decode](
                 labels[test],
                 model.law.decode(model.fields(features[test]), decode, model.seen),
                 sample_weight=weights[test],
             )
-            for model in fit_path(
-                features[train],
-                labels[train],
-                weights[train],
-                penalties,
-                labelsets=labelsets,
-                max_steps=max_steps,
-            )
+            for model in path
         ]
-        for train, test in splits
-    ]
+
+    with one_thread() if n_jobs != 1 else nullcontext():
+        scores = Parallel(n_jobs, backend="threading")(delayed(measure)(*split) for split in splits)
     folds = np.array(scores).T
     table = pd.DataFrame({"penalty": np.asarray(penalties, dtype=np.float64)})
     table["score"] = folds.mean(axis=1)
