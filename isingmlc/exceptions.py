@@ -255,6 +255,14 @@ MISSING = (
     "{argument} has missing values in {n_rows} row(s), in column(s) {columns}. "
     "Drop those rows with missing='drop', or fill them in first."
 )
+MISSING_IN = (
+    "{argument} has missing values in {n_rows} row(s). "
+    "Drop those rows with missing='drop', or fill them in first."
+)
+MISSING_EVERYWHERE = (
+    "{arguments} have missing values in {n_rows} row(s): {columns}. "
+    "Drop those rows with missing='drop', or fill them in first."
+)
 INFINITE = (
     "{argument} has infinite values (or values beyond ±{largest:g}) in {n_rows} row(s), in "
     "column(s) {columns}. Replace them by numbers, or by NaN and drop the rows with missing='drop'."

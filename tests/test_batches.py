@@ -3,6 +3,7 @@
 import os
 import signal
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -183,9 +184,44 @@ def test_dropped_rows_are_announced_once(n_jobs):
     with pytest.warns(im.exceptions.DataWarning) as caught:
         stats = count([*gaps, empty, idle], missing="drop", n_jobs=n_jobs)
     assert [str(warning.message) for warning in caught] == [
-        "70 of 300 rows have missing values and were dropped."
+        "70 of 300 rows have missing values and were dropped: 'x2' lacks 70 values (70 of these "
+        "rows lack nothing else)."
     ]
     assert stats.n_rows == 230
+
+
+@pytest.mark.parametrize("max_memory", [None, 1500])
+def test_batches_say_which_columns_cost_rows_as_all_rows_at_once_do(tmp_path, max_memory):
+    rng = np.random.default_rng(5)
+    gaps = []
+    wide = [f"z{at}" for at in range(20)]
+    columns = {"labels": LABELS, "features": [*FEATURES, *wide], "freq_weights": "w"}
+    read = partial(im.LabelsetStatistics.from_batches, missing="drop", **columns)
+    for frame in FRAMES:
+        holes = frame.astype({"a": float, "x2": float, "w": float})
+        holes[wide] = 1.0
+        for name, n_lost in (("a", 2), ("x2", 9), ("x1", 9), ("w", 1)):
+            holes.loc[rng.choice(len(frame), n_lost, replace=False), name] = np.nan
+        gaps.append(holes)
+    every = pd.concat(gaps)
+    with pytest.warns(im.exceptions.DataWarning) as caught:
+        im.LabelsetStatistics.from_arrays(
+            every[LABELS], every[FEATURES], freq_weights=every["w"].to_numpy(), missing="drop"
+        )
+    (expected,) = {str(warning.message) for warning in caught}
+    assert "'x1' lacks 54 values (" in expected
+    with pytest.warns(im.exceptions.DataWarning) as caught:
+        stats = read(gaps, max_memory=max_memory)
+    assert isinstance(stats.source, SumsInBlocks) == (max_memory is not None)
+    said = [str(warning.message) for warning in caught]
+    assert [text for text in said if "missing values" in text] == [expected]
+    # What was counted before an interruption is kept.
+    path = tmp_path / "checkpoint.npz"
+    with pytest.warns(im.exceptions.DataWarning):
+        read(gaps[:3], checkpoint=path)
+    with pytest.warns(im.exceptions.DataWarning) as caught:
+        read(gaps, checkpoint=path)
+    assert str(caught[0].message) == expected
 
 
 def test_a_single_frame_is_not_taken_for_batches():

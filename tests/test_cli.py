@@ -543,6 +543,12 @@ BROKEN = {
         "a,b",
         "features has missing values in 5 row(s), in column(s) 'x' (5)",
     ),
+    "gaps everywhere": (
+        "a,b,x,z\n" + "0,1,red,1\n1,,,2\n1,1,blue,\n0,1,blue,5\n" * 5,
+        "a,b",
+        "labels and features have missing values in 10 row(s): labels in column(s) 'b' (5); "
+        "features in column(s) 'x' (5), 'z' (5). Drop those rows with --missing drop",
+    ),
     "other separator": ("a;b;x\n0;1;2\n1;0;3\n", "a,b", 'There is one column only; try sep=";"'),
     "empty file": ("", "a,b", "the file is empty"),
     "header only": ("a,b,x\n", "a,b", "must have at least one row"),

@@ -1,6 +1,7 @@
 """The door: containers, names, weights, missing rows, and what is refused."""
 
 import decimal
+import re
 import tracemalloc
 import warnings
 
@@ -239,9 +240,47 @@ def test_rows_with_a_missing_weight_are_dropped_when_missing_values_are():
         assert list(data.weights) == [1.0, 2.0, 3.0]
         assert np.array_equal(data.features, FEATURES[[0, 2, 3]])
         with pytest.raises(
-            DataError, match=r"missing='drop' drops such rows\) in 1 row\(s\), first in row 1"
+            DataError,
+            match=r"^freq_weights has missing values in 1 row\(s\)\. Drop those rows with",
         ):
             prepare(LABELS, FEATURES, freq_weights=weights)
+
+
+def test_missing_values_of_all_blocks_are_named_at_once():
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (9, 2)).astype(float), columns=["a", "b"])
+    features = pd.DataFrame(rng.normal(size=(9, 2)), columns=["x", "z"])
+    covariates = pd.DataFrame({"age": rng.normal(size=9), "sex": list("fmfmfmfmf")})
+    labels.loc[0, "b"] = features.loc[[1, 2], "z"] = np.nan
+    covariates.loc[2, "age"] = covariates.loc[[3, 4], "sex"] = None
+    groups, weights = np.arange(9.0), np.ones(9)
+    groups[5] = weights[6] = np.nan
+    given = {"covariates": covariates, "groups": groups}
+    message = (
+        "labels, features, covariates, groups, sampling_weights and freq_weights have missing "
+        "values in 7 row(s): labels in column(s) 'b'; features in column(s) 'z'; covariates in "
+        "column(s) 'age' (1), 'sex' (2); groups; sampling_weights; freq_weights. Drop those rows "
+        "with missing='drop', or fill them in first."
+    )
+    sampling = np.where(np.isnan(weights), np.nan, 2.0)
+    both = {"freq_weights": weights, "sampling_weights": sampling}
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        prepare(labels, features, **given, **both)
+    with pytest.raises(DataError, match=r"^features and groups have missing values in 3 row\(s\)"):
+        prepare(labels.fillna(0), features, groups=groups)
+    with pytest.warns(DataWarning, match=r"'freq_weights' 1 \(1\)"):
+        prepare(labels, features, freq_weights=weights, missing="drop")
+    frame = labels.join(features).join(covariates)
+    with pytest.raises(DataError, match=r"^data, groups and freq_weights have .* in 7 row\(s\)"):
+        im.IsingModel.from_formula(
+            "a + b ~ x + z", frame, covariates="age + sex", groups=groups, freq_weights=weights
+        )
+
+
+def test_a_column_that_is_feature_and_covariate_lacks_values_once():
+    features = pd.DataFrame({"age": [1.0, np.nan, 2.0, 5.0], "x": [1.0, 2.0, 4.0, 3.0]})
+    with pytest.warns(DataWarning, match=r"dropped: 'age' lacks 1 value \(1 of these rows"):
+        prepare(LABELS, features, covariates=features[["age"]], missing="drop")
 
 
 def test_names_come_from_frames_and_are_numbered_otherwise():

@@ -332,7 +332,7 @@ BAD = [
     ({}, {"use_correction": "yes"}, "use_correction must be one of"),
     ({"sampling_weights": np.zeros(120)}, {}, "above zero, but they are zero in 120 row"),
     ({"sampling_weights": -np.ones(120)}, {}, "above zero, but they are negative"),
-    ({"sampling_weights": [np.nan] * 120}, {}, "they are missing"),
+    ({"sampling_weights": [np.nan] * 120}, {}, "sampling_weights has missing values in 120 row"),
     ({"sampling_weights": ["a"] * 120}, {}, "they are of type"),
     ({"sampling_weights": np.ones(9)}, {}, "sampling_weights has 9"),
     ({"sampling_weights": np.ones(120)}, {"cov_type": "nonrobust"}, "errors are always robust"),

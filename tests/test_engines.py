@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import gzip
+import re
 import sys
 import warnings
 
@@ -186,7 +187,11 @@ def test_missing_values_are_refused_or_dropped():
     frame.loc[[5, 6], "x5"] = None
     frame.loc[8, "c"] = np.nan
     options = {"labels": LABELS, "features": FEATURES}
-    with pytest.raises(im.exceptions.DataError, match=r"labels .* 1 row\(s\), in column\(s\) 'c'"):
+    message = (
+        "labels and features have missing values in 4 row(s): labels in column(s) 'c'; features in "
+        "column(s) 'x1', 'x5'. Drop those rows with missing='drop', or fill them in first."
+    )
+    with pytest.raises(im.exceptions.DataError, match=f"^{re.escape(message)}$"):
         from_table(frame, **options)
     with pytest.raises(
         im.exceptions.DataError, match=r"features .* in 3 row\(s\), in column\(s\) 'x1', 'x5'"
@@ -210,12 +215,12 @@ def test_infinite_values_are_refused(value):
 
 @pytest.mark.parametrize(
     ("weight", "problem"),
-    [(-1.0, "holds -1"), (np.inf, "holds inf"), (np.nan, r"none in 1 row\(s\)")],
+    [(-1.0, "'w' holds -1"), (np.inf, "'w' holds inf"), (np.nan, r"in 1 row\(s\), .* 'w'")],
 )
 def test_weights_are_checked(weight, problem):
     frame = make_frame().astype({"w": float})
     frame.loc[17, "w"] = weight
-    with pytest.raises(im.exceptions.DataError, match=rf"freq_weights .* column 'w' .*{problem}"):
+    with pytest.raises(im.exceptions.DataError, match=rf"freq_weights .*{problem}"):
         from_table(frame, labels=LABELS, freq_weights="w")
 
 
@@ -722,7 +727,8 @@ def test_missing_covariates_are_counted_or_dropped():
     options = {"labels": LABELS, "features": FEATURES, "covariates": CONTEXT}
     with pytest.raises(
         im.exceptions.DataError,
-        match=r"covariates has missing values in 4 row\(s\), .* 'age' \(3\), 'place' \(2\)\.",
+        match=r"features and covariates have missing values in 5 row\(s\): features in column\(s\) "
+        r"'x1'; covariates in column\(s\) 'age' \(3\), 'place' \(2\)\.",
     ):
         from_table(frame, **options)
     with pytest.warns(
@@ -732,7 +738,7 @@ def test_missing_covariates_are_counted_or_dropped():
         stats = from_table(frame, **options, missing="drop")
     assert_same_cells(stats, cells_in_memory(frame.drop(index=[2, 3, 4, 5, 9])))
     frame["kind"] = pd.Series([None] * 400, dtype="string")
-    with pytest.raises(im.exceptions.DataError, match=r"in 400 row\(s\), .*'kind' \(400\)"):
+    with pytest.raises(im.exceptions.DataError, match=r"in 400 row\(s\): .*'kind' \(400\)"):
         from_table(frame, **options)
     with pytest.raises(im.exceptions.NoRowsError, match="every one of the 400 rows"):
         from_table(frame, **options, missing="drop")

@@ -339,7 +339,7 @@ def test_weights_stay_with_their_rows_when_others_are_dropped(frame):
         ("x1", ["they are negative in"]),
         (
             np.r_[np.nan, np.ones(N_ROWS - 1)],
-            ["they are missing (missing='drop' drops such rows) in 1 row(s), first in row 0"],
+            ["freq_weights has missing values in 1 row(s). Drop those rows with missing='drop'"],
         ),
         (pd.Series(1, index=range(1, N_ROWS + 1)), ["data and freq_weights", "indexes differ"]),
     ],

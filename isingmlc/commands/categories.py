@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from isingmlc import exceptions as exc
@@ -172,27 +172,59 @@ def code_categories(
     return coded, terms
 
 
-def count_missing(frame: pd.DataFrame, names: Levels) -> None:
-    """Refuse categories that lack values, and say which ones and how many.
+def count_missing(
+    frame: pd.DataFrame, categories: Iterable[str], roles: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse categories that lack values, and say which columns of all do and how many.
 
     Parameters
     ----------
     frame : DataFrame
-        The features.
-    names : mapping
-        Which of them are categories.
+        All columns.
+    categories : iterable of str
+        The features that are categories.
+    roles : mapping of str to sequence of str
+        Arguments and their columns.
 
     Raises
     ------
     DataError
-        When values are missing.
+        When categories lack values; those that others lack are said by whoever reads them.
     """
-    gaps = frame[list(names)].isna()
-    if gaps.to_numpy().any():
-        counts = {name: n for name, n in gaps.sum().items() if n}
-        columns = ", ".join(f"{name!r} ({n})" for name, n in counts.items())
-        n_rows = int(gaps.any(axis=1).sum())
-        raise exc.DataError(exc.MISSING.format(argument="features", n_rows=n_rows, columns=columns))
+    from isingmlc.input.gaps import missing_error
+
+    if not frame[list(categories)].isna().to_numpy().any():
+        return
+    gaps = frame[list(dict.fromkeys(name for names in roles.values() for name in names))].isna()
+    counts = {str(name): int(n) for name, n in gaps.sum().items() if n}
+    raise missing_error(int(gaps.any(axis=1).sum()), list_gaps(counts, roles))
+
+
+def list_gaps(counts: Mapping[str, int], roles: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """List the columns of each argument that lack values, and how many.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        The columns.
+    roles : mapping of str to sequence of str
+        Arguments and their columns.
+
+    Returns
+    -------
+    dict of str to str
+        The lists, of arguments that lack some.
+
+    Examples
+    --------
+    >>> list_gaps({"x": 5}, {"labels": ["a", "b"], "features": ["x", "z"]})
+    {'features': "'x' (5)"}
+    """
+    listed = {
+        argument: ", ".join(f"{name!r} ({counts[name]})" for name in names if name in counts)
+        for argument, names in roles.items()
+    }
+    return {argument: columns for argument, columns in listed.items() if columns}
 
 
 def describe_categories(levels: Levels) -> str:

@@ -283,7 +283,9 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
         announce(options, found, find_categories("covariates", frame[columns]))
         levels = found if like is None else _same_categories(found, like.levels)
         if options.missing == "raise":
-            count_missing(features, levels)
+            roles = {"labels": label_columns, "features": list(features), "covariates": columns}
+            roles |= {argument: [name] for argument, name in drawn.items()}
+            count_missing(frame, levels, roles)
         coded, terms = code_categories(features, levels)
         warn_of_constants(levels)
         names = tuple(map(str, coded.columns))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.categories import Levels, check_levels
+from isingmlc.commands.categories import Levels, check_levels, list_gaps
 from isingmlc.commands.inputs import (
     announce,
     choose_covariates,
@@ -122,7 +123,9 @@ def scan_model(options: Namespace) -> IsingModel:
         levels = _find_categories(opened, "features", features)
         announce(options, levels, _find_categories(opened, "covariates", covariates))
         if options.missing == "raise":
-            _refuse_gaps(opened, levels)
+            roles = {"labels": labels, "features": features, "covariates": covariates}
+            roles |= {argument: [name] for argument, name in drawn.items()}
+            _refuse_gaps(opened, levels, roles)
         warn_of_constants(levels)
         terms = {name: _columns_of(name, levels) for name in features}
         stats, _ = read_table(
@@ -189,15 +192,16 @@ def _find_categories(opened: OpenFiles, argument: str, names: list[str]) -> Leve
     return found
 
 
-def _refuse_gaps(opened: OpenFiles, levels: Levels) -> None:
-    """Refuse categories that lack values, and say which ones and how many."""
+def _refuse_gaps(opened: OpenFiles, levels: Levels, roles: Mapping[str, Sequence[str]]) -> None:
+    """Refuse categories that lack values, and say which columns of all do and how many."""
+    from isingmlc.input.gaps import missing_error
     from isingmlc.statistics.sources.queries import count_any, count_rows, is_missing
 
-    gaps = count_rows(opened.table, list(levels), is_missing)
-    if gaps:
-        columns = ", ".join(f"{name!r} ({n})" for name, n in gaps.items())
+    if count_rows(opened.table, list(levels), is_missing):
+        names = list(dict.fromkeys(name for each in roles.values() for name in each))
+        gaps = count_rows(opened.table, names, is_missing)
         n_rows = count_any(opened.table, list(gaps), is_missing)
-        raise exc.DataError(exc.MISSING.format(argument="features", n_rows=n_rows, columns=columns))
+        raise missing_error(n_rows, list_gaps(gaps, roles))
 
 
 def _columns_of(name: str, levels: Levels) -> tuple[str, ...]:

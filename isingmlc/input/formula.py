@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.input.context import Context, Recipe, read_context
 from isingmlc.input.designs import dump_design
-from isingmlc.input.gaps import explain_dropped
+from isingmlc.input.gaps import explain_dropped, missing_error
 from isingmlc.input.sampling import (
     GROUPS,
     SAMPLING_WEIGHTS,
@@ -119,16 +119,20 @@ def read_formula(
     weights = None
     if freq_weights is not None:
         given_weights = _column("freq_weights", freq_weights, data)
-        weights = check_weights(given_weights, "data", data, missing)
+        weights = check_weights(given_weights, "data", data, "drop")
     drawn = (
         _column(GROUPS, groups, data),
         _column(SAMPLING_WEIGHTS, sampling_weights, data),
     )
-    sampling = read_sampling(*drawn, "data", data, missing)
+    sampling = read_sampling(*drawn, "data", data, "drop")
     # A row that stands for no observation is none.
     counted = np.ones(len(data), dtype=np.bool_) if weights is None else weights != 0
-    known = None if sampling is None else sampling.numbers.sum(axis=1)
-    kept = counted & _complete_rows(data, used, [weights, known], counted, missing)
+    besides: dict[str, FloatArray] = {}
+    if sampling is not None:
+        besides |= dict(zip(sampling.names, sampling.numbers.T, strict=True))
+    if weights is not None:
+        besides["freq_weights"] = weights
+    kept = counted & _complete_rows(data, used, besides, counted, missing)
     rows = _plain_columns(data if kept.all() else data[kept], used)
     try:
         labels = pd.concat([_label(term, rows, environment) for term in left], axis=1, join="inner")
@@ -147,7 +151,8 @@ def read_formula(
                 for term in [*left, *right, *given]
                 if len(_design([term], rows, environment)) < len(rows)
             ]
-            raise _missing(f"formula {formula!r}", len(rows) - len(made), lacking)
+            blocks = {f"formula {formula!r}": exc.shorten(lacking)}
+            raise missing_error(len(rows) - len(made), blocks)
     except exc.DataError:
         raise
     except (patsy.PatsyError, TypeError, ValueError) as error:
@@ -162,9 +167,7 @@ def read_formula(
     if n_left < n_rows:
         marks = np.where(data[used].isna(), np.nan, 0.0)
         gaps: list[tuple[Sequence[object], Any]] = [(used, marks)]
-        for name, values in (("freq_weights", weights), ("groups or sampling_weights", known)):
-            if values is not None:
-                gaps.append(((name,), values[:, None]))
+        gaps += [((name,), values[:, None]) for name, values in besides.items()]
         exc.warn(explain_dropped(n_rows, counted & ~kept, gaps), exc.DataWarning)
     return FormulaData(
         labels.loc[made].set_axis(data.index[kept]),
@@ -401,28 +404,25 @@ def _column(argument: str, given: Any, data: pd.DataFrame) -> Any:
 def _complete_rows(
     data: pd.DataFrame,
     used: list[Any],
-    besides: Sequence[FloatArray | None],
+    besides: Mapping[str, FloatArray],
     counted: BoolArray,
     missing: str,
 ) -> BoolArray:
     """Mark the rows that lack nothing; raise where a row that counts does, unless to be dropped."""
     absent = data[used].isna().to_numpy(np.bool_) & counted[:, None]
     rows: BoolArray = absent.any(axis=1)
-    if missing == "raise" and rows.any():
-        lacking = [name for name, bad in zip(used, absent.any(axis=0), strict=True) if bad]
-        raise _missing("data", rows.sum(), lacking)
-    for values in besides:
-        if values is not None:
-            rows |= np.isnan(values)
+    lacking = [name for name, bad in zip(used, absent.any(axis=0), strict=True) if bad]
+    blocks = {"data": exc.shorten(lacking)} if lacking else {}
+    for name, values in besides.items():
+        unknown = np.isnan(values) & counted
+        rows |= unknown
+        if unknown.any():
+            blocks[name] = ""
+    if missing == "raise" and blocks:
+        raise missing_error(int(rows.sum()), blocks)
     if not (counted & ~rows).any():
         raise exc.DataError(exc.NOTHING_LEFT.format(n_rows=counted.sum()))
     return ~rows
-
-
-def _missing(argument: str, n_rows: int, columns: Sequence[object]) -> exc.DataError:
-    return exc.DataError(
-        exc.MISSING.format(argument=argument, n_rows=n_rows, columns=exc.shorten(columns))
-    )
 
 
 def _plain_columns(data: pd.DataFrame, used: list[Any]) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,19 +49,131 @@ def explain_dropped(
     3 of 4 rows have missing values and were dropped: 'bmi' lacks 3 values (2 of these rows lack
     nothing else), 'age' 1 (0). Without 'bmi' 3 rows would remain.
     """
-    n_dropped = int(absent.sum())
+    return count_gaps(absent, parts).say(n_rows)
+
+
+@dataclass
+class GapCounts:
+    """Rows that are dropped for missing values, and what columns have to do with it.
+
+    Attributes
+    ----------
+    n_dropped : int
+        The rows.
+    lacking : dict of str to list of int
+        Values that a column lacks, and rows in which it is the only one to lack any.
+    """
+
+    n_dropped: int = 0
+    lacking: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, other: GapCounts) -> None:
+        """Add what was counted in other rows.
+
+        Parameters
+        ----------
+        other : GapCounts
+            The counts.
+        """
+        self.n_dropped += other.n_dropped
+        for name, counts in other.lacking.items():
+            own = self.lacking.get(name, [0, 0])
+            self.lacking[name] = [own[0] + counts[0], own[1] + counts[1]]
+
+    def say(self, n_rows: int, order: Sequence[str] = ()) -> str:
+        """Say what was counted; `say_dropped` says how.
+
+        Parameters
+        ----------
+        n_rows : int
+            All rows that count.
+        order : sequence of str
+            Columns, in the order in which those that lack as much are named.
+
+        Returns
+        -------
+        str
+            The message of the warning.
+        """
+        place = {name: at for at, name in enumerate(order)}
+        names = sorted(self.lacking, key=lambda name: place.get(name, len(place)))
+        counts = np.array([self.lacking[name] for name in names], dtype=np.int64).reshape(-1, 2)
+        return say_dropped(n_rows, self.n_dropped, names, counts[:, 0], counts[:, 1])
+
+
+def count_gaps(absent: BoolArray, parts: Sequence[tuple[Sequence[object], Any]]) -> GapCounts:
+    """Count what is missing in the rows that are dropped.
+
+    Parameters
+    ----------
+    absent : ndarray of bool
+        The rows.
+    parts : sequence of (names, matrix)
+        Columns with their names, as `explain_dropped` takes them; one that is there twice counts
+        once.
+
+    Returns
+    -------
+    GapCounts
+        The counts.
+
+    Examples
+    --------
+    >>> values = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, 3.0], [2.0, np.nan]])
+    >>> count_gaps(np.isnan(values).any(axis=1), [(["age", "bmi"], values)])
+    GapCounts(n_dropped=3, lacking={'age': [1, 0], 'bmi': [3, 2]})
+    """
     rows = np.flatnonzero(absent)
-    names: list[object] = []
+    names: dict[str, None] = {}
     columns: list[Any] = []
     lacking = np.zeros(len(rows), dtype=np.int64)
     for part, matrix in parts:
-        names += list(part)
-        columns.append(_missing_in(matrix, rows))
+        fresh = [at for at, name in enumerate(part) if str(name) not in names]
+        names |= dict.fromkeys(str(part[at]) for at in fresh)
+        marks = _missing_in(matrix, rows)
+        columns.append(marks if len(fresh) == len(part) else marks[:, fresh])
         lacking += np.asarray(columns[-1].sum(axis=1)).ravel()
     alone_rows = (lacking == 1).astype(np.int64)
     total = np.concatenate([np.asarray(part.sum(axis=0)).ravel() for part in columns])
     alone = np.concatenate([np.asarray(part.T @ alone_rows).ravel() for part in columns])
-    return say_dropped(n_rows, n_dropped, names, total, alone)
+    counted = zip(names, total.tolist(), alone.tolist(), strict=True)
+    return GapCounts(len(rows), {name: [n, own] for name, n, own in counted if n})
+
+
+def missing_error(n_rows: int, blocks: Mapping[str, str]) -> exc.DataError:
+    """Make the error that says where values are missing.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that lack some value.
+    blocks : mapping of str to str
+        Arguments with missing values and a list of their columns, empty for those that are one.
+
+    Returns
+    -------
+    DataError
+        The error.
+
+    Examples
+    --------
+    >>> print(missing_error(3, {"labels": "'a'", "features": "'age', 'bmi'", "groups": ""}))
+    labels, features and groups have missing values in 3 row(s): labels in column(s) 'a'; features
+    in column(s) 'age', 'bmi'; groups. Drop those rows with missing='drop', or fill them in first.
+    """
+    if len(blocks) == 1:
+        ((argument, columns),) = blocks.items()
+        if columns:
+            text = exc.MISSING.format(argument=argument, n_rows=n_rows, columns=columns)
+            return exc.DataError(text)
+        return exc.DataError(exc.MISSING_IN.format(argument=argument, n_rows=n_rows))
+    *most, last = blocks
+    listed = [f"{name} in column(s) {found}" if found else name for name, found in blocks.items()]
+    return exc.DataError(
+        exc.MISSING_EVERYWHERE.format(
+            arguments=f"{', '.join(most)} and {last}", n_rows=n_rows, columns="; ".join(listed)
+        )
+    )
 
 
 def say_dropped(

@@ -28,7 +28,7 @@ from isingmlc.base.arrays import (
     unpack,
 )
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
-from isingmlc.input.gaps import explain_dropped, warn_of_identifiers
+from isingmlc.input.gaps import GapCounts, count_gaps, missing_error, warn_of_identifiers
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
     check_weights,
@@ -245,7 +245,7 @@ def prepare(
     covariate_names: Sequence[object] | None = None,
     terms: Mapping[str, tuple[str, ...]] | None = None,
     n_dropped: int = 0,
-    announce: bool = True,
+    gaps: GapCounts | None = None,
 ) -> ModelData:
     """Check labels, features and weights and bring them into one shape.
 
@@ -271,8 +271,9 @@ def prepare(
         Formula terms and their columns.
     n_dropped : int
         Rows that were dropped before.
-    announce : bool
-        Whether to warn of rows dropped; whoever reads many batches does it once.
+    gaps : GapCounts, optional
+        Where rows that are dropped are counted; whoever reads many batches warns of them, and of
+        identifiers, once. If omitted, warnings are given here.
 
     Returns
     -------
@@ -312,63 +313,68 @@ def prepare(
     context = _prepare_context(covariates, covariate_names, label_table)
     if context is not None:
         _check_clashes(context, names, columns, feature_matrix)
-    weights = None
+    counted = None
     if freq_weights is not None:
-        weights = check_weights(freq_weights, "labels", label_table, missing)
+        counted = check_weights(freq_weights, "labels", label_table, "drop")
     sampling = groups
     if not isinstance(groups, Context):
-        sampling = read_sampling(groups, sampling_weights, "labels", label_table, missing)
+        sampling = read_sampling(groups, sampling_weights, "labels", label_table, "drop")
     if sampling is not None:
         beside = Context.empty(label_matrix.shape[0]) if context is None else context
         context = replace(beside, sampling=sampling)
-        drawn = column_of(context, SAMPLING_WEIGHTS)
-        if drawn is not None:
-            weights = drawn if weights is None else weights * drawn
     index = label_table.index if isinstance(label_table, pd.DataFrame) else None
-    if weights is not None and not weights.all():
+    if counted is not None and not counted.all():
         # A row that stands for no observation is none.
-        kept = weights != 0
+        kept = counted != 0
         index = None if index is None else index[kept]
-        label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
+        label_matrix, feature_matrix, counted = _take(kept, label_matrix, feature_matrix, counted)
         context = None if context is None else context.take(kept)
 
     n_rows = label_matrix.shape[0]
-    absent = _rows_missing(label_matrix, "labels", names, missing)
+    blocks: dict[str, str] = {}
+    absent = _rows_missing(label_matrix, "labels", names, blocks)
     if feature_matrix is not None:
-        absent |= _rows_missing(feature_matrix, "features", columns, missing)
+        absent |= _rows_missing(feature_matrix, "features", columns, blocks)
     if context is not None:
-        gaps = context.list_missing()
-        if gaps and missing == "raise":
-            n_gaps = int(np.isnan(context.numbers).any(axis=1).sum())
-            raise exc.DataError(
-                exc.MISSING.format(argument="covariates", n_rows=n_gaps, columns=gaps)
-            )
-        absent |= _rows_missing(context.numbers, "covariates", context.names, missing)
+        absent |= _rows_missing(context.numbers, "covariates", context.names, blocks)
+        if "covariates" in blocks:
+            blocks["covariates"] = context.list_missing()
         if context.sampling is not None:
-            absent |= np.isnan(context.sampling.numbers).any(axis=1)
-    if weights is not None:
-        absent |= np.isnan(weights)
+            unknown = np.isnan(context.sampling.numbers)
+            absent |= unknown.any(axis=1)
+            names_and_gaps = zip(context.sampling.names, unknown.T, strict=True)
+            blocks |= {name: "" for name, column in names_and_gaps if column.any()}
+    if counted is not None and np.isnan(counted).any():
+        absent |= np.isnan(counted)
+        blocks["freq_weights"] = ""
     n_missing = int(absent.sum())
-    if n_missing == n_rows:
-        raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
+    if n_missing and missing == "raise":
+        raise missing_error(n_missing, blocks)
     if n_missing:
-        if announce:
-            parts: list[tuple[Sequence[str], Any]] = [(names, label_matrix)]
-            if feature_matrix is not None:
-                parts.append(_first_columns(terms or {}, columns, feature_matrix))
-            if context is not None:
-                parts.append((context.names, context.numbers))
-                if context.sampling is not None:
-                    parts.append((context.sampling.names, context.sampling.numbers))
-            if freq_weights is not None and weights is not None:
-                parts.append((("freq_weights",), weights[:, None]))
-            exc.warn(explain_dropped(n_rows, absent, parts), exc.DataWarning)
+        parts: list[tuple[Sequence[str], Any]] = [(names, label_matrix)]
+        if feature_matrix is not None:
+            parts.append(_first_columns(terms or {}, columns, feature_matrix))
+        if context is not None:
+            parts.append((context.names, context.numbers))
+            if context.sampling is not None:
+                parts.append((context.sampling.names, context.sampling.numbers))
+        if counted is not None:
+            parts.append((("freq_weights",), counted[:, None]))
+        found = count_gaps(absent, parts)
+        if gaps is not None:
+            gaps.add(found)
+        if n_missing == n_rows:
+            raise exc.NoRowsError(exc.NOTHING_LEFT.format(n_rows=n_rows))
+        if gaps is None:
+            exc.warn(found.say(n_rows), exc.DataWarning)
         kept = ~absent
         index = None if index is None else index[kept]
-        label_matrix, feature_matrix, weights = _take(kept, label_matrix, feature_matrix, weights)
+        label_matrix, feature_matrix, counted = _take(kept, label_matrix, feature_matrix, counted)
         context = None if context is None else context.take(kept)
-    if announce and feature_matrix is not None:
+    if gaps is None and feature_matrix is not None:
         warn_of_identifiers(feature_matrix, columns)
+    drawn = None if context is None else column_of(context, SAMPLING_WEIGHTS)
+    weights = counted if drawn is None else drawn if counted is None else counted * drawn
     return ModelData(
         packed_labels=_pack(label_matrix, names),
         label_names=names,
@@ -609,7 +615,10 @@ def prepare_features(
         is_frame = isinstance(table, pd.DataFrame)
         table = table.iloc[:, places] if is_frame else table[:, places]
     matrix = as_matrix(table, "features", tuple(wanted))
-    _rows_missing(matrix, "features", tuple(wanted), "raise")
+    blocks: dict[str, str] = {}
+    absent = _rows_missing(matrix, "features", tuple(wanted), blocks)
+    if blocks:
+        raise missing_error(int(absent.sum()), blocks)
     return matrix, table.index if isinstance(table, pd.DataFrame) else None
 
 
@@ -628,8 +637,10 @@ def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:
     return (None if part is None else part[rows] for part in parts)
 
 
-def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: str) -> BoolArray:
-    """Mark rows with NaN; raise for infinities, and for NaN unless they are to be dropped."""
+def _rows_missing(
+    matrix: Any, argument: str, names: tuple[str, ...], blocks: dict[str, str]
+) -> BoolArray:
+    """Mark rows with NaN, and list in `blocks` which columns have some; raise for infinities."""
     n_rows = matrix.shape[0]
     absent = np.zeros(n_rows, dtype=np.bool_)
     if matrix.dtype.kind != "f":
@@ -637,7 +648,7 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
     stored = matrix.data if sparse.issparse(matrix) else matrix
     if stored.size == 0 or _all_moderate(stored):
         return absent
-    for test, template in ((_is_too_large, exc.INFINITE), (np.isnan, exc.MISSING)):
+    for test in (_is_too_large, np.isnan):
         rows = np.zeros(n_rows, dtype=np.bool_)
         columns = np.zeros(matrix.shape[1], dtype=np.bool_)
         for block in chunks(n_rows, matrix.shape[1]):
@@ -650,14 +661,17 @@ def _rows_missing(matrix: Any, argument: str, names: tuple[str, ...], missing: s
                 hits = test(matrix[block])
                 rows[block] = hits.any(axis=1)
                 columns |= hits.any(axis=0)
-        if rows.any() and (test is _is_too_large or missing == "raise"):
-            listed = exc.shorten(name for name, bad in zip(names, columns, strict=True) if bad)
+        if not rows.any():
+            continue
+        listed = exc.shorten(name for name, bad in zip(names, columns, strict=True) if bad)
+        if test is _is_too_large:
             raise exc.DataError(
-                template.format(
+                exc.INFINITE.format(
                     argument=argument, n_rows=int(rows.sum()), columns=listed, largest=LARGEST
                 )
             )
         absent |= rows
+        blocks[argument] = listed
     return absent
 
 

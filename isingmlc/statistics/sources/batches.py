@@ -20,6 +20,7 @@ from isingmlc.base.arguments import check_jobs, check_memory, check_option
 from isingmlc.base.arrays import FloatArray, checksum
 from isingmlc.base.schema import Json, Number, Record
 from isingmlc.input.columns import name_roles
+from isingmlc.input.gaps import GapCounts
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
@@ -120,7 +121,7 @@ class _Part:
     """What a batch adds: statistics (None if it has no usable row) and rows dropped."""
 
     stats: LabelsetStatistics | None
-    n_dropped: int
+    gaps: GapCounts
     fingerprint: list[int]
 
 
@@ -130,7 +131,7 @@ class _Total:
 
     stats: LabelsetStatistics | None = None
     done: int = 0
-    n_dropped: int = 0
+    gaps: GapCounts = field(default_factory=GapCounts)
     first: list[int] = field(default_factory=list)
 
     def add(self, part: _Part) -> None:
@@ -143,11 +144,17 @@ class _Total:
                 raise exc.DataError(f"in batch {self.done + 1}: {error}") from error
         self.first = self.first or part.fingerprint
         self.done += 1
-        self.n_dropped += part.n_dropped
+        self.gaps.add(part.gaps)
 
     @property
     def progress(self) -> dict[str, Any]:
-        return {"done": self.done, "n_dropped": self.n_dropped, "first": self.first}
+        return {"done": self.done, **asdict(self.gaps), "first": self.first}
+
+    @classmethod
+    def resumed(cls, stats: LabelsetStatistics, progress: Mapping[str, Any]) -> _Total:
+        """Go on from a checkpoint."""
+        gaps = GapCounts(progress["n_dropped"], progress["lacking"])
+        return cls(stats, progress["done"], gaps, progress["first"])
 
     @property
     def size(self) -> int:
@@ -157,7 +164,12 @@ class _Total:
 
 # What `_Total.progress` gives.
 _PROGRESS = Record(
-    {"done": Number(int, least=1), "n_dropped": Number(int, least=0), "first": Json(list)}
+    {
+        "done": Number(int, least=1),
+        "n_dropped": Number(int, least=0),
+        "lacking": Json(dict),
+        "first": Json(list),
+    }
 )
 
 
@@ -180,7 +192,7 @@ def sum_batches(
     remaining = enumerate(batches, start=1)
     resumed = keeper.resume()
     if resumed is not None:
-        total = _Total(resumed[0], **resumed[1])
+        total = _Total.resumed(*resumed)
         _pass_over(remaining, total, columns)
     shift = None if total.stats is None else total.stats.shift
     parts = _summarise_all(remaining, columns, shift, n_jobs)
@@ -213,7 +225,7 @@ def sum_batches(
         )
     if total.size > limit:
         return _block_batches(batches, columns, total.stats.shift, n_jobs, limit)
-    _warn_of_dropped(total.n_dropped, total.stats.n_rows)
+    _warn_of_dropped(total.gaps, total.stats, total.stats.feature_names)
     return total.stats
 
 
@@ -300,13 +312,13 @@ def _summarise(
     shift: FloatArray | None = None,
     features: slice | None = None,
 ) -> _Part:
-    data, n_dropped = _read(number, batch, columns)
+    data, gaps = _read(number, batch, columns)
     fingerprint = _fingerprint(data) if number == 1 else []
     if data is None:
-        return _Part(None, n_dropped, fingerprint)
+        return _Part(None, gaps, fingerprint)
     if features is not None:
         data = data.take_features(features)
-    return _Part(sum_rows(data, shift), n_dropped, fingerprint)
+    return _Part(sum_rows(data, shift), gaps, fingerprint)
 
 
 def _block_batches(
@@ -326,9 +338,9 @@ def _block_batches(
         )
     labelsets: LabelsetStatistics | None = None
     names: tuple[str, ...] = ()
-    sums, squares, n_dropped = np.zeros(len(shift)), np.zeros(len(shift)), 0
+    sums, squares, gaps = np.zeros(len(shift)), np.zeros(len(shift)), GapCounts()
     for part in _summarise_all(enumerate(batches, start=1), columns, shift, n_jobs):
-        n_dropped += part.n_dropped
+        gaps.add(part.gaps)
         if part.stats is None:
             continue
         sums += part.stats.column_sums
@@ -339,7 +351,7 @@ def _block_batches(
         n_labels, n_covariates = len(labelsets.label_names), count_keys(labelsets.context)
         check_cells(len(labelsets.counts), n_labels, n_covariates, max_memory)
     assert labelsets is not None
-    _warn_of_dropped(n_dropped, labelsets.n_rows)
+    _warn_of_dropped(gaps, labelsets, names)
     n_cells = len(labelsets.counts)
     size = 16 * n_cells * len(names)
     width = block_width(name_cells(n_cells, labelsets.context), len(names), size, max_memory)
@@ -381,10 +393,13 @@ def _labels_alone(stats: LabelsetStatistics) -> LabelsetStatistics:
     return replace(stats, source=FeatureSums.of_nothing(len(stats.counts)), feature_names=())
 
 
-def _warn_of_dropped(n_dropped: int, n_kept: int) -> None:
-    if n_dropped:
-        message = exc.ROWS_DROPPED.format(n_dropped=n_dropped, n_rows=n_dropped + n_kept)
-        exc.warn(message, exc.DataWarning)
+def _warn_of_dropped(
+    gaps: GapCounts, kept: LabelsetStatistics, feature_names: tuple[str, ...]
+) -> None:
+    """Say which columns cost rows, as if all rows had come at once."""
+    if gaps.n_dropped:
+        order = (*kept.label_names, *feature_names, *kept.context.names)
+        exc.warn(gaps.say(gaps.n_dropped + kept.n_rows, order), exc.DataWarning)
 
 
 def _fingerprint(data: ModelData | None) -> list[int]:
@@ -404,7 +419,7 @@ def _fingerprint(data: ModelData | None) -> list[int]:
     return marks
 
 
-def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int]:
+def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | None, GapCounts]:
     """Check a batch; an error says which one it is."""
     try:
         return read_batch(batch() if callable(batch) else batch, columns)
@@ -412,7 +427,7 @@ def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | N
         raise type(error)(f"in batch {number}: {error}") from error
 
 
-def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int]:
+def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, GapCounts]:
     """Check one batch.
 
     Parameters
@@ -427,7 +442,7 @@ def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, int
     -------
     data : ModelData or None
         The rows; None if there is none to use.
-    n_dropped : int
+    gaps : GapCounts
         Rows with missing values.
     """
     if columns.labels is None:
@@ -491,8 +506,9 @@ def _prepare_batch(
     sampling_weights: Any = None,
     *,
     missing: str,
-) -> tuple[ModelData | None, int]:
+) -> tuple[ModelData | None, GapCounts]:
     """Check a batch as all rows are checked, but let one pass that has nothing to add."""
+    gaps = GapCounts()
     try:
         data = prepare(
             labels,
@@ -502,10 +518,8 @@ def _prepare_batch(
             groups=groups,
             sampling_weights=sampling_weights,
             missing=missing,
-            announce=False,
+            gaps=gaps,
         )
     except exc.NoRowsError:
-        counts_nothing = weights is not None and not np.any(weights)
-        n_rows = labels.shape[0] if hasattr(labels, "shape") else len(labels)
-        return None, 0 if counts_nothing else n_rows
-    return data, data.n_dropped
+        return None, gaps
+    return data, gaps

@@ -47,6 +47,7 @@ from isingmlc.statistics.sources.table_checks import (
     TableColumns,
     check_columns,
     check_context,
+    missing_values,
     usable_rows,
 )
 from isingmlc.statistics.sums import FeatureSums, choose_shift, find_cells, name_cells
@@ -273,6 +274,8 @@ class TableSource:
                 if name in self.levels:
                     columns[at] = pd.Series(pd.Categorical(columns[at], self.levels[name]))
             context = read_context(columns, names)
+            if np.isnan(context.numbers).any():
+                raise missing_values(self.rows, self.columns)
             check_context(context, answer["n"].to_numpy())
         given = {argument: answer[argument].to_pandas() for argument in self.columns.sampling}
         sampling = read_sampling(
@@ -293,17 +296,18 @@ class TableSource:
         """Say which features have missing or infinite values, if the sums show any."""
         suspects = np.flatnonzero(~(squares <= LARGEST**2).all(axis=0))
         names = [features[at] for at in suspects.tolist()]
-        for template, test in ((exc.MISSING, is_missing), (exc.INFINITE, is_infinite)):
-            hit = list(count_rows(self.rows, names, test))
-            if hit:
-                raise exc.DataError(
-                    template.format(
-                        argument="features",
-                        n_rows=count_any(self.rows, hit, test),
-                        columns=exc.shorten(hit),
-                        largest=LARGEST,
-                    )
+        if names and count_rows(self.rows, names, is_missing):
+            raise missing_values(self.rows, self.columns)
+        hit = list(count_rows(self.rows, names, is_infinite))
+        if hit:
+            raise exc.DataError(
+                exc.INFINITE.format(
+                    argument="features",
+                    n_rows=count_any(self.rows, hit, is_infinite),
+                    columns=exc.shorten(hit),
+                    largest=LARGEST,
                 )
+            )
 
 
 def read_table(

@@ -16,7 +16,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import IntArray, chunks
 from isingmlc.input.columns import name_roles
 from isingmlc.input.context import Context
-from isingmlc.input.gaps import say_dropped
+from isingmlc.input.gaps import missing_error, say_dropped
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.input.tables import LARGEST
 from isingmlc.statistics.sources.cells import check_clashes, check_sampling, covariate_names
@@ -199,14 +199,8 @@ def check_context(context: Context, n_rows: IntArray) -> None:
     Raises
     ------
     DataError
-        When values are missing or too large; the message counts the rows.
+        When values are too large; the message counts the rows.
     """
-    gaps = context.list_missing(n_rows)
-    if gaps:
-        absent = np.isnan(context.numbers).any(axis=1)
-        raise exc.DataError(
-            exc.MISSING.format(argument="covariates", n_rows=n_rows[absent].sum(), columns=gaps)
-        )
     large = np.abs(context.numbers) > LARGEST
     if large.any():
         names = [context.names[at] for at in np.flatnonzero(large.any(axis=0)).tolist()]
@@ -218,6 +212,36 @@ def check_context(context: Context, n_rows: IntArray) -> None:
                 largest=LARGEST,
             )
         )
+
+
+def missing_values(rows: Any, columns: TableColumns) -> exc.DataError:
+    """Make the error that names all columns with missing values.
+
+    Parameters
+    ----------
+    rows : ibis.Table
+        The rows.
+    columns : TableColumns
+        Which columns are what.
+
+    Returns
+    -------
+    DataError
+        The error.
+    """
+    gaps = count_rows(rows, columns.names, is_missing)
+    named = {"labels": columns.labels, "features": columns.features}
+    blocks = {
+        argument: exc.shorten([name for name in names if name in gaps])
+        for argument, names in named.items()
+    }
+    blocks["covariates"] = ", ".join(
+        f"{name!r} ({gaps[name]})" for name in columns.covariates if name in gaps
+    )
+    single = {**columns.sampling, "freq_weights": columns.freq_weights}
+    blocks |= {argument: repr(name) for argument, name in single.items() if name in gaps}
+    found = {argument: listed for argument, listed in blocks.items() if listed}
+    return missing_error(count_any(rows, list(gaps), is_missing), found)
 
 
 def usable_rows(table: Any, columns: TableColumns, made_of: Mapping[str, str]) -> Any:
@@ -244,18 +268,15 @@ def usable_rows(table: Any, columns: TableColumns, made_of: Mapping[str, str]) -
     """
     rows, weights = table, columns.freq_weights
     if weights is not None:
-        _check_weights(table, weights, columns.missing)
+        _check_weights(table, weights)
         rows = table.filter((table[weights] != 0) | is_missing(table[weights]))
     if columns.sampling_weights is not None:
-        _check_weights(rows, columns.sampling_weights, columns.missing, exc.BAD_SAMPLING_WEIGHTS)
-    if columns.groups is not None and columns.missing == "raise":
-        n_missing = count_any(rows, [columns.groups], is_missing)
-        if n_missing:
-            raise exc.DataError(
-                exc.MISSING.format(argument=GROUPS, n_rows=n_missing, columns=repr(columns.groups))
-            )
-    n_rows = _check_labels(rows, columns)
+        _check_weights(rows, columns.sampling_weights, exc.BAD_SAMPLING_WEIGHTS)
+    n_rows, lacks_labels = _check_labels(rows, columns)
     if columns.missing == "raise":
+        single = [*columns.weights, *filter(None, [columns.groups])]
+        if lacks_labels or (single and count_rows(rows, single, is_missing)):
+            raise missing_values(rows, columns)
         return rows
     names = list(dict.fromkeys(made_of.get(name, name) for name in columns.names))
     gaps = count_rows(rows, names, is_missing)
@@ -287,9 +308,9 @@ def _count_alone(rows: Any, names: Sequence[str]) -> IntArray:
     return np.array([found.get(name, 0) for name in names])
 
 
-def _check_labels(rows: Any, columns: TableColumns) -> int:
-    """Check every label of every row, and give the number of rows."""
-    n_rows, absent = 0, []
+def _check_labels(rows: Any, columns: TableColumns) -> tuple[int, bool]:
+    """Check every label of every row; give the number of rows, and whether labels are missing."""
+    n_rows, is_absent = 0, False
     for part in chunks(len(columns.labels), width=COLUMNS_AT_ONCE):
         names = columns.labels[part]
         metrics = {"n": rows.count()}
@@ -313,16 +334,11 @@ def _check_labels(rows: Any, columns: TableColumns) -> int:
                     "is a feature, name it as one; otherwise code it first, e.g. with "
                     f"table.mutate(**{{{name!r}: table[{name!r}] > 0}})."
                 )
-        absent += [name for at, name in enumerate(names) if found[f"missing{at}"]]
-    if absent and columns.missing == "raise":
-        n_missing = count_any(rows, absent, is_missing)
-        raise exc.DataError(
-            exc.MISSING.format(argument="labels", n_rows=n_missing, columns=exc.shorten(absent))
-        )
-    return n_rows
+        is_absent |= any(found[f"missing{at}"] for at in range(len(names)))
+    return n_rows, is_absent
 
 
-def _check_weights(table: Any, weights: str, missing: str, template: str = exc.BAD_WEIGHTS) -> None:
+def _check_weights(table: Any, weights: str, template: str = exc.BAD_WEIGHTS) -> None:
     column = table[weights]
     present = (~is_missing(column)).ifelse(column.cast("float64"), None)
     found = one_row(
@@ -342,9 +358,5 @@ def _check_weights(table: Any, weights: str, missing: str, template: str = exc.B
         problem = f"column {weights!r} holds {least:g}"
     elif most is not None and most > LARGEST:
         problem = f"column {weights!r} holds {most:g}"
-    elif n_missing and missing == "raise":
-        problem = (
-            f"column {weights!r} has none in {n_missing} row(s) (missing='drop' drops such rows)"
-        )
     if problem:
         raise exc.DataError(template.format(problem=problem))
