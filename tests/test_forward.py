@@ -95,8 +95,7 @@ def slow_forward(labels, features, n_steps, *, given_labels, refit, terms=None):
             designs.append(whole)
             ridges.append(np.r_[0.0, np.ones(n_others + len(inside))])
         if left is None or refit:
-            likelihood = np.where(labels, probability, 1 - probability)
-            left = -2 * np.log(likelihood).sum(axis=0)
+            left = ((labels - probability) ** 2).sum(axis=0)
         worth = np.zeros((len(terms), n_labels))
         for j in set(range(len(terms))) - set(picked):
             extra = columns[:, terms[j]]
@@ -113,9 +112,10 @@ def slow_forward(labels, features, n_steps, *, given_labels, refit, terms=None):
                     small = sm.WLS(response, design, weights=weight).fit()
                     large = sm.WLS(response, np.column_stack([design, extra]), weight).fit()
                     worth[j, k] = small.ssr - large.ssr
-        capped = np.minimum(worth, left)
+        rate = (probability * (1 - probability)).mean(axis=0)
+        capped = np.minimum(rate * worth, left)
         df = np.array([len(term) for term in terms])[:, None]
-        counted = np.where(df == 1, capped, chi2.isf(chi2.sf(capped, df), 1))
+        counted = np.where(df == 1, capped, rate * chi2.isf(chi2.sf(capped / rate, df), 1))
         best = int(np.argmax(counted.sum(axis=1)))
         picked.append(best)
         gains.append(counted[best])
@@ -248,7 +248,9 @@ def test_ebic_counts_the_columns_of_terms():
     assert 0 < n_picked < len(TERMS)
     # Of the next term, gains are on one degree of freedom: as many columns must pay for themselves.
     following = found.order[n_picked]
-    gains = chi2.isf(chi2.sf(found.contributions.loc[following], 1), len(model.terms[following]))
+    share = labels.mean(axis=0)
+    statistics = found.contributions.loc[following] / (share * (1 - share))
+    gains = chi2.isf(chi2.sf(statistics, 1), len(model.terms[following]))
     assert gains.max() <= cost * len(model.terms[following])
 
 
@@ -270,7 +272,8 @@ def test_refits_are_those_of_statsmodels():
                 test = sm.GLM(outcome[:, k], design, family=sm.families.Binomial()).score_test(
                     np.asarray(fit.params), exog_extra=features[:, [j]]
                 )
-                worth[j] += float(np.squeeze(test[0]))
+                weight = fit.fittedvalues * (1 - fit.fittedvalues)
+                worth[j] += weight.mean() * float(np.squeeze(test[0]))
         picked.append(int(np.argmax(worth)))
     # A ridge penalty of 1 is little to 4,000 rows.
     assert positions(rank(labels, features, n_features=4, refit=True)) == picked
@@ -369,8 +372,11 @@ def test_covariates_are_in_the_models_from_the_start():
     expected = np.zeros(others.shape[1])
     for fit in fits:
         params = np.asarray(fit.fit(tol=1e-12).params)
+        chances = fit.predict(params)
+        weight = (chances * (1 - chances)).mean()
         for j in range(others.shape[1]):
-            expected[j] += float(np.squeeze(fit.score_test(params, exog_extra=others[:, [j]])[0]))
+            test = fit.score_test(params, exog_extra=others[:, [j]])
+            expected[j] += weight * float(np.squeeze(test[0]))
     assert positions(found) == [int(np.argmax(expected))]
     assert found.path["gain"].iloc[0] == pytest.approx(expected.max(), rel=1e-6)
 
@@ -421,14 +427,40 @@ def test_a_later_feature_that_adds_more_stays_behind():
     np.testing.assert_array_equal(selector.ranking_, [1, 2, 3])
 
 
-def test_a_gain_is_at_most_the_deviance_left():
+def test_gains_are_falls_of_squared_errors():
+    labels, features = draw(7)
+    labels = labels & (np.arange(len(labels))[:, None] % [1, 2, 9] == 0)
+    found = rank(labels, features, n_features=5)
+    picked, outcome = positions(found), labels.astype(float)
+    before = len(labels) * outcome.var(axis=0)
+    for size in range(1, 6):
+        design = sm.add_constant(features[:, picked[:size]])
+        after = np.array([sm.OLS(column, design).fit().ssr for column in outcome.T])
+        gained = found.contributions.to_numpy()[picked[size - 1]]
+        np.testing.assert_allclose(gained, before - after, rtol=1e-8)
+        before = after
+
+
+def test_a_rare_label_counts_less_than_a_frequent_one():
     rng = np.random.default_rng(1)
     labels = rng.uniform(size=(400, 2)) < [0.05, 0.4]
-    features = np.column_stack([labels[:, 0] + 0.01 * rng.normal(size=400), rng.normal(size=400)])
-    found = rank(labels, features, n_features=1)
-    share = labels.mean(axis=0)[0]
-    deviance = -2 * 400 * (share * np.log(share) + (1 - share) * np.log(1 - share))
-    assert found.contributions.iloc[0, 0] == pytest.approx(deviance)
+    rare, frequent = labels.T + [[0.1], [0.6]] * rng.normal(size=(2, 400))
+    found = rank(labels, np.column_stack([rare, frequent]))
+    edges = im.IsingModel(labels.astype(int), np.column_stack([rare, frequent])).fit().score_test()
+    assert edges.statistics.sum(axis=1)["x1"] > edges.statistics.sum(axis=1)["x2"]
+    assert found.order == ("x2", "x1")
+
+
+def test_a_gain_is_at_most_the_squared_errors_left():
+    # One label all but settles the other, and a feature is a copy of the first.
+    rng = np.random.default_rng(1)
+    first = rng.uniform(size=400) < 0.5
+    labels = np.column_stack([first, first ^ (rng.uniform(size=400) < 0.1)])
+    features = np.column_stack([first, rng.normal(size=400)]).astype(float)
+    found = rank(labels, features, given_labels=True)
+    design = np.column_stack([np.ones(400), labels[:, 1]])
+    errors = ((first - ridge_fit(design, first, np.array([1]))) ** 2).sum()
+    assert found.contributions.iloc[0, 0] == pytest.approx(errors)
 
 
 def test_the_ebic_stops(example):
@@ -438,7 +470,9 @@ def test_the_ebic_stops(example):
     assert set(stopped.path["feature"]) <= set(example.relevant)
     price = np.log(len(example.labels)) + np.log(len(example.feature_names))
     whole = im.rank_features(example, method="forward")
-    best = whole.contributions.loc[whole.path["feature"]].max(axis=1)
+    share = example.labels.mean()
+    statistics = whole.contributions / (share * (1 - share))
+    best = statistics.loc[whole.path["feature"]].max(axis=1)
     assert (best[:n_picked] > price).all()
     assert best.iloc[n_picked] <= price
     assert any("EBIC" in note for note in stopped.scores.notes)

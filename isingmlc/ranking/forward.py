@@ -1,11 +1,13 @@
 r"""Forward rankings: each feature is ranked for what it adds to those picked before it.
 
-``forward`` adds up, over labels, score statistics given what was picked. The label models are
-fitted once, without features, and their weights are kept: with the weights
-:math:`w_{ik} = p_{ik}(1 - p_{ik})` and residuals :math:`e_{ik}` of label k, the statistic of a
-feature given others is that of a weighted least-squares regression of e / w, so that all steps are
-one weighted Gram–Schmidt sweep (see :mod:`isingmlc.ranking.sweep`). Statistics estimate by how much
-the deviance of a label falls; none can fall by more than it has left.
+``forward`` adds up, over labels, score statistics given what was picked, each times the mean weight
+of its label. The label models are fitted once, without features, and their weights are kept: with
+the weights :math:`w_{ik} = p_{ik}(1 - p_{ik})` and residuals :math:`e_{ik}` of label k, the
+statistic of a feature given others is that of a weighted least-squares regression of e / w, so that
+all steps are one weighted Gram–Schmidt sweep (see :mod:`isingmlc.ranking.sweep`). Times the mean
+weight it estimates by how much the squared errors :math:`\sum_i e_{ik}^2` of a label fall, and is
+just that if weights are equal. A rare label, which has few errors, counts less than a frequent one;
+none can fall by more than it has left.
 
 ``ssc`` adds up squared canonical correlations of the features picked with the labels: the same
 sweep with equal weights, on labels that are made orthonormal.
@@ -20,7 +22,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option, check_size
@@ -49,8 +51,8 @@ from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_
 N_FEATURES = 50
 # Ridge penalty of labels, and of features in models that are fitted again.
 PENALTY = 1.0
-# Gains up to this are none: in deviance, and in squared correlations.
-_NO_DEVIANCE = 1e-9
+# Gains up to this are none: in squared errors, and in squared correlations.
+_NO_ERROR = 1e-9
 _NO_CORRELATION = 1e-12
 # Directions of the labels with less than this share of the variance are relations among them.
 _RELATED = 1e-10
@@ -77,7 +79,7 @@ def rank_by_forward(
     check_option("stop", stop, STOPS)
     if check_number("gamma", gamma) < 0:
         raise exc.DataError(f"gamma must not be negative, but is {gamma:g}.")
-    terms = _terms_of(model, by, 1.0)
+    terms = _terms_of(model, by)
     size = _check_size(model, terms, n_features)
     products = find_products(model.statistics, _rows(model, "forward"), "method='forward'")
     if refit and isinstance(products, AskedProducts):
@@ -96,7 +98,7 @@ def rank_by_forward(
             _stand(model, null, products),
             usable,
             size,
-            nothing=_NO_DEVIANCE,
+            nothing=_NO_ERROR,
             worthwhile=float(cost),
             restart=restart,
             terms=terms,
@@ -122,7 +124,7 @@ def rank_by_ssc(
 ) -> FeatureRanking:
     """Pick features, or terms, one after the other by the canonical correlations of all."""
     stats = model.statistics
-    terms = _terms_of(model, by, float(stats.nobs))
+    terms = _terms_of(model, by)
     size = _check_size(model, terms, n_features)
     products = find_products(stats, _rows(model, "ssc"), "method='ssc'")
     positives = stats.counts @ stats.patterns
@@ -134,7 +136,7 @@ def rank_by_ssc(
     if not len(labels) or not usable.any():
         found = _nothing(len(usable), len(labels))
     else:
-        standing = _stand_equal(model, labels, products)
+        standing = _stand_canonical(model, labels, products)
         found = sweep(standing, usable, size, nothing=_NO_CORRELATION, terms=terms)
     settings: dict[str, object] = {
         "n_features": size,
@@ -144,13 +146,13 @@ def rank_by_ssc(
     return _rank("ssc", model, found, labels, label_reason, reasons, settings)
 
 
-def _terms_of(model: IsingModel, by: str, unit: float) -> Terms | None:
+def _terms_of(model: IsingModel, by: str) -> Terms | None:
     """Give the terms of a formula, if these are picked."""
     if by == "feature":
         return None
     place = {name: at for at, name in enumerate(model.feature_names)}
     columns = (np.array([place[name] for name in names]) for names in model.terms.values())
-    return Terms(tuple(columns), unit)
+    return Terms(tuple(columns))
 
 
 def _say_terms(terms: Terms | None) -> dict[str, object]:
@@ -195,8 +197,8 @@ class _Null(NamedTuple):
         Why the others cannot.
     nulls : list of NullModel
         Their models, under fixed weights.
-    deviance : ndarray, shape (labels,)
-        Their deviances.
+    error : ndarray, shape (labels,)
+        Their sums of squared residuals.
     fit : NetworkFit
         The fits of all labels.
     """
@@ -204,7 +206,7 @@ class _Null(NamedTuple):
     labels: IntArray
     label_reason: StrArray
     nulls: list[NullModel]
-    deviance: FloatArray
+    error: FloatArray
     fit: NetworkFit
 
 
@@ -229,13 +231,19 @@ def _fit_null(model: IsingModel, given_labels: bool, min_count: int) -> _Null:
         replace(null, effective=residuals[null.label])
         for null in null_models(fit, labels.tolist(), noise_kind="weights")
     ]
-    deviance = np.array([-2 * nodes[label].llf for label in labels])
-    return _Null(labels, label_reason, nulls, deviance, fit)
+    error = np.array([stats.counts @ residuals[label] ** 2 for label in labels])
+    return _Null(labels, label_reason, nulls, error, fit)
 
 
 def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts) -> Standing:
     """Give scores and variances of all features in the label models."""
     stats, nulls = model.statistics, null.nulls
+    weights = np.array([each.weight for each in nulls]).T
+    rate = stats.counts @ weights / stats.nobs
+    if (weights == weights[0]).all():
+        # Labels without other regressors than the constant differ by a factor alone.
+        target = np.array([each.effective for each in nulls]).T / np.sqrt(rate)
+        return _stand_equal(model, _equal_null(model), target, rate, null.error, products)
     shape = (len(model.feature_names), len(nulls))
     score, variance, scale = (np.empty(shape) for _ in range(3))
     spread = own_spread(stats, model.intercept)
@@ -244,7 +252,6 @@ def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts
         score[part], variance[part], scale[part] = (
             each.T for each in (found.score, found.variance, found.scale)
         )
-    weights = np.array([each.weight for each in nulls]).T
 
     def cross(column: int) -> FloatArray:
         fitted = np.zeros_like(weights)
@@ -255,7 +262,7 @@ def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts
 
     variance[_constant(model)] = 0.0
     blocks = _blocks(stats, nulls, variance)
-    return Standing(score, variance, scale, null.deviance, cross, blocks)
+    return Standing(score, variance, scale, rate, null.error, cross, blocks)
 
 
 def _blocks(
@@ -282,23 +289,43 @@ def _with_diagonal(block: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(block * (alive[:, None] & alive))
 
 
-def _stand_equal(
+def _stand_canonical(
     model: IsingModel, labels: IntArray, products: RowProducts | AskedProducts
 ) -> Standing:
     """Give scores and variances of all features for orthonormal labels, under equal weights."""
+    stats, null = model.statistics, _equal_null(model)
+    target = stats.patterns[:, labels].astype(np.float64)
+    target -= null.fit_to(null.lean(stats.counts[:, None] * target))
+    target = target @ _whiten((target * stats.counts[:, None]).T @ target) * np.sqrt(stats.nobs)
+    # A squared correlation times the number of rows is a statistic.
+    rate, unlimited = np.full(len(labels), 1 / stats.nobs), np.full(len(labels), np.inf)
+    return _stand_equal(model, null, target, rate, unlimited, products)
+
+
+def _equal_null(model: IsingModel) -> NullModel:
+    """Give the model that takes constant and covariates out of columns, under equal weights."""
     stats = model.statistics
     regressors = Regressors.of_statistics(stats, model.intercept)
     basis = np.flatnonzero(regressors.free)[0 if model.intercept else 1 :]
     weight = np.ones(len(stats.counts))
     factors = Factors(regressors.pairs, stats.counts, [basis], weight[None], None)
-    null = NullModel(
+    return NullModel(
         0, stats.counts, factors, np.arange(len(weight)), weight, weight, weight, False
     )
-    target = stats.patterns[:, labels].astype(np.float64)
-    target -= null.fit_to(null.lean(stats.counts[:, None] * target))
-    target = target @ _whiten((target * stats.counts[:, None]).T @ target)
+
+
+def _stand_equal(
+    model: IsingModel,
+    null: NullModel,
+    target: FloatArray,
+    rate: FloatArray,
+    left: FloatArray,
+    products: RowProducts | AskedProducts,
+) -> Standing:
+    """Give scores and variances of all features for targets that share the weights of `null`."""
+    stats = model.statistics
     n_features = len(model.feature_names)
-    score = np.empty((n_features, len(labels)))
+    score = np.empty((n_features, target.shape[1]))
     variance, scale = (np.empty((n_features, 1)) for _ in range(2))
     spread = own_spread(stats, model.intercept)
     for part, block in feature_blocks(stats):
@@ -308,11 +335,11 @@ def _stand_equal(
 
     def cross(column: int) -> FloatArray:
         fitted = null.fit_to(null.lean(products.sums_of(column)[:, None]))
-        return products(column, weight[:, None], fitted)
+        return products(column, null.weight[:, None], fitted)
 
     variance[_constant(model)] = 0.0
     blocks = _blocks(stats, [null], variance)
-    return Standing(score, variance, scale, np.full(len(labels), np.inf), cross, blocks)
+    return Standing(score, variance, scale, rate, left, cross, blocks)
 
 
 def _whiten(covariance: FloatArray) -> FloatArray:
@@ -357,7 +384,7 @@ class _Refits:
         self._signs = np.where(data.labels[:, null.labels].T, 1.0, -1.0)
         self._in_play = np.array([node.in_play[cells] for node in self._nodes])
         # A ridge penalty hides that columns depend on each other; plain least squares do not.
-        self._plain = _stand_equal(model, null.labels, products)
+        self._plain = _stand_canonical(model, null.labels, products)
 
     def __call__(self, columns: list[int]) -> Standing:
         """Fit the models with further features; give scores and variances of all features.
@@ -395,7 +422,7 @@ class _Refits:
         margins = self._signs * (coef @ self._design.T)
         surprise = expit(-margins) * self._in_play
         weights = surprise * expit(margins)
-        deviance = -2 * (self._in_play * log_expit(margins)) @ self._counts
+        error = surprise**2 @ self._counts
         factors = Factors(pairs, self._counts, bases, weights, penalty)
         nulls = [
             NullModel(
@@ -403,7 +430,7 @@ class _Refits:
             )
             for at, (weight, rest) in enumerate(zip(weights, self._signs * surprise, strict=True))
         ]
-        return self._stand(nulls, deviance)
+        return self._stand(nulls, error)
 
     def _binary(self) -> BoolArray:
         """Mark columns of zeros and ones."""
@@ -416,7 +443,7 @@ class _Refits:
         values = values - share @ values
         self._design = np.column_stack([self._design, values / np.sqrt(share @ values**2)])
 
-    def _stand(self, nulls: list[NullModel], deviance: FloatArray) -> Standing:
+    def _stand(self, nulls: list[NullModel], error: FloatArray) -> Standing:
         """Give scores and variances of all features, a block of them at a time."""
         n_rows, n_features = self._features.shape
         score, variance, scale = (np.empty((n_features, len(nulls))) for _ in range(3))
@@ -433,7 +460,9 @@ class _Refits:
             (columns, self._block(nulls, columns, block, variance))
             for columns, block in self._plain.blocks
         ]
-        return Standing(score, variance, scale, deviance, self._plain.cross, blocks)
+        weights = np.array([each.weight for each in nulls])
+        rate = weights @ self._counts / self._counts.sum()
+        return Standing(score, variance, scale, rate, error, self._plain.cross, blocks)
 
     def _block(
         self, nulls: list[NullModel], columns: IntArray, plain: FloatArray, variance: FloatArray

@@ -746,12 +746,12 @@ def rank_features(
           the other labels and all features. Columns that are copies of each other share one
           coefficient in any proportion.
         - ``"score+l1"``: ``score`` keeps some features, ``l1`` ranks those.
-        - ``"forward"``: features are picked one after the other, each for the sum over labels of
-          its score statistics given the features picked before it. Features that complement each
-          other come first, and of several that say the same one does. `FeatureRanking.path` shows
-          the steps.
+        - ``"forward"``: features are picked one after the other, each for how much the squared
+          errors of all labels fall by it, given the features picked before it: score statistics
+          times the mean of p(1 − p) of each label. Features that complement each other come first,
+          and of several that say the same one does. `FeatureRanking.path` shows the steps.
         - ``"ssc"``: the same by the sum of squared canonical correlations of the features picked
-          with the labels [2]_; the fastest.
+          with the labels [2]_.
         - ``"br-chi2"``, ``"br-ig"``: chi-square or information gain of the feature for each
           label by itself.
         - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
@@ -793,7 +793,7 @@ def rank_features(
           penalty of 1; False.
         - ``refit`` (forward): whether the label models are fitted again after each step, with what
           was picked and a ridge penalty of 1 on standardised features, and not under the weights of
-          the models without features; False. Takes about ten times as long.
+          the models without features; False. Takes much longer.
         - ``stop`` (forward): ``"ebic"`` stops before a feature that lowers the EBIC, with ``gamma``
           0.5, of no label; None, the default, picks ``n_features``. Each column of a term counts.
         - ``combine``: how labels are combined. For score and score+l1 (there with
@@ -844,11 +844,11 @@ def rank_features(
 
     >>> steps = im.rank_features(data.labels, data.features, method="forward", n_features=3).path
     >>> steps[["feature", "gain", "labels"]].round(1)
-         feature   gain                                  labels
+         feature  gain                                  labels
     step
-    1        age  499.1  hypertension, arthritis, heart_disease
-    2        bmi  120.9       diabetes, hypertension, arthritis
-    3     female   61.7                   depression, arthritis
+    1        age  86.4  hypertension, arthritis, heart_disease
+    2        bmi  18.2       hypertension, diabetes, arthritis
+    3     female   9.5                   arthritis, depression
 
     What features say given age and sex:
 
@@ -866,11 +866,11 @@ def rank_features(
     >>> im.rank_features(model, by="term").order
     ('bs(age, df=4)', 'bmi', 'C(smoker)')
     >>> im.rank_features(model, method="forward", by="term").path[["feature", "gain"]].round(1)
-                feature   gain
+                feature  gain
     step
-    1     bs(age, df=4)  248.5
-    2               bmi   95.2
-    3         C(smoker)   12.9
+    1     bs(age, df=4)  51.6
+    2               bmi  13.8
+    3         C(smoker)   1.5
     """
     # A method or option that does not exist is said before the data are looked at.
     has_covariates = covariates is not None

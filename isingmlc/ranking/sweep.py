@@ -1,8 +1,9 @@
 r"""Greedy selection of columns by a weighted Gram–Schmidt sweep.
 
 Column j has a score :math:`U_{jk}` for target k and a variance :math:`V_{jk}`, and is worth
-:math:`\sum_k U_{jk}^2 / V_{jk}`. Once column s is picked, what it explains is taken out of all
-others: with :math:`v_{jk}` the cross-product of j with what is left of s,
+:math:`\sum_k r_k U_{jk}^2 / V_{jk}` with a rate :math:`r_k` per target. Once column s is picked,
+what it explains is taken out of all others: with :math:`v_{jk}` the cross-product of j with what is
+left of s,
 
 .. math:: U_{jk} \leftarrow U_{jk} - v_{jk} U_{sk} / v_{sk}, \quad
           V_{jk} \leftarrow V_{jk} - v_{jk}^2 / v_{sk} .
@@ -50,20 +51,19 @@ class Terms:
     ----------
     columns : tuple of ndarray of int
         Positions of the columns of each term.
-    unit : float
-        What gains are multiplied by to have chi-square distributions if a term does nothing.
     """
 
     columns: tuple[IntArray, ...]
-    unit: float
 
-    def compare(self, gains: FloatArray, ranks: FloatArray) -> FloatArray:
+    def compare(self, gains: FloatArray, ranks: FloatArray, rate: FloatArray) -> FloatArray:
         """Bring gains to one degree of freedom: what as many columns gain by chance differs.
 
         Parameters
         ----------
         gains, ranks : ndarray, shape (terms, K)
             What each term adds to each target, and the number of columns that do.
+        rate : ndarray, shape (K,)
+            What gains are divided by to have chi-square distributions if a term does nothing.
 
         Returns
         -------
@@ -72,15 +72,17 @@ class Terms:
 
         Examples
         --------
-        >>> terms = Terms((np.arange(1), np.arange(1, 5)), unit=1.0)
-        >>> terms.compare(np.array([[9.0], [9.0]]), np.array([[1.0], [4.0]])).round(2)
+        >>> terms = Terms((np.arange(1), np.arange(1, 5)))
+        >>> gains, ranks = np.array([[9.0], [9.0]]), np.array([[1.0], [4.0]])
+        >>> terms.compare(gains, ranks, np.ones(1)).round(2)
         array([[9.  ],
                [3.51]])
         """
         found = gains.copy()
         wide = ranks > 1
-        tails = chi2_log10_sf(self.unit * gains[wide], ranks[wide])
-        found[wide] = normal_scores(np.ones(len(tails)), tails) ** 2 / self.unit
+        unit = np.broadcast_to(rate, gains.shape)[wide]
+        tails = chi2_log10_sf(gains[wide] / unit, ranks[wide])
+        found[wide] = normal_scores(np.ones(len(tails)), tails) ** 2 * unit
         return found
 
 
@@ -96,6 +98,9 @@ class Standing:
         V; one column if all targets share it.
     scale : ndarray, the shape of `variance`
         What variances are measured by: those before anything was taken out.
+    rate : ndarray, shape (K,)
+        What a statistic of 1, which has a chi-square distribution if a column does nothing, is
+        worth, target by target.
     left : ndarray, shape (K,)
         What each target has left to gain, at which its part of a worth is capped; infinite if
         there is no cap.
@@ -110,6 +115,7 @@ class Standing:
     score: FloatArray
     variance: FloatArray
     scale: FloatArray
+    rate: FloatArray
     left: FloatArray
     cross: Cross
     blocks: list[tuple[IntArray, FloatArray]] = field(default_factory=list)
@@ -125,7 +131,7 @@ class Standing:
     def worth(self) -> FloatArray:
         """Give what each column would add for each target, not capped; zero if nothing is left."""
         variance = np.where(self.alive, self.variance, np.inf)
-        return np.asarray(self.score**2 / variance)
+        return np.asarray(self.rate * self.score**2 / variance)
 
     def worth_of(self, terms: Terms | None) -> tuple[FloatArray, FloatArray]:
         """Give what each term would add for each target, not capped, and how many columns do it.
@@ -149,7 +155,7 @@ class Standing:
         for columns, block in self.blocks:
             at = places[int(columns[0])]
             parts, counted = add_up_block(self.score[columns], block, self.scale[columns])
-            worth[at], ranks[at] = parts.sum(axis=0), counted.sum(axis=0)
+            worth[at], ranks[at] = self.rate * parts.sum(axis=0), counted.sum(axis=0)
         return worth, ranks
 
     def take_out(self, column: int) -> None:
@@ -276,8 +282,8 @@ def sweep(
     nothing : float
         A worth up to this is none: the sweep ends.
     worthwhile : float
-        The sweep ends before a column that adds no more than this for any target; before a term
-        that adds no more than as many times this as it has columns.
+        The sweep ends before a column whose statistic is no larger than this for any target; before
+        a term whose statistic is no larger than as many times this as it has columns.
     restart : callable, optional
         Gives a new standing once these columns are picked besides those before, if there is one.
         The old one is swept if omitted.
@@ -299,6 +305,7 @@ def sweep(
     ...     score=columns.T @ target,
     ...     variance=(columns**2).sum(axis=0)[:, None],
     ...     scale=(columns**2).sum(axis=0)[:, None],
+    ...     rate=np.ones(1),
     ...     left=np.array([np.inf]),
     ...     cross=lambda at: columns.T @ columns[:, [at]],
     ... )
@@ -311,26 +318,26 @@ def sweep(
     worth, ranks = standing.worth_of(terms)
     for _ in tqdm(range(n_steps), "forward steps", disable=None, leave=False):
         capped = np.minimum(worth, standing.left)
-        counted = _compare(capped, ranks, terms)
+        counted = _compare(capped, ranks, standing.rate, terms)
         totals = np.where(usable, counted.sum(axis=1), 0.0)
         best = totals.max(initial=0.0)
         if not best > nothing:
             break
         at = int(np.flatnonzero(totals >= best * (1 - TIE))[0])
-        if (capped[at] <= worthwhile * np.maximum(ranks[at], 1)).all():
+        if (capped[at] <= worthwhile * standing.rate * np.maximum(ranks[at], 1)).all():
             break
         picked.append(at)
         gains.append(counted[at])
         usable[at] = False
         standing.left = standing.left - capped[at]
-        before = _compare(worth, ranks, terms).sum(axis=1)
+        before = _compare(worth, ranks, standing.rate, terms).sum(axis=1)
         columns = [at] if terms is None else terms.columns[at].tolist()
         standing = _next(standing, columns, restart)
         worth, ranks = standing.worth_of(terms)
-        after = _compare(worth, ranks, terms).sum(axis=1)
+        after = _compare(worth, ranks, standing.rate, terms).sum(axis=1)
         displaced.append(_lost_most(before, after, usable, best))
     n_targets = len(standing.left)
-    remaining = _compare(np.minimum(worth, standing.left), ranks, terms)
+    remaining = _compare(np.minimum(worth, standing.left), ranks, standing.rate, terms)
     return Sweep(
         np.array(picked, dtype=np.intp),
         np.array(gains).reshape(-1, n_targets),
@@ -340,9 +347,11 @@ def sweep(
     )
 
 
-def _compare(gains: FloatArray, ranks: FloatArray, terms: Terms | None) -> FloatArray:
+def _compare(
+    gains: FloatArray, ranks: FloatArray, rate: FloatArray, terms: Terms | None
+) -> FloatArray:
     """Make gains of terms with different numbers of columns comparable."""
-    return gains if terms is None else terms.compare(gains, ranks)
+    return gains if terms is None else terms.compare(gains, ranks, rate)
 
 
 def _next(standing: Standing, columns: Sequence[int], restart: Restart | None) -> Standing:
