@@ -284,7 +284,7 @@ def _list_selections(found: pd.DataFrame, names: Sequence[str], settings: Settin
 
 def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
     halves = [name for name, source in sources.items() if not source.is_split]
-    tried = ", ".join(f"{name} ({options})" if options else name for name, options in _auto())
+    tried = " and ".join(name for name, _ in AUTO)
     text = [
         f"Features are ranked on {1 - settings.validation:.0%} of the training rows. A chain of "
         "logistic regressions is trained there on the first ones of the ranking, for "
@@ -298,8 +298,8 @@ def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
         f"{settings.n_simulations} simulations. Their features are put into random order, since "
         "rankings break ties by the order of the features.",
         "The columns forward, ssc, auto and auto-ising are not in the paper. The first two pick "
-        "features one after the other, each for what it adds to those before it, by score "
-        "statistics or by canonical correlations; auto lets the validation rows choose among "
+        "features one after the other, each for what it adds to those before it, by squared "
+        "errors or by canonical correlations; auto lets the validation rows choose among "
         f"{tried}. auto-ising is auto on the same rows with an IsingClassifier in place of the "
         f"chain, which predicts for the measure that chooses ({settings.metric}).",
         "In tables 2 to 4 a row has what was measured here, then what the paper prints, then the "
@@ -323,10 +323,3 @@ def _explain(settings: Settings, sources: Mapping[str, Source]) -> list[str]:
     if halves:
         text.append(f"Split at random into halves, since there is no split: {', '.join(halves)}.")
     return [paragraph for paragraph in text if paragraph]
-
-
-def _auto() -> list[tuple[str, str]]:
-    return [
-        (name, ", ".join(f"{option}={value}" for option, value in options.items()))
-        for name, options in AUTO
-    ]

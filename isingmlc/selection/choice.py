@@ -39,13 +39,9 @@ from isingmlc.selection.folds import make_folds
 from isingmlc.selection.result import SelectionResult
 from isingmlc.selection.validation import Fold, Measure, choose, find_columns, try_sizes
 
-# Features that complement each other, found in two ways, and each by itself: the validation set
-# chooses among these. benchmarks/classifiers.py has the table, and says which rows it has seen.
-AUTO: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("score", {"null": "ridge"}),
-    ("forward", {}),
-    ("ssc", {}),
-)
+# Features that complement each other, for all labels by their errors or for all directions of the
+# labels alike: the validation set chooses. With score as a third choices were no better.
+AUTO: tuple[tuple[str, dict[str, Any]], ...] = (("forward", {}), ("ssc", {}))
 RULES = ("best", "one-se")
 # Options of rankings that say what the label models are.
 _LABEL_MODELS = ("null", "penalty", "neighbors")
@@ -113,8 +109,8 @@ def select_features(
         than those of ``score``; but ``score`` with `alpha`, `neighbors` or `cov_type`, which need
         its tests. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
-        lets the validation set choose among them too. ``"auto"`` tries ``score`` with a ridge
-        null, ``forward`` and ``ssc``.
+        lets the validation set choose among them too. ``"auto"`` tries ``forward`` and
+        ``ssc``.
     ranking : FeatureRanking, optional
         A ranking to use instead of making one. It should not know the validation rows, and must be
         given the same covariates.
@@ -389,9 +385,7 @@ def _read_methods(
     for entry in [method] if is_one else method:
         is_auto = isinstance(entry, str) and entry == "auto"
         for name, own in AUTO if is_auto else [_read_entry(entry)]:
-            # Of those of auto, rankings without label models have no use for neighbours.
-            has_models = not is_auto or RANKING_METHODS[name].needs_fit
-            options = {**(everywhere if has_models else {}), **own}
+            options = {**everywhere, **own}
             others = dict(options)
             label_models = {key: others.pop(key) for key in _LABEL_MODELS if key in others}
             check_request(name, others, by=by, **label_models, has_covariates=has_covariates)
