@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from golden import load, load_data
-from scipy import stats
+from scipy import sparse, stats
 
 import isingmlc as im
 from isingmlc.inference import product_scores
@@ -141,6 +141,71 @@ def test_labelsets_give_the_statistics_of_rows(method, costs, monkeypatch):
                 assert found == pytest.approx(expected, rel=1e-8)
             else:
                 assert np.isnan(found)
+
+
+def rare_labels_and_words():
+    """Draw labels of which some are rare, and words of which many never occur beside them."""
+    rng = np.random.default_rng(8)
+    common = rng.random((600, 3)) < (0.5, 0.3, 0.3)
+    rare = rng.random((600, 4)) < np.where(common[:, :1], 0.04, 0.02)
+    words = (rng.random((600, 60)) < rng.uniform(0.005, 0.3, 60)).astype(float)
+    # One that is always there beside a rare label, one that has an origin far away, and a number
+    # that varies little beside a rare label.
+    words[rare[:, 0], 0] = 1.0
+    words[:, 1] += 1e3
+    words[:, 2] = rng.normal(size=600) * np.where(rare[:, 0], 1e-4, 1.0)
+    return np.column_stack([common, rare]).astype(int), words
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "costs", [{"_LINE": 1e9}, {"_LINE": -1e9}], ids=["by roots", "by crossed sums"]
+)
+def test_products_of_words_with_rare_labels_are_those_of_rows(container, costs, monkeypatch):
+    for name, cost in ({"_CALL": 0, "_WHOLE_BYTES": 0} | costs).items():
+        monkeypatch.setattr(product_scores, name, cost)
+    labels, words = rare_labels_and_words()
+    res = im.IsingModel(labels, container(words)).fit()
+    found = res.score_test(products="individual", pvalue="chi2").arrays
+    probability, n_without = res.predict().to_numpy(), 0
+    for k, other in itertools.permutations(range(labels.shape[1]), 2):
+        p = probability[:, k]
+        rows = (p > 0) & (p < 1)
+        root = np.sqrt(p * (1 - p))[rows, None]
+        design = np.column_stack([np.ones(len(labels)), np.delete(labels, k, axis=1)])[rows]
+        product = words[rows] * labels[rows, [other]][:, None]
+        # What is left of columns of unit length given all regressors, whatever their rank.
+        size = np.linalg.norm(root * product, axis=0)
+        column = root * product / np.where(size > 0, size, np.inf)
+        left = column - (root * design) @ np.linalg.lstsq(root * design, column, rcond=1e-10)[0]
+        score = left.T @ ((labels[:, k] - p)[rows] / root[:, 0])
+        share = (left**2).sum(axis=0)
+        tested = share > 1e-9
+        n_without += np.count_nonzero(~tested)
+        statistic, sign = found.product_statistic[:, k, other], found.product_sign[:, k, other]
+        np.testing.assert_array_equal(np.isnan(statistic), ~tested)
+        np.testing.assert_array_equal(sign, np.where(tested, np.sign(score), 0))
+        expected = score[tested] ** 2 / share[tested]
+        np.testing.assert_allclose(statistic[tested], expected, rtol=1e-7, atol=1e-9)
+    assert n_without > 300
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("how", [{"neighbors": 1}, {"method": "ridge"}, {"cov_type": "HC0"}])
+def test_models_without_a_label_test_words_that_are_constant_beside_it(how, monkeypatch):
+    labels, words = rare_labels_and_words()
+    res = im.IsingModel(labels, words).fit(**how)
+    found = []
+    for cost in (0, 1e12):
+        monkeypatch.setattr(product_scores, "_CALL", cost)
+        arrays = res.score_test(products="individual", pvalue="chi2").arrays
+        found.append((arrays.product_statistic, arrays.product_sign))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-8)
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+    # The first word is always there beside the fourth label.
+    tested = ~np.isnan(found[0][0][0, :, 3])
+    assert tested.any() == ("cov_type" not in how)
 
 
 @pytest.mark.filterwarnings(OURS)

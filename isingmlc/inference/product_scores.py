@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import blas
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, SignArray, chunks, dense
 from isingmlc.fitting.information import KEPT_BYTES
@@ -34,15 +35,20 @@ INVERTED = 1e4
 # again, and a call.
 _LINE = 30
 _CALL = 100_000
+# What rounding may add to the squares of a column that is constant, as a share of them.
+_ROUNDED = 1e-14
 # F'zw of all labels at all labelsets is worth writing down where it takes no more than this.
 _WHOLE_BYTES = 2**20
-# What products need of null models, beside the weights.
-_KINDS = ("effective", "noise", "scale")
+# What products need of null models, and where variances are taken from residuals.
+_KINDS = ("weight", "effective")
+_EMPIRICAL = (*_KINDS, "noise", "scale")
+
+Columns: TypeAlias = slice | IntArray
 
 
 def product_scores(
     stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
-) -> Iterator[tuple[slice, int, IntArray, Scores]]:
+) -> Iterator[tuple[Columns, int, IntArray, Scores]]:
     """Scores of the products of all features with each label.
 
     Parameters
@@ -56,8 +62,9 @@ def product_scores(
 
     Yields
     ------
-    slice
-        Which features.
+    slice or ndarray of int
+        Which features; the products of others with the label are constant where the label is, and
+        have nothing to test.
     int
         The label that they are multiplied with.
     ndarray of int
@@ -70,12 +77,12 @@ def product_scores(
         products = _Products(stats, nulls[some])
         for part, block in feature_blocks(stats):
             for other in range(stats.patterns.shape[1]):
-                labels, scores = products.scores(other, block.sums, block.squares, spread[part])
-                yield part, other, labels, scores
+                at, labels, scores = products.scores(other, block.sums, block.squares, spread[part])
+                yield _inside(part, at), other, labels, scores
 
 
 def statistics_of_products(
-    scores: Iterable[tuple[slice, int, IntArray, Scores]],
+    scores: Iterable[tuple[Columns, int, IntArray, Scores]],
     shape: tuple[int, ...],
     signs: SignArray | None = None,
     errors: FloatArray | None = None,
@@ -100,13 +107,39 @@ def statistics_of_products(
         nothing to test.
     """
     by_label = np.full(shape[::-1], np.nan)
-    for part, other, labels, found in scores:
-        by_label[other, labels, part] = found.statistic()
-        if signs is not None:
-            signs.transpose(2, 1, 0)[other, labels, part] = np.sign(found.score)
-        if errors is not None:
-            errors.transpose(2, 1, 0)[other, labels, part] = found.step_error()
+    signs_by_label = None if signs is None else signs.transpose(2, 1, 0)
+    errors_by_label = None if errors is None else errors.transpose(2, 1, 0)
+    for features, other, labels, found in scores:
+        statistic = found.statistic()
+        _write(by_label[other], labels, features, statistic)
+        if signs_by_label is not None:
+            sign = (found.score > 0).view(np.int8) - (found.score < 0).view(np.int8)
+            sign *= (~np.isnan(statistic)).view(np.int8)
+            _write(signs_by_label[other], labels, features, sign)
+        if errors_by_label is not None:
+            _write(errors_by_label[other], labels, features, found.step_error())
     return by_label.transpose(2, 1, 0)
+
+
+def _inside(part: slice, at: Columns) -> Columns:
+    """Give columns of a block their places among all."""
+    if isinstance(at, slice):
+        return slice(part.start + at.start, part.start + at.stop)
+    return np.asarray(part.start + at)
+
+
+def _take(matrix: Any, columns: IntArray) -> Any:
+    """Take some columns, line by line as they were."""
+    return matrix[:, columns] if sparse.issparse(matrix) else matrix.take(columns, axis=1)
+
+
+def _write(table: Any, labels: IntArray, features: Columns, values: Any) -> None:
+    """Write lines of values, one per label, where they belong in a table of labels × features."""
+    if isinstance(features, slice):
+        table[labels, features] = values
+        return
+    for label, line in zip(labels.tolist(), values, strict=True):
+        table[label][features] = line
 
 
 class _Products:
@@ -127,16 +160,18 @@ class _Products:
     """
 
     def __init__(self, stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> None:
-        self._nulls, self._patterns = nulls, stats.patterns
+        self._nulls, self._patterns, self._counts = nulls, stats.patterns, stats.counts
         self._labels = np.array([null.label for null in nulls])
-        weights = np.array([null.weight for null in nulls])
-        kinds = [np.array([getattr(null, name) for null in nulls]) for name in _KINDS]
-        # Labelsets first: of these some are picked, again and again.
-        self._values = np.ascontiguousarray(
-            np.stack([weights, weights * stats.counts, *kinds]).transpose(2, 0, 1)
-        )
-        self._positive = weights > 0
         self._empirical = any(null.empirical for null in nulls)
+        names = _EMPIRICAL if self._empirical else _KINDS
+        kinds = np.array([[getattr(null, name) for null in nulls] for name in names])
+        # Labelsets first: of these some are picked, again and again.
+        self._values = np.ascontiguousarray(kinds.transpose(2, 0, 1))
+        met = (kinds[0] > 0).astype(np.float64) @ stats.patterns
+        self._usable = (met > 0) & (self._labels[:, None] != np.arange(met.shape[1]))
+        self._clustered = any(null.clusters is not None for null in nulls)
+        # Whether models explain whatever is constant where a label is.
+        self._absorb = not self._empirical and all(null.spans_labels for null in nulls)
         # A inverse would lose digits where variances are inflated; there F stands for it.
         self._regular = np.array([null.factor.inflation <= INVERTED for null in nulls])
         self._design = nulls[0].factors.design
@@ -197,29 +232,39 @@ class _Products:
 
     def scores(
         self, other: int, sums: Any, squares: Any, spread: FloatArray
-    ) -> tuple[IntArray, Scores]:
-        """Give the labels whose models have something to test, and the scores of the products."""
+    ) -> tuple[Columns, IntArray, Scores]:
+        """Give the columns and labels with something to test, and the scores of the products."""
         # Labelsets without the label have products of zero.
         rows = np.flatnonzero(self._patterns[:, other])
-        usable = self._positive[:, rows].any(axis=1) & (self._labels != other)
-        in_play = np.flatnonzero(usable)
+        in_play = np.flatnonzero(self._usable[:, other])
         sums, squares = sums[rows], squares[rows]
-        weights, counted, effective, noise, scales = (
-            kind.T for kind in self._values[rows][:, :, in_play].transpose(1, 0, 2)
-        )
+        weights, effective, *empirical = self._values[rows][:, :, in_play].transpose(1, 2, 0)
+        noise, scales = empirical or (weights, weights)
+        counted = weights @ self._counts[rows]
+        columns: Columns = slice(0, len(spread))
+        if self._absorb and weights.size * len(spread) > _CALL:
+            share = (counted / weights.max(axis=1)).min()
+            varies = self._vary(rows, sums, squares) > COLLINEAR * OWN_SPREAD * share * spread
+            if not varies.all():
+                columns = np.flatnonzero(varies)
+                sums, squares = _take(sums, columns), _take(squares, columns)
+                spread = spread[columns]
         variance = np.asarray(noise @ squares)
-        scale = np.multiply.outer(OWN_SPREAD * counted.sum(axis=1), spread)
+        scale = np.multiply.outer(OWN_SPREAD * counted, spread)
         measured = np.asarray(scales @ squares) if self._empirical else variance
         np.maximum(measured, scale, out=scale)
-        if any(null.clusters is not None for null in self._nulls):
-            for order, at in enumerate(in_play.tolist()):
-                variance[order] = self._nulls[at].cluster_variance(sums, rows)
-            return self._labels[in_play], Scores(np.asarray(effective @ sums), variance, scale)
+        labels, scores = (
+            self._labels[in_play],
+            Scores(np.asarray(effective @ sums), variance, scale),
+        )
+        nulls = [self._nulls[at] for at in in_play.tolist()]
+        if self._clustered:
+            for null, line in zip(nulls, variance, strict=True):
+                line[:] = null.cluster_variance(sums, rows)
+            return columns, labels, scores
         if self._is_whole(other, len(rows), sums.shape[1]):
             variance -= self._explained_by_all(rows, sums)[in_play]
-            scores = Scores(np.asarray(effective @ sums), variance, scale)
-            nulls = [self._nulls[at] for at in in_play.tolist()]
-            return self._labels[in_play], sharpen(nulls, scores, sums, squares, rows)
+            return columns, labels, sharpen(nulls, scores, sums, squares, rows)
         regular = self._regular[in_play]
         if regular.any():
             self._invert_all()
@@ -227,12 +272,19 @@ class _Products:
             carried = in_play[chosen], rows, weights[chosen], noise[chosen]
             variance[chosen] -= self._explained(other, *carried, sums)
         for order in np.flatnonzero(~regular).tolist():
-            null = self._nulls[in_play[order]]
             for part in chunks(sums.shape[1], 8 * len(rows), limit=PART_BYTES):
-                variance[order, part] -= explained(null, sums[:, part], rows)
-        scores = Scores(np.asarray(effective @ sums), variance, scale)
-        nulls = [self._nulls[at] for at in in_play.tolist()]
-        return self._labels[in_play], sharpen(nulls, scores, sums, squares, rows)
+                variance[order, part] -= explained(nulls[order], sums[:, part], rows)
+        return columns, labels, sharpen(nulls, scores, sums, squares, rows)
+
+    def _vary(self, rows: IntArray, sums: Any, squares: Any) -> FloatArray:
+        """Give how much columns vary in some labelsets, at the most.
+
+        Multiplied by the largest weight this is no less than the variance of the score of the
+        product with a label that all of them carry, in a model that has the label.
+        """
+        ones = np.ones(len(rows))
+        total, square = np.asarray(ones @ sums), np.asarray(ones @ squares)
+        return np.asarray(square * (1 + _ROUNDED) - total**2 / self._counts[rows].sum())
 
     def _explained(
         self,
@@ -250,23 +302,23 @@ class _Products:
         # The label is itself a constant here: the two regressors are one.
         columns = np.concatenate([[0], others, [1 + other]])
         regressors = regressors[:, columns[:-1]]
-        carried = regressors != 0
+        carried = (regressors != 0).astype(np.float64)
         has = self._has[models[:, None], columns]
         has[:, 0] |= has[:, -1]
-        used = ((weights > 0) @ carried) & has[:, :-1]
+        used = (weights @ carried > 0) & has[:, :-1]
         inverse = _fold(self._inverse, models, columns)
         if self._between is not None:
             between = _fold(self._between, models, columns)
             return _crossed_forms(regressors, used, weights, noise, inverse, between, sums)
-        roots = _roots(inverse, used)
         # Of three factors, roots, regressors and sums, the two are multiplied first that leave
-        # less to do. Crossed sums are written and read once more, and take calls for each label.
+        # less to do. Crossed sums are written and read once more, and take calls for each label,
+        # but what they are multiplied by is triangular.
         n_used = used.sum(axis=1)
         crossing = used.sum(axis=0) @ carried.sum(axis=0) + _LINE * n_used.sum()
-        calls = 3 * _CALL * len(models) / sums.shape[1]
-        if n_used.sum() * len(rows) <= (n_used**2).sum() + crossing + calls:
-            return _squares_of_rooted(roots, regressors, used, weights, sums)
-        return _squares_of_crossed(roots, regressors, used, weights, sums)
+        calls = _CALL * len(models) / max(sums.shape[1], 1)
+        if n_used.sum() * len(rows) <= (n_used**2).sum() / 2 + crossing + calls:
+            return _squares_of_rooted(_roots(inverse, used), regressors, used, weights, sums)
+        return _squares_of_crossed(inverse, regressors, used, weights, sums)
 
 
 def _squares_of_rooted(
@@ -293,15 +345,21 @@ def _squares_of_rooted(
 
 
 def _squares_of_crossed(
-    roots: FloatArray, regressors: FloatArray, used: BoolArray, weights: FloatArray, sums: Any
+    inverse: FloatArray, regressors: FloatArray, used: BoolArray, weights: FloatArray, sums: Any
 ) -> FloatArray:
     """Multiply regressors by sums, then roots by both; give squares: labels × columns."""
     crossed = _Crossed(regressors, used)
+    roots = [
+        np.linalg.cholesky(form[at[:, None], at]).T
+        for form, (at, _) in zip(inverse, crossed.places, strict=True)
+    ]
     squares = np.empty((len(used), sums.shape[1]))
     for part in chunks(sums.shape[1], 8 * len(crossed), limit=PART_BYTES):
         lines = crossed.sums(weights, dense(sums[:, part]))
-        for root, (at, slots), square in zip(roots, crossed.places, squares, strict=True):
-            leaning = root[at[:, None], at] @ lines[slots]
+        for root, (_, slots), square in zip(roots, crossed.places, squares, strict=True):
+            # Lines that are picked are a copy, which the product may take the place of.
+            own = lines[slots].T
+            leaning = blas.dtrmm(1.0, root, own, side=1, trans_a=1, overwrite_b=1).T
             np.einsum("ij,ij->j", leaning, leaning, out=square[part])
     return squares
 
@@ -389,14 +447,15 @@ class _Crossed:
                 picked = by_row[at][:, users]
                 if not is_binary:
                     picked *= column[at, None]
-                np.matmul(picked.T, sums[at], out=crossed[start:stop])
+                own = sums if len(at) == len(sums) else sums[at]
+                np.matmul(picked.T, own, out=crossed[start:stop])
             start = stop
         return crossed
 
 
 def given_scores(
     stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
-) -> Iterator[tuple[slice, int, IntArray, Scores]]:
+) -> Iterator[tuple[Columns, int, IntArray, Scores]]:
     r"""Scores of the products of all features with each label, given the feature itself.
 
     With :math:`s_x, V_{xx}` and :math:`s_p, V_{pp}` those of the feature and the product and
@@ -410,7 +469,7 @@ def given_scores(
 
     Yields
     ------
-    slice, int, ndarray of int, Scores
+    slice or ndarray of int, int, ndarray of int, Scores
         As `product_scores` yields them.
     """
     if not nulls:
@@ -441,7 +500,7 @@ def given_scores(
                 variance = _empirical_rest(some, block, other, inner, slope)
                 scale = _empirical_scale(some, block, other, inner, spread[part][inner])
             yield (
-                slice(part.start + inner.start, part.start + inner.stop),
+                _inside(part, inner),
                 other,
                 labels,
                 Scores(
@@ -457,7 +516,7 @@ def _empirical_scale(
     nulls: Sequence[NullModel],
     block: LabelsetStatistics,
     other: int,
-    part: slice,
+    part: Columns,
     spread: FloatArray,
 ) -> FloatArray:
     """Give what variances from residuals of products with a label are measured by."""
@@ -473,7 +532,7 @@ def _empirical_rest(
     nulls: Sequence[NullModel],
     block: LabelsetStatistics,
     other: int,
-    part: slice,
+    part: Columns,
     slopes: FloatArray,
 ) -> FloatArray:
     """Give variances from residuals of products with a label less slopes times their features."""

@@ -91,6 +91,8 @@ class NullModel:
         of the likelihood, zero where the label is certain.
     penalised : bool
         Whether the fit is penalised.
+    spans_labels : bool
+        Whether every other label is a combination of the regressors, free of any penalty.
     noise_kind : {"weights", "model", "HC0", "HC2", "effective"}
         What variances are taken from: the weights of the model; these with sampling weights;
         squares of effective residuals; these divided by one minus the leverage; or the weights of
@@ -112,6 +114,7 @@ class NullModel:
     weight: FloatArray
     effective: FloatArray
     penalised: bool
+    spans_labels: bool = False
     noise_kind: str = "weights"
     robust: bool = False
     drawn: FloatArray | None = None
@@ -276,6 +279,7 @@ def null_models(
         if fit.settings.cov_type == "HC2":
             noise_kind = "HC2"
     penalised, robust, dependence = fit.is_penalised, fit.is_robust, fit.dependence
+    spans_labels = fit.is_nodewise and fit.settings.neighbors == "all"
     counts, factors, residuals, weights = fit.stats.counts, fit.factors, fit.residuals, fit.weights
     return [
         NullModel(
@@ -287,6 +291,7 @@ def null_models(
             weight=weights[label],
             effective=residuals[label],
             penalised=penalised,
+            spans_labels=spans_labels,
             noise_kind=noise_kind,
             robust=robust,
             drawn=dependence.drawn,

@@ -215,7 +215,7 @@ def single_tests(
         product_statistic[copies] = product_statistic[equals[copies]]
         product_sign[copies] = product_sign[equals[copies]]
         product_statistic[constant] = np.nan
-        product_sign[np.isnan(product_statistic)] = 0
+        product_sign[constant] = 0
     statistic = place(scores.statistic(), np.nan)
     return EdgeArrays(
         stats.feature_names,
