@@ -281,6 +281,12 @@ SHARED_NAMES = (
     "{names} named as label and as feature: a label cannot explain itself. "
     "Take the column(s) out of the features, or rename them."
 )
+FEATURE_COPIES_LABEL = (
+    "feature(s) {copies} are labels, or opposites of labels, in every row, and a label cannot "
+    "explain itself. Its test for that label is one of the label against itself; for the other "
+    "labels, whose models have the label already, it has none (collinear-feature); and a "
+    "classifier copies it. Take such columns out, e.g. np.delete(features, {columns}, axis=1)."
+)
 COVARIATE_IS_LABEL = (
     "{names} named as label and as covariate: a label cannot be conditioned on itself, and its "
     "model has the other labels anyway. Take the column(s) out of the covariates, or rename them."

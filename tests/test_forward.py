@@ -457,7 +457,8 @@ def test_a_gain_is_at_most_the_squared_errors_left():
     first = rng.uniform(size=400) < 0.5
     labels = np.column_stack([first, first ^ (rng.uniform(size=400) < 0.1)])
     features = np.column_stack([first, rng.normal(size=400)]).astype(float)
-    found = rank(labels, features, given_labels=True)
+    with pytest.warns(DataWarning, match="equal to label 'y1'"):
+        found = rank(labels, features, given_labels=True)
     design = np.column_stack([np.ones(400), labels[:, 1]])
     errors = ((first - ridge_fit(design, first, np.array([1]))) ** 2).sum()
     assert found.contributions.iloc[0, 0] == pytest.approx(errors)

@@ -28,6 +28,7 @@ from isingmlc.base.arrays import (
     unpack,
 )
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
+from isingmlc.input.copies import warn_of_copies
 from isingmlc.input.gaps import GapCounts, count_gaps, missing_error, warn_of_identifiers
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
@@ -375,8 +376,11 @@ def prepare(
         warn_of_identifiers(feature_matrix, columns)
     drawn = None if context is None else column_of(context, SAMPLING_WEIGHTS)
     weights = counted if drawn is None else drawn if counted is None else counted * drawn
+    packed = _pack(label_matrix, names)
+    if gaps is None and feature_matrix is not None:
+        warn_of_copies(feature_matrix, label_matrix, columns, names)
     return ModelData(
-        packed_labels=_pack(label_matrix, names),
+        packed_labels=packed,
         label_names=names,
         features=feature_matrix,
         feature_names=columns,

@@ -25,6 +25,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.input.copies import warn_of_copies
 from isingmlc.input.estimators import check_frames
 from isingmlc.prediction.fitted import FittedLabels, fit_path, try_penalties
 from isingmlc.prediction.law import DECODINGS
@@ -186,6 +187,8 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -----
         ConvergenceWarning
             When label models were given up after `max_iter` steps.
+        DataWarning
+            When a feature equals a label in every row.
 
         Examples
         --------
@@ -215,12 +218,15 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not weights.all():
             # A row that stands for no observation is none.
             X, labels, weights = X[weights > 0], labels[weights > 0], weights[weights > 0]
+        label_names = names or [f"y{k}" for k in range(labels.shape[1])]
+        feature_names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
+        warn_of_copies(X, labels, feature_names, label_names)
         options: dict[str, Any] = {
             "labelsets": self.labelsets,
             "max_steps": max_steps,
             "n_jobs": n_jobs,
         }
-        self.label_names_ = names or [f"y{k}" for k in range(labels.shape[1])]
+        self.label_names_ = label_names
         if len(penalties) > 1 or self.penalty == "cv":
             splits = self._folds(X, labels)
             table = try_penalties(X, labels, weights, penalties, splits, self._measure, **options)

@@ -54,6 +54,8 @@ _TRAINING = "every row (of the training rows of a split)"
 _MANY_SIZES = 200
 
 
+# Rankings of several folds, and the classifier, say the same several times.
+@exc.warn_once()
 def select_features(
     labels: Any,
     features: Any = None,
@@ -281,53 +283,49 @@ def select_features(
     terms = _terms_of(data, by)
     given = {} if ranking is None else {_check_ranking(ranking, data, terms, by).method: ranking}
     sizes = _sizes(len(terms), max_features, grid)
-    # Rankings of several folds say the same several times.
-    with exc.warn_once():
-        if alpha is None:
-            pairs = make_folds(
-                data,
-                validation=share,
-                cv=cv,
-                split=split,
-                groups=clusters,
-                random_state=random_state,
-            )
-            if grid is None and len(sizes) > _MANY_SIZES:
-                exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
-            how = cov_type
-            if cov_type is None and clusters is not None:
-                how = "HC0" if is_weighted else "nonrobust"
-            enough = _pick_enough(asked, int(sizes[-1]))
-            folds = []
-            for rows, others in pairs:
-                training = data.take_rows(rows)
-                rankings = given or _rank(training, enough, intercept, how, by, where=_TRAINING)
-                folds.append(Fold(training, data.take_rows(others), rankings))
-            path = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
-            name, size = choose(path, rule)
-            found = folds[0].rankings[name]
-            if len(folds) > 1 and not given:
-                found = _rank(data, {name: enough[name]}, intercept, how, by)[name]
-            selected = found.order[:size]
-            is_chosen = (path["method"] == name) & (path["size"] == size)
-            difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
-            path.insert(4, "difference", difference)
-            n_train, n_validation = len(pairs[0][0]), sum(len(others) for _, others in pairs)
-        else:
-            ((name, found),) = (
-                given or _rank(data, asked, intercept, cov_type, by, tests=True)
-            ).items()
-            path = ResultTable(
-                columns=["method", "size", "score", "score_se", "difference", *METRICS]
-            )
-            selected = found.select(alpha, adjust)
-            if not selected:
-                raise exc.ModelError(_why_none(found, alpha, adjust))
-            pairs = []
-            n_train, n_validation = data.n_rows, 0
-        chosen = data.take_features(find_columns(data, terms, selected))
-        columns = join_columns(data.context.columns, chosen.features)
-        fitted = estimator.fit(columns, chosen.labels, chosen.weights)
+    if alpha is None:
+        pairs = make_folds(
+            data,
+            validation=share,
+            cv=cv,
+            split=split,
+            groups=clusters,
+            random_state=random_state,
+        )
+        if grid is None and len(sizes) > _MANY_SIZES:
+            exc.warn(_many_sizes(len(sizes), max(len(asked), 1)), exc.DataWarning)
+        how = cov_type
+        if cov_type is None and clusters is not None:
+            how = "HC0" if is_weighted else "nonrobust"
+        enough = _pick_enough(asked, int(sizes[-1]))
+        folds = []
+        for rows, others in pairs:
+            training = data.take_rows(rows)
+            rankings = given or _rank(training, enough, intercept, how, by, where=_TRAINING)
+            folds.append(Fold(training, data.take_rows(others), rankings))
+        path = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
+        name, size = choose(path, rule)
+        found = folds[0].rankings[name]
+        if len(folds) > 1 and not given:
+            found = _rank(data, {name: enough[name]}, intercept, how, by)[name]
+        selected = found.order[:size]
+        is_chosen = (path["method"] == name) & (path["size"] == size)
+        difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
+        path.insert(4, "difference", difference)
+        n_train, n_validation = len(pairs[0][0]), sum(len(others) for _, others in pairs)
+    else:
+        ((name, found),) = (
+            given or _rank(data, asked, intercept, cov_type, by, tests=True)
+        ).items()
+        path = ResultTable(columns=["method", "size", "score", "score_se", "difference", *METRICS])
+        selected = found.select(alpha, adjust)
+        if not selected:
+            raise exc.ModelError(_why_none(found, alpha, adjust))
+        pairs = []
+        n_train, n_validation = data.n_rows, 0
+    chosen = data.take_features(find_columns(data, terms, selected))
+    columns = join_columns(data.context.columns, chosen.features)
+    fitted = estimator.fit(columns, chosen.labels, chosen.weights)
     return SelectionResult(
         selected=selected,
         method=name,

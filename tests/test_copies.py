@@ -1,0 +1,101 @@
+"""Labels that are hidden among the features of an array are found."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import isingmlc as im
+from isingmlc.exceptions import DataWarning
+from isingmlc.input.copies import Copy, find_copies
+from isingmlc.sklearn import IsingClassifier, IsingSelector
+
+
+def draw(n_rows=400, share=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = (rng.random((n_rows, 4)) < share).astype(int)
+    features = rng.normal(size=(n_rows, 5))
+    features[:, 1] = rng.random(n_rows) < share
+    return labels, features
+
+
+def hide(labels, features):
+    """Put the third label in place of the second feature, the opposite of the first at the end."""
+    hidden = features.copy()
+    hidden[:, 1], hidden[:, 4] = labels[:, 2], 1 - labels[:, 0]
+    return hidden
+
+
+FOUND = [Copy(1, 2, False), Copy(4, 0, True)]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_rows", [30, 400, 30_000])
+def test_copies_are_found_and_nothing_else(kind, n_rows):
+    labels, features = draw(n_rows)
+    assert find_copies(kind(features), labels) == []
+    hidden = hide(labels, features)
+    assert find_copies(kind(hidden), kind(labels)) == FOUND
+    # One row makes the difference.
+    hidden[n_rows // 3, [1, 4]] = 1 - hidden[n_rows // 3, [1, 4]]
+    assert find_copies(kind(hidden), labels) == []
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_labels_that_few_rows_have_are_looked_for(kind):
+    labels, features = draw(60_000, share=0.0)
+    labels[[7, 21, 1009, 30_001, 59_999], 2] = 1
+    labels[[3, 5000], 0] = 1
+    hidden = hide(labels, features)
+    # Two rows are too few: other columns have them by chance.
+    assert find_copies(kind(hidden), labels) == [Copy(1, 2, False)]
+
+
+def test_one_warning_says_which_column_is_which_label():
+    labels, features = draw()
+    with pytest.warns(DataWarning) as caught:
+        im.IsingModel(labels, hide(labels, features))
+    (message,) = [str(each.message) for each in caught]
+    assert "'x2' (column 1 from 0, equal to label 'y3')" in message
+    assert "'x5' (column 4 from 0, the opposite of label 'y1')" in message
+    assert "np.delete(features, [1, 4], axis=1)" in message
+
+
+def test_what_is_said_of_the_test_is_true():
+    labels, features = draw()
+    with pytest.warns(DataWarning, match="one of the label against itself"):
+        edges = im.IsingModel(labels, hide(labels, features)).fit().score_test()
+    reasons = edges.reasons.loc["x2"]
+    assert reasons.drop("y3").tolist() == ["collinear-feature"] * 3
+    assert reasons["y3"] == "ok"
+    assert edges.statistics.loc["x2", "y3"] == pytest.approx(len(labels), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda labels, features: IsingClassifier().fit(features, labels),
+        lambda labels, features: IsingSelector().fit(features, labels),
+        lambda labels, features: im.rank_features(labels, features, method="br-chi2"),
+        lambda labels, features: im.select_features(labels, features, grid=[2], random_state=0),
+        lambda labels, features: im.LabelsetStatistics.from_arrays(labels, features),
+    ],
+    ids=["classifier", "selector", "filter", "selection", "statistics"],
+)
+def test_every_door_warns_once(use):
+    labels, features = draw()
+    hidden = hide(labels, features)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        use(labels, hidden)
+    assert sum("are labels, or opposites of labels" in str(each.message) for each in caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use(labels, features)
+
+
+def test_many_copies_are_counted():
+    labels, _ = draw()
+    with pytest.warns(DataWarning, match="and 5 more are labels"):
+        im.IsingModel(labels, np.hstack([labels, 1 - labels]))
