@@ -242,6 +242,7 @@ def test_names_offered_are_those_that_exist():
 
 # What an option is about where the commands that have it explain it in different words.
 MEANINGS = {
+    "--missing": "what to do with rows that have missing values",
     "--permutations": "how many permutations (default: ",
     "--pvalue": "where p-values of score tests come from (default: ",
     "--alpha": "level",
@@ -471,7 +472,10 @@ def test_rows_with_missing_values_stop_or_are_dropped(call, data, tmp_path, endi
         data.labels.join(features).to_csv(path, index=False)
     else:
         im.datasets.to_mulan((data.labels, features), path)
-    code, _, err = call("describe", path, "--labels", LABELS)
+    code, out, err = call("describe", path, "--labels", LABELS, "--format", "json")
+    assert (code, err) == (0, "")
+    assert [json.loads(out)[0][name] for name in ("n", "missing")] == [1500, 40]
+    code, _, err = call("describe", path, "--labels", LABELS, "--missing", "raise")
     assert code == 2
     assert f"{path}: features has missing values in 40 row(s)" in err
     assert "Drop those rows with --missing drop, or fill them in first." in err
@@ -484,6 +488,29 @@ def test_rows_with_missing_values_stop_or_are_dropped(call, data, tmp_path, endi
         "isingmlc describe: warning: 40 of 1500 rows have missing values and were dropped: 'age' "
         "lacks 40 values (40 of these rows lack nothing else).\n"
     )
+
+
+def test_descriptions_count_weights_and_missing_labels(call, data, tmp_path):
+    frame = data.labels.join(data.features[["age"]]).astype({"asthma": float})
+    frame.loc[:9, "asthma"] = np.nan
+    frame["count"] = np.resize([0, 1, 3], len(frame))
+    path = tmp_path / "weighted.csv"
+    frame.to_csv(path, index=False)
+    options = ("--labels", LABELS, "--weights", "count", "--table", "labels", "--format", "json")
+    code, out, err = call("describe", path, *options)
+    assert (code, err) == (0, "")
+    found = pd.DataFrame(json.loads(out)).set_index("label")
+    repeated = frame.loc[np.repeat(frame.index, frame["count"])]
+    assert found["missing"].to_dict() == repeated[list(data.labels)].isna().sum().to_dict()
+    assert found["positives"].to_dict() == repeated[list(data.labels)].sum().to_dict()
+    np.testing.assert_allclose(found["share"], repeated[list(data.labels)].mean()[found.index])
+    code, out, _ = call("describe", path, *options[:4], "--format", "json")
+    assert code == 0
+    (row,) = json.loads(out)
+    assert (row["n"], row["p"], row["missing"]) == (len(repeated), 1, found["missing"]["asthma"])
+    code, _, err = call("describe", path, "--labels", "age")
+    assert code == 2
+    assert f"{path}: labels must be coded 0/1, but column 'age' holds" in err
 
 
 def test_warnings_name_options_as_they_are_typed(call, data, tmp_path):

@@ -77,21 +77,41 @@ def test_several_sets_make_a_table_with_a_row_each():
         assert description.table.index.tolist() == ["a", "b"]
         for name in "ab":
             assert description.table.loc[name].equals(alone.loc["photos"].rename(name))
-        assert description.labels.shape == (6, 3)
+        assert description.labels.shape == (6, 4)
 
 
 def test_sparse_features_are_counted_too():
-    data = dataclasses.replace(photos(), features=sparse.csr_array(np.eye(5, 2)))
-    assert datasets.describe(data).table.loc["photos", "p"] == 2
+    cells = np.eye(5, 2)
+    cells[1, 1] = np.nan
+    data = dataclasses.replace(photos(), features=sparse.csr_array(cells))
+    assert datasets.describe(data).table.loc["photos", ["p", "missing"]].tolist() == [2, 1]
+
+
+def test_weights_and_missing_labels_count():
+    labels = photos().labels.astype(float)
+    labels.iloc[0, 0] = np.nan
+    data = dataclasses.replace(photos(), labels=labels)
+    times = np.array([2, 0, 1, 3, 1])
+    repeated = labels.loc[np.repeat(labels.index, times)]
+    for given in (times, {"photos": times}):
+        found = datasets.describe({"photos": data}, freq_weights=given)
+        assert found.table.loc["photos", ["n", "missing"]].tolist() == [7, 2]
+        own = found.labels.loc["photos"]
+        assert own["positives"].tolist() == repeated.sum().tolist()
+        np.testing.assert_allclose(own["share"], repeated.mean())
+        assert own["missing"].tolist() == repeated.isna().sum().tolist()
+        assert found.table.loc["photos", "cardinality"] == pytest.approx(repeated.mean().sum())
+    with pytest.raises(DataError, match="freq_weights must be those of one data set"):
+        datasets.describe({"a": data, "b": data}, freq_weights=times)
 
 
 def test_it_prints_as_a_table():
     description = datasets.describe([photos("a"), photos("b")])
     lines = repr(description).splitlines()
     assert lines[0].split() == [
-        *("n", "p", "K", "labelsets", "cardinality", "density", "imbalance"),
+        *("n", "p", "K", "labelsets", "cardinality", "density", "imbalance", "missing"),
     ]
-    assert lines[2].split() == ["a", "5", "2", "3", "3", "1.200", "0.400", "1.50"]
+    assert lines[2].split() == ["a", "5", "2", "3", "3", "1.200", "0.400", "1.50", "0"]
     assert "<td>1.200</td>" in description._repr_html_()
 
 

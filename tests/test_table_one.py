@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from statsmodels.stats.weightstats import DescrStatsW
 
 import isingmlc as im
 from isingmlc.exceptions import DataError
@@ -136,3 +137,57 @@ def test_skewed_numbers_have_medians_and_empty_levels_zeros(study):
     who = pd.DataFrame({"who": np.resize(["young", "old"], 200)})
     table = im.describe(labels, who, by=who["who"]).table.set_index("level")
     assert table.loc["young", ["young", "old"]].tolist() == ["100 (100.0%)", "0 (0.0%)"]
+
+
+def test_frequency_weights_are_repeated_rows(study):
+    labels, features = study
+    times = np.random.default_rng(3).integers(0, 5, len(labels))
+    repeated = np.repeat(np.arange(len(labels)), times)
+    options = {"by": "region", "medians": ["age"]}
+    one = im.describe(labels, features, freq_weights=times, **options)
+    other = im.describe(labels.iloc[repeated], features.iloc[repeated], **options)
+    pd.testing.assert_frame_equal(one.table, other.table)
+    pd.testing.assert_frame_equal(one.overlap, other.overlap)
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
+    assert one.n_rows == (times > 0).sum()
+    expected = features["age"].iloc[repeated].describe()
+    row = one.to_frame().query("group == 'all' and variable == 'age'").iloc[0]
+    for ours, theirs in {"mean": "mean", "sd": "std", "q1": "25%", "q3": "75%"}.items():
+        assert row[ours] == pytest.approx(expected[theirs])
+
+
+def test_sampling_weights_give_the_means_of_statsmodels(study):
+    labels, features = study
+    drawn = np.random.default_rng(4).uniform(2, 30, len(labels))
+    frame = im.describe(labels, features, sampling_weights=drawn).to_frame().set_index("variable")
+    known = features["age"].notna().to_numpy()
+    # The variance of R's survey, as statsmodels has it with weights of a mean of one.
+    each = drawn[known] / drawn[known].mean()
+    theirs = DescrStatsW(features["age"][known], weights=each, ddof=1)
+    assert frame.loc["age", "mean"] == pytest.approx(theirs.mean)
+    assert frame.loc["age", "sd"] == pytest.approx(theirs.std)
+    a = labels["a"].notna().to_numpy()
+    share = DescrStatsW(labels["a"][a], weights=drawn[a]).mean
+    assert frame.loc["a", "share"] == pytest.approx(share)
+    scaled = drawn / drawn.mean()
+    assert frame.loc["a", "count"] == pytest.approx(scaled @ (labels["a"] == 1))
+    assert frame.loc["a", "missing"] == pytest.approx(scaled[~a].sum())
+    assert frame.loc["a", "n"] + frame.loc["a", "missing"] == pytest.approx(len(labels))
+    below = (features["age"][known] < frame.loc["age", "median"]).to_numpy()
+    assert drawn[known][below].sum() / drawn[known].sum() == pytest.approx(0.5, abs=0.01)
+    same = im.describe(labels, features, sampling_weights=np.full(len(labels), 7.0)).to_frame()
+    plain = im.describe(labels, features).to_frame()
+    pd.testing.assert_frame_equal(same, plain, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"freq_weights": [1, 2]}, "labels has 200 rows and freq_weights has 2"),
+        ({"sampling_weights": np.zeros(200)}, "they are zero in 200 row"),
+        ({"freq_weights": np.r_[np.nan, np.ones(199)]}, "missing values in 1 row"),
+    ],
+)
+def test_weights_that_cannot_be_are_named(study, weights, message):
+    with pytest.raises(DataError, match=message):
+        im.describe(*study, **weights)

@@ -22,10 +22,10 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "describe",
         help="count rows, labels and labelsets",
         description="Describe data sets: rows, features, labels, labelsets, how dense and how "
-        "even the labels are.",
+        "even the labels are, and what is missing.",
         epilog=EXAMPLES,
     )
-    add_input_arguments(parser, several=True, covariates=False)
+    add_input_arguments(parser, several=True, covariates=False, counts_missing=True)
     add_output_arguments(parser, tables=("datasets", "labels"))
     parser.set_defaults(run=run)
 
@@ -35,7 +35,12 @@ def run(options: Namespace) -> None:
     from isingmlc.datasets import describe
 
     check_output(options)
-    description = describe({file: read_file(file, options).data for file in options.data})
+    read = {file: read_file(file, options) for file in options.data}
+    weights = {file: each.freq_weights for file, each in read.items()}
+    description = describe(
+        {file: each.data for file, each in read.items()},
+        freq_weights=weights if options.freq_weights else None,
+    )
     tables = {"datasets": description.table, "labels": description.labels}
     if options.table is None:
         text = f"{description}\n\n{description.labels.to_string(float_format='%.3f')}"

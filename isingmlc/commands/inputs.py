@@ -89,6 +89,7 @@ def add_input_arguments(
     optional: bool = False,
     labels_alone: bool = False,
     covariates: bool = True,
+    counts_missing: bool = False,
     scan: bool = False,
 ) -> None:
     """Add the arguments that `read_file` understands.
@@ -104,7 +105,9 @@ def add_input_arguments(
     labels_alone : bool
         Whether no column is a feature unless ``--features`` names it.
     covariates : bool
-        Whether the command takes covariates.
+        Whether the command takes covariates, clusters and sampling weights.
+    counts_missing : bool
+        Whether the command can do with missing values, and counts them.
     scan : bool
         Whether the command does without rows, so that files of any size will do.
     """
@@ -157,14 +160,15 @@ def add_input_arguments(
             metavar="NAME",
             help="the column with inverse probabilities of being drawn; it is no feature",
         )
+    else:
+        parser.set_defaults(covariates=None, **dict.fromkeys(SAMPLING))
+    if covariates or counts_missing:
         group.add_argument(
             "--weights",
             dest="freq_weights",
             metavar="NAME",
             help="the column that says how many observations a row stands for; it is no feature",
         )
-    else:
-        parser.set_defaults(covariates=None, **dict.fromkeys(SAMPLING))
     group.add_argument(
         "--drop",
         type=name_list,
@@ -174,9 +178,10 @@ def add_input_arguments(
     )
     group.add_argument(
         "--missing",
-        choices=("raise", "drop"),
-        default="raise",
-        help="what to do with rows that have missing values (default: raise, which stops)",
+        choices=(*(("count",) if counts_missing else ()), "raise", "drop"),
+        default="count" if counts_missing else "raise",
+        help="what to do with rows that have missing values (default: "
+        f"{'count, which keeps them' if counts_missing else 'raise, which stops'})",
     )
     group.add_argument(
         "--sep", type=separator, help="separator of the columns of a text file (default: comma)"
@@ -389,6 +394,10 @@ def _complete(given: Input, options: Namespace) -> Input:
 
     data, covariates = given.data, given.covariates
     labels = data.labels.reset_index(drop=True)
+    if options.missing == "count":
+        # Labels that are known are 0 and 1 here too.
+        prepare(labels.where(labels.notna(), 0))
+        return given
     checked = prepare(
         labels,
         given.features,

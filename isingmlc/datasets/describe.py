@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
+from isingmlc.base.arrays import FloatArray
 from isingmlc.base.tables import ResultTable
+from isingmlc.datasets.table_one import check_labels, known_weights
 from isingmlc.input.tables import Dataset
 
 _DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}
@@ -28,10 +30,11 @@ class Description:
         One row per data set: ``n`` rows, ``p`` features, ``K`` labels, distinct ``labelsets``,
         ``cardinality`` (labels per row on average), ``density`` (cardinality / K), ``imbalance``
         (mean over the labels of the positives of the most frequent one divided by those of the
-        label).
+        label), and ``missing``, rows that lack a value of some label or feature.
     labels : DataFrame
-        One row per label, by data set and label: its ``positives``, their ``share`` of the rows,
-        and its ``imbalance``, NaN if it has no positives.
+        One row per label, by data set and label: its ``positives``, their ``share`` of the rows
+        where it is known, its ``imbalance``, NaN if it has no positives, and in how many rows it is
+        ``missing``.
 
     Examples
     --------
@@ -39,9 +42,9 @@ class Description:
     >>> labels = pd.DataFrame({"beach": [1, 1, 1, 0], "urban": [0, 1, 0, 0]})
     >>> features = pd.DataFrame({"hue": [0.1, 0.2, 0.3, 0.4]})
     >>> datasets.describe(datasets.Dataset(labels, features, ("hue",), name="photos"))
-             n  p  K  labelsets  cardinality  density  imbalance
+             n  p  K  labelsets  cardinality  density  imbalance  missing
     dataset
-    photos   4  1  2          3        1.000    0.500       2.00
+    photos   4  1  2          3        1.000    0.500       2.00        0
     """
 
     table: pd.DataFrame
@@ -56,13 +59,19 @@ class Description:
         return str(self.table.to_html(formatters=formatters))
 
 
-def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Description:
+def describe(
+    data: Dataset | Iterable[Dataset] | Mapping[str, Dataset],
+    *,
+    freq_weights: Any = None,
+) -> Description:
     """Count rows, features, labels and label sets, and measure how dense and even the labels are.
 
     Parameters
     ----------
     data : Dataset, or several in a list or a mapping from names
-        What to describe.
+        What to describe; values may be missing.
+    freq_weights : array_like or mapping of str to array_like, optional
+        How many observations each row stands for: of one data set, or of several by name.
 
     Returns
     -------
@@ -76,7 +85,8 @@ def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Descr
 
     Notes
     -----
-    A label without positives has no imbalance and does not count in the mean.
+    A label without positives has no imbalance and does not count in the mean. Labelsets are those
+    of rows where all labels are known; cardinality is the sum of the shares.
 
     References
     ----------
@@ -90,10 +100,10 @@ def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Descr
     >>> features = pd.DataFrame({"hue": [0.1, 0.2, 0.3, 0.4]})
     >>> data = datasets.Dataset(labels, features, ("hue",), name="photos")
     >>> datasets.describe({"photos": data}).labels
-                   positives  share  imbalance
+                   positives  share  imbalance  missing
     dataset label
-    photos  beach          3   0.75        1.0
-            urban          1   0.25        3.0
+    photos  beach          3   0.75        1.0        0
+            urban          1   0.25        3.0        0
     """
     if isinstance(data, Mapping):
         named = [(str(name), _checked(each, _ONE_OR_MORE)) for name, each in data.items()]
@@ -110,8 +120,9 @@ def describe(data: Dataset | Iterable[Dataset] | Mapping[str, Dataset]) -> Descr
             "data holds two data sets of one name. Pass a mapping, e.g. "
             "{'train': train, 'test': test}."
         )
-    per_label = {name: _label_table(each.labels) for name, each in named}
-    rows = [_row(each, per_label[name]) for name, each in named]
+    weights = _find_weights(freq_weights, dict(named))
+    per_label = {name: _label_table(each.labels, weights[name]) for name, each in named}
+    rows = [_row(each, weights[name], per_label[name]) for name, each in named]
     return Description(
         table=ResultTable(rows, index=pd.Index(names, name="dataset")),
         labels=pd.concat(per_label, names=["dataset", "label"]),
@@ -173,27 +184,58 @@ def _checked(given: Dataset, wanted: str = "a Dataset") -> Dataset:
     return given
 
 
-def _label_table(labels: pd.DataFrame) -> pd.DataFrame:
-    positives = labels.sum().astype(np.int64)
+def _find_weights(given: Any, named: Mapping[str, Dataset]) -> dict[str, FloatArray]:
+    """Give what the rows of each data set count."""
+    if given is None:
+        return {name: np.ones(len(each.labels)) for name, each in named.items()}
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(named, given)
+    if set(by_name) != set(named) or (len(named) > 1 and not isinstance(given, Mapping)):
+        raise exc.DataError(
+            f"freq_weights must be those of one data set, or map names to them, here "
+            f"{exc.shorten(named)}. Pass a mapping with these names."
+        )
+    return {name: known_weights(by_name[name], each.labels) for name, each in named.items()}
+
+
+def _label_table(labels: pd.DataFrame, weights: FloatArray) -> pd.DataFrame:
+    check_labels(labels)
+    known = labels.notna().to_numpy()
+    positives = pd.Series(
+        weights @ (labels == 1).to_numpy(np.bool_, na_value=False), labels.columns
+    )
     return ResultTable(
         {
-            "positives": positives,
-            "share": positives / len(labels),
+            "positives": _count(positives, weights),
+            "share": positives / (weights @ known),
             "imbalance": positives.max() / positives.where(positives > 0),
+            "missing": _count(pd.Series(weights @ ~known, labels.columns), weights),
         }
     )
 
 
-def _row(data: Dataset, label_table: pd.DataFrame) -> dict[str, float]:
-    n_rows, n_labels = data.labels.shape
-    patterns = np.packbits(data.labels.to_numpy().astype(np.bool_), axis=1)
-    cardinality = label_table["positives"].sum() / n_rows
+def _count(values: Any, weights: FloatArray) -> Any:
+    """Give counts as whole numbers, if that is what weights are."""
+    is_whole = (weights == np.round(weights)).all()
+    return np.round(values).astype(np.int64) if is_whole else values
+
+
+def _row(data: Dataset, weights: FloatArray, label_table: pd.DataFrame) -> dict[str, float]:
+    n_labels = data.labels.shape[1]
+    absent = data.labels.isna().to_numpy().any(axis=1)
+    complete = data.labels[~absent & (weights > 0)].to_numpy().astype(np.bool_)
+    if isinstance(data.features, pd.DataFrame):
+        absent |= data.features.isna().to_numpy().any(axis=1)
+    else:
+        cells = data.features.tocoo()
+        absent[cells.coords[0][np.isnan(cells.data)]] = True
+    cardinality = label_table["share"].sum()
     return {
-        "n": n_rows,
+        "n": _count(weights.sum(), weights),
         "p": len(data.feature_names),
         "K": n_labels,
-        "labelsets": len(np.unique(patterns, axis=0)),
+        "labelsets": len(np.unique(np.packbits(complete, axis=1), axis=0)),
         "cardinality": cardinality,
         "density": cardinality / n_labels,
         "imbalance": label_table["imbalance"].mean(),
+        "missing": _count(weights[absent].sum(), weights),
     }

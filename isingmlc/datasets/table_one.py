@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,8 +11,9 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
-from isingmlc.base.arrays import BoolArray
+from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.base.tables import ResultTable
+from isingmlc.input.sampling import SAMPLING_WEIGHTS, check_weights
 from isingmlc.input.tables import (
     as_table,
     check_same_rows,
@@ -25,6 +26,9 @@ from isingmlc.input.text import find_kind
 ALL_ROWS = "all"
 _MISSING = "(missing)"
 _QUANTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+_SPREAD = ("mean", "sd", "min", *_QUANTILES, "max")
+# Sums of weights that are whole but for this count as whole.
+_ROUNDING = 1e-12
 _COLUMNS = (
     *("variable", "level", "kind", "group", "n", "missing", "count", "share"),
     *("mean", "sd", "min", "q1", "median", "q3", "max"),
@@ -48,9 +52,10 @@ class TableOne:
         labels, features of two values 0 and 1 and categories; means with standard deviations of
         other numbers.
     overlap : ResultTable
-        How many rows have both of two labels; on the diagonal, how many have the label.
+        How many rows have both of two labels; on the diagonal, how many have the label. Rows count
+        as much as their weights say.
     n_rows : int
-        Rows.
+        Rows, whatever their weights.
 
     Examples
     --------
@@ -81,7 +86,7 @@ class TableOne:
         DataFrame
             Columns ``variable``, ``level``, ``kind`` (``label``, ``binary``, ``category``,
             ``number``, ``dates`` or ``texts``), ``group`` (``all`` for all rows), ``n`` (rows where
-            it is known),
+            it is known; these are weighted too if there are weights),
             ``missing``, ``count`` and ``share`` (of a level, or of ones; of dates and texts that
             are no category ``count`` is how many differ), and of numbers ``mean``,
             ``sd``, ``min``, ``q1``, ``median``, ``q3`` and ``max``.
@@ -132,10 +137,12 @@ def describe(
     by: Any = None,
     *,
     medians: bool | Sequence[str] = False,
+    freq_weights: Any = None,
+    sampling_weights: Any = None,
     label_names: Sequence[object] | None = None,
     feature_names: Sequence[object] | None = None,
 ) -> TableOne:
-    """Describe labels and features: counts, prevalences, means, what is missing, what overlaps.
+    r"""Describe labels and features: counts, prevalences, means, what is missing, what overlaps.
 
     Parameters
     ----------
@@ -150,6 +157,13 @@ def describe(
     medians : bool or sequence of str
         Whether numbers are printed as medians with quartiles instead of means with standard
         deviations: all of them, or those of these names.
+    freq_weights : array_like, shape (n,), optional
+        How many observations each row stands for; rows that stand for none are left out. The table
+        is that of so many rows.
+    sampling_weights : array_like, shape (n,), optional
+        Inverse probabilities of being drawn. They are brought to a mean of one, so that counts add
+        up to the observations that there are; shares, means and quantiles are estimates for the
+        population.
     label_names, feature_names : sequence, optional
         Names that override those of a frame.
 
@@ -162,7 +176,15 @@ def describe(
     Raises
     ------
     DataError
-        When labels hold something else than 0 and 1, or there is no such feature to group by.
+        When labels hold something else than 0 and 1, there is no such feature to group by, or
+        weights cannot be used.
+
+    Notes
+    -----
+    With weights w that stand for N observations, variances are
+    :math:`\frac{N}{N-1} \sum_i w_i (x_i - \bar x)^2 / \sum_i w_i`, as in R's ``survey``, and
+    quantiles are interpolated between the observations of a sample in which each row comes as
+    often as its weight says, as in ``wtd.quantile`` of R's ``Hmisc``.
 
     Examples
     --------
@@ -180,7 +202,7 @@ def describe(
     labels, features, feature_names = open_dataset(labels, features, feature_names)
     label_table = as_table(labels, "labels")
     label_frame = _as_frame(label_table, "labels", label_names)
-    _check_labels(label_frame)
+    check_labels(label_frame)
     frame = pd.DataFrame(index=label_frame.index)
     if features is not None:
         feature_table = as_table(features, "features")
@@ -191,9 +213,16 @@ def describe(
             raise exc.DataError(
                 f"{exc.shorten(shared)} named as label and as feature. Rename the column(s)."
             )
+    weights = _find_weights(freq_weights, sampling_weights, label_table)
     groups = _find_groups(by, frame, len(label_frame))
     if isinstance(by, str):
         frame = frame.drop(columns=by)
+    counted = weights.times > 0
+    if not counted.all():
+        # A row that stands for no observation is none.
+        label_frame, frame = label_frame[counted], frame[counted]
+        groups = None if groups is None else groups[counted]
+        weights = weights.take(counted)
     parts: list[Part] = [(ALL_ROWS, np.ones(len(label_frame), dtype=np.bool_))]
     if groups is not None:
         parts += [(str(name), (groups == name).to_numpy()) for name in _levels(groups)]
@@ -201,14 +230,99 @@ def describe(
         parts += [(_MISSING, absent)] if absent.any() else []
     kinds = dict.fromkeys(label_frame, "label") | {name: _kind(frame[name]) for name in frame}
     numbers = pd.concat(
-        [_measure(label_frame[rows], frame[rows], kinds, name) for name, rows in parts],
+        [
+            _measure(label_frame[rows], frame[rows], weights.take(rows), kinds, name)
+            for name, rows in parts
+        ],
         ignore_index=True,
     )
-    positive = (label_frame == 1).to_numpy().astype(np.int64)
+    positive = (label_frame == 1).to_numpy().astype(np.float64)
     names = pd.Index(label_frame.columns, name="label")
-    overlap = ResultTable(positive.T @ positive, names, names)
-    table = _print(numbers, label_frame, parts, _find_medians(medians, kinds))
+    overlap = ResultTable(
+        weights.count(positive.T @ (weights.each[:, None] * positive)), names, names
+    )
+    table = _print(numbers, label_frame, weights, parts, _find_medians(medians, kinds))
     return TableOne(table, overlap, len(label_frame), ResultTable(numbers))
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """What rows count: `each` by all weights, `times` how many observations they stand for."""
+
+    each: FloatArray
+    times: FloatArray
+    is_whole: bool
+
+    def take(self, rows: BoolArray) -> _Weights:
+        return replace(self, each=self.each[rows], times=self.times[rows])
+
+    def count(self, values: Any) -> Any:
+        """Give counts as whole numbers, if that is what weights are."""
+        return values.round().astype(np.int64) if self.is_whole else values
+
+    def spread(self, column: FloatArray) -> dict[str, float]:
+        """Describe the numbers that are known: mean, deviation, range and quartiles."""
+        known = ~np.isnan(column)
+        if not known.any():
+            return dict.fromkeys(_SPREAD, np.nan)
+        order = np.argsort(column[known], kind="stable")
+        values, each = column[known][order], self.each[known][order]
+        total, n_known = each.sum(), self.times[known].sum()
+        mean = each @ values / total
+        squares = each @ (values - mean) ** 2 / total
+        sd = np.sqrt(squares * n_known / (n_known - 1)) if n_known > 1 else np.nan
+        found = {"mean": mean, "sd": sd, "min": values[0], "max": values[-1]}
+        # Each value comes as often as its weight says, of as many as are known.
+        ends = np.cumsum(each) * (n_known / total)
+        for name, share in _QUANTILES.items():
+            place = share * (n_known - 1)
+            near = (np.floor(place) + np.array([1.0, 2.0])) * (1 - _ROUNDING)
+            low, high = values[np.minimum(np.searchsorted(ends, near), len(values) - 1)]
+            found[name] = low + (place - np.floor(place)) * (high - low)
+        return found
+
+
+def known_weights(given: Any, rows: Any, name: str = "freq_weights") -> FloatArray:
+    """Check weights, none of which may be missing.
+
+    Parameters
+    ----------
+    given : array_like, shape (n,)
+        What the user passed.
+    rows : DataFrame, array or sparse
+        The labels.
+    name : {"freq_weights", "sampling_weights"}
+        Which weights.
+
+    Returns
+    -------
+    ndarray of float
+        The weights.
+
+    Raises
+    ------
+    DataError
+        When they cannot be used.
+    """
+    weights = check_weights(given, "labels", rows, "drop", name)
+    n_missing = int(np.isnan(weights).sum())
+    if n_missing:
+        raise exc.DataError(
+            f"{name} has missing values in {n_missing} row(s). Say how much each row counts, or "
+            "leave those rows out."
+        )
+    return weights
+
+
+def _find_weights(freq_weights: Any, sampling_weights: Any, rows: Any) -> _Weights:
+    """Check weights, and bring those of sampling to a mean of one."""
+    times = np.ones(rows.shape[0])
+    if freq_weights is not None:
+        times = known_weights(freq_weights, rows)
+    if sampling_weights is None:
+        return _Weights(times, times, bool((times == np.round(times)).all()))
+    drawn = known_weights(sampling_weights, rows, SAMPLING_WEIGHTS)
+    return _Weights(times * drawn * (times.sum() / (times @ drawn)), times, False)
 
 
 def _as_frame(table: Any, argument: str, given: Sequence[object] | None) -> pd.DataFrame:
@@ -219,7 +333,19 @@ def _as_frame(table: Any, argument: str, given: Sequence[object] | None) -> pd.D
     return pd.DataFrame(dense, columns=list(names))
 
 
-def _check_labels(labels: pd.DataFrame) -> None:
+def check_labels(labels: pd.DataFrame) -> None:
+    """Refuse labels that hold something else than 0, 1 and missing values.
+
+    Parameters
+    ----------
+    labels : DataFrame
+        The labels.
+
+    Raises
+    ------
+    DataError
+        When some do.
+    """
     wrong = [name for name in labels if not labels[name].dropna().isin([0, 1]).all()]
     if wrong:
         raise exc.DataError(
@@ -283,7 +409,11 @@ def _kind(column: pd.Series) -> str:
 
 
 def _measure(
-    labels: pd.DataFrame, features: pd.DataFrame, kinds: dict[str, str], group: object
+    labels: pd.DataFrame,
+    features: pd.DataFrame,
+    weights: _Weights,
+    kinds: dict[str, str],
+    group: object,
 ) -> pd.DataFrame:
     """Describe some rows: one line per variable and level."""
     both = pd.concat([labels, features], axis=1)
@@ -292,59 +422,71 @@ def _measure(
     parts = {}
     if ones:
         part = both[ones].astype("float64")
-        parts["ones"] = pd.DataFrame({"count": part.sum(), "share": part.mean()})
+        count = weights.each @ np.nan_to_num(part)
+        with np.errstate(invalid="ignore"):
+            share = count / (weights.each @ part.notna().to_numpy())
+        parts["ones"] = pd.DataFrame({"count": count, "share": share}, part.columns)
     if numbers:
         part = both[numbers].astype("float64")
-        columns = {"mean": part.mean(), "sd": part.std(), "min": part.min(), "max": part.max()}
-        columns |= {name: part.quantile(share) for name, share in _QUANTILES.items()}
-        parts["numbers"] = pd.DataFrame(columns)
+        spreads = [weights.spread(part[name].to_numpy()) for name in numbers]
+        parts["numbers"] = pd.DataFrame(spreads, part.columns)
     others = [name for name, kind in kinds.items() if kind in ("dates", "texts")]
     if others:
         parts["others"] = pd.DataFrame({"count": both[others].nunique().astype("float64")})
     listed = pd.concat([part.rename_axis("variable").reset_index() for part in parts.values()])
     listed["level"] = ""
     for name in (name for name, kind in kinds.items() if kind == "category"):
-        counts = _count_levels(both[name])
-        share = counts / max(counts.sum(), 1)
+        counts = _count_levels(both[name], weights)
+        share = counts / (counts.sum() or 1.0)
         lines = {"variable": name, "level": counts.index, "count": counts, "share": share}
         listed = pd.concat([listed, pd.DataFrame(lines)])
-    missing = both.isna().sum()
+    unknown = weights.each @ both.isna().to_numpy(np.float64)
+    missing = pd.Series(weights.count(unknown), both.columns)
     listed["kind"] = listed["variable"].map(kinds)
     listed["group"] = group
     listed["missing"] = listed["variable"].map(missing)
-    listed["n"] = len(both) - listed["missing"]
+    listed["n"] = weights.count(weights.each.sum() - listed["missing"])
     order = {name: at for at, name in enumerate(kinds)}
     listed = listed.sort_values("variable", key=lambda names: names.map(order), kind="stable")
     return listed.reindex(columns=list(_COLUMNS)).reset_index(drop=True)
 
 
-def _count_levels(column: pd.Series) -> pd.Series:
+def _count_levels(column: pd.Series, weights: _Weights) -> pd.Series:
     """Count the levels of a category, those without rows too."""
+    each = pd.Series(weights.each, column.index)
+    counts = each.groupby(column, observed=False, sort=False).sum()
     if isinstance(column.dtype, pd.CategoricalDtype):
-        counts = column.value_counts(sort=False)
+        counts = counts.reindex(column.cat.categories, fill_value=0.0)
     else:
-        counts = column.value_counts().sort_index(key=lambda level: level.astype(str))
+        counts = counts.sort_index(key=lambda level: level.astype(str))
     return counts.set_axis([str(level) for level in counts.index])
 
 
 def _print(
-    numbers: pd.DataFrame, labels: pd.DataFrame, parts: list[Part], medians: set[str]
+    numbers: pd.DataFrame,
+    labels: pd.DataFrame,
+    weights: _Weights,
+    parts: list[Part],
+    medians: set[str],
 ) -> ResultTable:
     """Write the numbers as papers do, groups beside each other."""
     table = numbers[numbers["group"] == ALL_ROWS][["variable", "level"]].reset_index(drop=True)
-    several = labels.sum(axis=1, min_count=1)
+    several = labels.sum(axis=1, min_count=1).to_numpy(np.float64, na_value=np.nan)
     head = pd.DataFrame({"variable": ["rows", "labels per row"], "level": ["", ""]})
     table = pd.concat([head, table], ignore_index=True)
     for name, rows in parts:
         own = numbers[numbers["group"] == name].set_index(["variable", "level"])
         own = own.reindex(pd.MultiIndex.from_frame(table.loc[2:, ["variable", "level"]]))
-        per_row = several[rows]
-        cells = [f"{rows.sum()}", _spread(float(per_row.mean()), float(per_row.std()))]
+        own_weights = weights.take(rows)
+        per_row = own_weights.spread(several[rows])
+        cells = [f"{own_weights.each.sum():.0f}", _spread(per_row["mean"], per_row["sd"])]
         described = own.reset_index().itertuples()
         table[str(name)] = [*cells, *(_cell(row, row.variable in medians) for row in described)]
     everyone = numbers[numbers["group"] == ALL_ROWS]
-    share = everyone["missing"] / len(labels)
-    said = [f"{count} ({each:.1%})" for count, each in zip(everyone["missing"], share, strict=True)]
+    share = everyone["missing"] / weights.each.sum()
+    said = [
+        f"{count:.0f} ({each:.1%})" for count, each in zip(everyone["missing"], share, strict=True)
+    ]
     # Once per variable, at its first level.
     again = everyone["variable"].duplicated()
     table["missing"] = ["", "", *("" if no else text for no, text in zip(again, said, strict=True))]
