@@ -242,6 +242,7 @@ def test_names_offered_are_those_that_exist():
 
 # What an option is about where the commands that have it explain it in different words.
 MEANINGS = {
+    "--odds-ratios": "give odds ratios with intervals",
     "--missing": "what to do with rows that have missing values",
     "--permutations": "how many permutations (default: ",
     "--pvalue": "where p-values of score tests come from (default: ",

@@ -52,6 +52,14 @@ def test_network_lists_pairs_and_labels(call, rows):
     found = read(call(*arguments, "--adjust", "holm")[1])
     expected = res.network_table(adjust="holm").sort_values("pvalue", ignore_index=True)
     pd.testing.assert_frame_equal(found, pd.DataFrame(expected), check_dtype=False)
+    odds = read(call(*arguments, "--odds-ratios", "--alpha", "0.1")[1])
+    expected = res.network_table(alpha=0.1).sort_values("pvalue", ignore_index=True)
+    for ours, theirs in {"odds_ratio": "weight", "lower": "lower", "upper": "upper"}.items():
+        np.testing.assert_allclose(odds[ours], np.exp(expected[theirs]))
+    assert not {"weight", "se"} & set(odds)
+    code, _, err = call(*arguments, "--odds-ratios", "--table", "centrality")
+    assert code == 2
+    assert "--odds-ratios is for --table pairs, but --table is centrality." in err
     central = read(call(*arguments, "--table", "centrality", "--alpha", "0.1")[1])
     expected = res.centrality(alpha=0.1)
     np.testing.assert_allclose(central["value"], expected["value"])
@@ -59,6 +67,23 @@ def test_network_lists_pairs_and_labels(call, rows):
     told = read(call(*arguments, "--table", "predictability")[1]).set_index("label")
     np.testing.assert_allclose(told["accuracy"], res.predictability()["accuracy"])
     assert len(call(*arguments[:4], "--top", "3")[1].splitlines()) == 4
+
+
+def test_fits_give_odds_ratios(call, rows):
+    path, frame = rows
+    res = im.IsingModel(frame[LABELS.split(",")]).fit()
+    arguments = ("fit", path, "--labels", LABELS, "--odds-ratios")
+    found = read(call(*arguments, "--format", "csv")[1])
+    np.testing.assert_allclose(found["odds ratio"], np.exp(res.to_frame()["coef"]))
+    np.testing.assert_allclose(found["0.975]"], np.exp(res.to_frame()["0.975]"]))
+    assert "odds ratio" in call(*arguments)[1]
+    for extra, said in (
+        (("--method", "l1"), "--odds-ratios is for --method mle or"),
+        (("--table", "thresholds"), "--odds-ratios is for --table coefficients"),
+    ):
+        code, _, err = call(*arguments, *extra)
+        assert code == 2
+        assert said in err
 
 
 def test_stability_draws_and_leaves_out(call, rows, tmp_path):

@@ -282,3 +282,23 @@ def test_intervals_cover():
         table = im.IsingModel(truth.sample(500, random_state=rng)).fit().network_table()
         covered += ((table["lower"] <= pairs) & (pairs <= table["upper"])).tolist()
     assert 0.93 < np.mean(covered) < 0.97
+
+
+@pytest.mark.filterwarnings(OURS)
+def test_pairs_have_odds_ratios(example):
+    res = im.IsingModel(example.labels).fit()
+    plain, odds = res.network_table(alpha=0.1), res.network_table(alpha=0.1, exponentiate=True)
+    np.testing.assert_allclose(odds["odds_ratio"], np.exp(plain["weight"]))
+    np.testing.assert_allclose(odds["lower"], np.exp(plain["weight"] - 1.6448536 * plain["se"]))
+    np.testing.assert_allclose(odds["upper"], np.exp(plain["weight"] + 1.6448536 * plain["se"]))
+    assert odds.columns[:3].tolist() == ["first", "second", "odds_ratio"]
+    same = ["z", "pvalue", "pvalue_adj", "evidence", "both", "reason"]
+    pd.testing.assert_frame_equal(odds[same], plain[same])
+    # Two labels that never meet, and two that are never apart.
+    a = np.resize([1, 0, 0, 0, 1], 300)
+    b = np.where(a == 1, 0, np.resize([1, 0, 0], 300))
+    c = np.resize([0, 1, 1, 0, 1, 0, 1], 300)
+    table = im.IsingModel(np.column_stack([a, b, c])).fit().network_table(exponentiate=True)
+    row = table.iloc[0]
+    assert (row["odds_ratio"], row["lower"], row["reason"]) == (0, 0, "infinite-pair")
+    assert np.isnan(row["upper"])

@@ -85,9 +85,35 @@ def test_names_of_a_formula_are_written_as_people_do(tmp_path):
         assert not any("C(" in text for text in shown)
         # Files keep the names that the results know.
         assert "C(smoking)[T.never]" in set(tables(path)[table]["feature"])
-        if table != "ranks-of-features":
-            assert "given sex" in shown
-            assert json.loads(page.scripts[0])["adjustedFor"] == "C(sex)"
+        assert "given sex" in shown
+        assert json.loads(page.scripts[0])["adjustedFor"] == "C(sex)"
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.LowInformationWarning")
+def test_draws_and_comparisons_say_what_they_are_given(tmp_path):
+    data = im.datasets.load_example()
+    given = data.features[["age", "female"]]
+    model = im.IsingModel(data.labels, covariates=given)
+    boot = model.fit().bootstrap(3, random_state=0)
+    boot.save(tmp_path / "boot.npz")
+    groups = data.features["smoker"]
+    found = {
+        "bootstrap": boot,
+        "loaded": im.NetworkBootstrap.load(tmp_path / "boot.npz"),
+        "sparse": model.fit_regularized(lam=0.01).bootstrap(2, random_state=0),
+        "dropping": model.fit().drop_cases(10, random_state=0),
+        "sparse dropping": model.fit_regularized(lam=0.01).drop_cases(10, random_state=0),
+        "comparison": im.compare_networks(model, groups, n_permutations=2, random_state=0),
+    }
+    for one in found.values():
+        assert one.adjusted_for == ("age", "female")
+        assert "given age, female" in repr(one)
+        page = Elements(one.report(tmp_path / "report.html").read_text(encoding="utf-8"))
+        assert page.text.count("given age, female") > 1
+        assert json.loads(page.scripts[0])["adjustedFor"] == "age, female"
+    plain = im.IsingModel(data.labels).fit().bootstrap(2, random_state=0)
+    assert plain.adjusted_for == ()
+    assert "given" not in repr(plain)
 
 
 def tables(path):

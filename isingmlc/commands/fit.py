@@ -9,9 +9,11 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import NULLS, SHARED
 from isingmlc.commands.options import (
     add_alpha,
+    add_odds_ratios,
     add_penalty,
     add_sparse,
     check_cov_type,
+    check_odds_ratios,
     given_options,
     refuse_foreign,
 )
@@ -34,7 +36,7 @@ examples:
   isingmlc fit data.csv --labels a,b,c --method ridge --penalty 2 --alpha 0.1
   isingmlc fit data.csv --labels 'y_*' --neighbors ebic
   isingmlc fit data.csv --labels 'y_*' --method joint
-  isingmlc fit data.csv --labels 'y_*' --covariates age,sex
+  isingmlc fit data.csv --labels 'y_*' --covariates age,sex --odds-ratios
   isingmlc fit data.csv --labels 'y_*' --groups practice
   isingmlc fit data.csv --labels 'y_*' --table interactions --format csv
   isingmlc fit scene-train.arff --xml scene.xml --method l1 --gamma 0.5 --rule or
@@ -50,6 +52,7 @@ _OWNERS = {
     "neighbors": _FITS,
     "cov_type": _FITS,
     "alpha": _FITS,
+    "odds_ratios": _FITS,
     "save": _FITS,
     "no_intercept": _FITS,
     "lam": ("l1",),
@@ -85,6 +88,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         group,
         "level of the confidence intervals, 0.05 for intervals of 95%% (default: 0.05)",
     )
+    add_odds_ratios(group, "coefficients")
     group.add_argument(
         "--save",
         type=writable,
@@ -110,6 +114,7 @@ def run(options: Namespace) -> None:
     """Fit the network and write it."""
     refuse_foreign(options, "method", _OWNERS)
     check_cov_type(options)
+    check_odds_ratios(options, "coefficients")
     check_output(options, summary=options.table is None)
     model = make_model(options)
     results: IsingResults | RegularizedIsingResults
@@ -125,7 +130,10 @@ def run(options: Namespace) -> None:
             cov_type=options.cov_type,
         )
         alpha = 0.05 if options.alpha is None else options.alpha
-        coefficients, summary = results.to_frame(alpha), results.summary(alpha)
+        coefficients, summary = (
+            make(alpha, exponentiate=options.odds_ratios)
+            for make in (results.to_frame, results.summary)
+        )
         if options.save is not None:
             results.save(options.save)
             say_written(options, options.save)

@@ -10,8 +10,10 @@ from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
     add_null,
+    add_odds_ratios,
     add_top,
     adjustment,
+    check_odds_ratios,
     check_penalty,
 )
 from isingmlc.commands.outputs import (
@@ -26,7 +28,7 @@ EXAMPLES = """\
 examples:
   isingmlc network data.csv --labels 'y_*'
   isingmlc network data.csv --labels 'y_*' --adjust holm --out pairs.csv
-  isingmlc network data.csv --labels 'y_*' --top 30 --out pairs.tex
+  isingmlc network data.csv --labels 'y_*' --top 30 --odds-ratios --out pairs.tex
   isingmlc network data.csv --labels 'y_*' --covariates age,sex --groups practice
   isingmlc network data.csv --labels 'y_*' --table centrality
   isingmlc network data.csv --labels 'y_*' --table predictability --format csv
@@ -48,6 +50,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_null(group)
     add_alpha(group, "level of the confidence intervals (default: 0.05)", 0.05)
     add_adjust(group)
+    add_odds_ratios(group, "interactions")
     add_top(group, "pairs or labels")
     add_output_arguments(parser, tables=TABLES, formats=SUMMARY_FORMATS)
     parser.set_defaults(run=run)
@@ -56,6 +59,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 def run(options: Namespace) -> None:
     """Fit the network and write what is known of it."""
     check_penalty(options)
+    check_odds_ratios(options, "pairs")
     check_output(options)
     results = make_model(options).fit(
         method=options.null,
@@ -68,7 +72,9 @@ def run(options: Namespace) -> None:
     elif options.table == "predictability":
         table = results.predictability().rename_axis("label")
     else:
-        table = results.network_table(alpha=options.alpha, adjust=adjustment(options))
+        table = results.network_table(
+            alpha=options.alpha, adjust=adjustment(options), exponentiate=options.odds_ratios
+        )
         order = table["pvalue"].argsort(kind="stable") if len(table) else []
         table = table.iloc[order].reset_index(drop=True)
     write_output(options, first_rows(options, table))

@@ -70,6 +70,24 @@ def add_neighbors(group: _ActionsContainer) -> None:
     )
 
 
+def add_odds_ratios(group: _ActionsContainer, of: str) -> None:
+    """Add the option that gives odds ratios in place of coefficients."""
+    group.add_argument(
+        "--odds-ratios",
+        action="store_true",
+        help=f"give odds ratios with intervals instead of {of} with standard errors",
+    )
+
+
+def check_odds_ratios(options: Namespace, table: str) -> None:
+    """Refuse odds ratios in a table that has none; `table` is the one that has them."""
+    if options.odds_ratios and options.table not in (None, table):
+        raise exc.DataError(
+            f"--odds-ratios is for --table {table}, but --table is {options.table}. Leave one of "
+            "them out."
+        )
+
+
 def add_cov_type(group: _ActionsContainer) -> None:
     """Add the option that says where errors and variances of scores come from."""
     group.add_argument(

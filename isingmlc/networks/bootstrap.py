@@ -19,6 +19,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, leaves_out_zero
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
@@ -79,6 +80,8 @@ class NetworkBootstrap(ReadOnly):
     feature_names : tuple of str
         Names of the features that were tested in every draw; then `sample` and `draws` are
         `NetworksWithTests`.
+    adjusted_for : tuple of str
+        The covariates that the networks are given, as the user wrote them; empty without any.
 
     Attributes
     ----------
@@ -88,6 +91,8 @@ class NetworkBootstrap(ReadOnly):
         Names of the features that were tested in every draw; none if they were not.
     parametric : bool
         Whether draws come from the fitted network instead of the rows.
+    adjusted_for : tuple of str
+        The covariates that the networks are given, as the user wrote them; empty without any.
 
     Examples
     --------
@@ -105,6 +110,7 @@ class NetworkBootstrap(ReadOnly):
     label_names: tuple[str, ...]
     feature_names: tuple[str, ...]
     parametric: bool
+    adjusted_for: tuple[str, ...]
     _sample: Networks | NetworksWithTests
     _draws: Networks | NetworksWithTests
     _kept: dict[str, tuple[FloatArray, FloatArray]]
@@ -116,11 +122,13 @@ class NetworkBootstrap(ReadOnly):
         draws: Networks | NetworksWithTests,
         parametric: bool,
         feature_names: tuple[str, ...] = (),
+        adjusted_for: tuple[str, ...] = (),
     ) -> None:
         self._fill(
             label_names=label_names,
             feature_names=feature_names,
             parametric=parametric,
+            adjusted_for=adjusted_for,
             _sample=sample,
             _draws=draws,
             _kept={},
@@ -129,8 +137,9 @@ class NetworkBootstrap(ReadOnly):
     def __repr__(self) -> str:
         kind = ", parametric" if self.parametric else ""
         features = f", {len(self.feature_names)} features" if self.feature_names else ""
+        given = f" {say_given(self.adjusted_for)}" if self.adjusted_for else ""
         return (
-            f"NetworkBootstrap({len(self.label_names)} labels{features}, "
+            f"NetworkBootstrap({len(self.label_names)} labels{features}{given}, "
             f"{self.n_draws} draws{kind})"
         )
 
@@ -156,6 +165,7 @@ class NetworkBootstrap(ReadOnly):
             "label_names": self.label_names,
             "feature_names": self.feature_names,
             "parametric": self.parametric,
+            "adjusted_for": self.adjusted_for,
             "known_reasons": describe_reasons(),
             "sample": take_apart(self._sample),
             "draws": take_apart(self._draws),
@@ -190,7 +200,8 @@ class NetworkBootstrap(ReadOnly):
             put_together(fields[name], fields["known_reasons"]) for name in ("sample", "draws")
         )
         names = tuple(fields["label_names"]), tuple(fields["feature_names"])
-        return cls(names[0], sample, draws, fields["parametric"], names[1])
+        given = tuple(fields.get("adjusted_for", ()))
+        return cls(names[0], sample, draws, fields["parametric"], names[1], given)
 
     @property
     def n_draws(self) -> int:
@@ -878,6 +889,7 @@ def bootstrap_network(
     n_jobs: int,
     make_distribution: Callable[[], IsingDistribution] | None,
     clusters: IntArray | None = None,
+    adjusted_for: tuple[str, ...] = (),
 ) -> NetworkBootstrap:
     """Fit networks to bootstrap draws; `IsingResults.bootstrap` explains the arguments.
 
@@ -899,6 +911,8 @@ def bootstrap_network(
         Gives the distribution to draw from, for parametric draws.
     clusters : ndarray of int, shape (L,), optional
         The cluster of each cell; clusters are drawn whole.
+    adjusted_for : tuple of str
+        The covariates, as the user wrote them.
 
     Returns
     -------
@@ -920,7 +934,7 @@ def bootstrap_network(
 
     if make_distribution is None:
         found = refit_draws(refits.fit_counts, draw, n_draws, n_jobs, "draws")
-        return NetworkBootstrap(label_names, sample, found, parametric=False)
+        return NetworkBootstrap(label_names, sample, found, False, adjusted_for=adjusted_for)
     distribution = make_distribution()
 
     def draw_cells(size: int) -> list[tuple[Any, FloatArray, FloatArray]]:
@@ -972,7 +986,8 @@ def bootstrap_features(
 
     found = refit_draws(refits.fit_times, draw, n_draws, n_jobs, "draws")
     names = refits.fit.stats.label_names, refits.rows.feature_names
-    return NetworkBootstrap(names[0], sample, found, False, names[1])
+    given = refits.fit.stats.context.described
+    return NetworkBootstrap(names[0], sample, found, False, names[1], given)
 
 
 def _draw_clusters(generator: np.random.Generator, n_clusters: int, size: int) -> IntArray:

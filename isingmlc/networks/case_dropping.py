@@ -18,6 +18,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import FloatArray, IntArray
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
@@ -60,6 +61,8 @@ class CaseDropping(ReadOnly):
         Correlations of draws with all rows, by what is compared.
     reasons : ndarray of object, shape (draws, K)
         Why a label has no place in the network of a draw.
+    adjusted_for : tuple of str
+        The covariates that the networks are given, as the user wrote them; empty without any.
 
     Attributes
     ----------
@@ -67,6 +70,8 @@ class CaseDropping(ReadOnly):
         Names of the labels.
     nobs : int
         All rows.
+    adjusted_for : tuple of str
+        The covariates that the networks are given, as the user wrote them; empty without any.
 
     Examples
     --------
@@ -81,6 +86,7 @@ class CaseDropping(ReadOnly):
 
     label_names: tuple[str, ...]
     nobs: int
+    adjusted_for: tuple[str, ...]
     _kept: IntArray
     _correlations: dict[str, FloatArray]
     _reasons: np.ndarray
@@ -92,10 +98,12 @@ class CaseDropping(ReadOnly):
         nobs: int,
         correlations: dict[str, FloatArray],
         reasons: np.ndarray,
+        adjusted_for: tuple[str, ...] = (),
     ) -> None:
         self._fill(
             label_names=label_names,
             nobs=nobs,
+            adjusted_for=adjusted_for,
             _kept=kept,
             _correlations=correlations,
             _reasons=reasons,
@@ -103,8 +111,9 @@ class CaseDropping(ReadOnly):
 
     def __repr__(self) -> str:
         n_levels = len(np.unique(self._kept))
+        given = f" {say_given(self.adjusted_for)}" if self.adjusted_for else ""
         return (
-            f"CaseDropping({len(self.label_names)} labels, {len(self._kept)} draws at "
+            f"CaseDropping({len(self.label_names)} labels{given}, {len(self._kept)} draws at "
             f"{n_levels} levels)"
         )
 
@@ -332,6 +341,7 @@ def drop_rows(
     *,
     random_state: RandomState,
     n_jobs: int,
+    adjusted_for: tuple[str, ...] = (),
 ) -> CaseDropping:
     """Fit networks to parts of the rows; `IsingResults.drop_cases` explains the arguments.
 
@@ -349,6 +359,8 @@ def drop_rows(
         Source of randomness.
     n_jobs : int
         Processes to use.
+    adjusted_for : tuple of str
+        The covariates, as the user wrote them.
 
     Returns
     -------
@@ -383,7 +395,7 @@ def drop_rows(
         # Ranks with ties, so that features that are all alike do not vary.
         ranks = (rankdata(each.importance, axis=1) for each in (parts, whole))
         correlations[RANKING] = correlate(*ranks)
-    return CaseDropping(label_names, kept, nobs, correlations, parts.reasons)
+    return CaseDropping(label_names, kept, nobs, correlations, parts.reasons, adjusted_for)
 
 
 def correlate(values: FloatArray, wanted: FloatArray) -> FloatArray:

@@ -81,7 +81,10 @@ class NetworkContrast:
 
 
 def list_pairs(
-    estimate: NetworkEstimate, alpha: float = 0.05, adjust_by: str | None = "fdr_bh"
+    estimate: NetworkEstimate,
+    alpha: float = 0.05,
+    adjust_by: str | None = "fdr_bh",
+    exponentiate: bool = False,
 ) -> pd.DataFrame:
     """Test every pair of labels; `IsingResults.network_table` explains the arguments."""
     alpha = check_number("alpha", alpha, above=0, below=1)
@@ -102,17 +105,24 @@ def list_pairs(
     pvalue = chi2_sf(z**2, 1) if degrees is None else hotelling_sf(z**2, 1, degrees)
     positives = stats.counts @ stats.patterns
     both = ((stats.counts * stats.patterns.T) @ stats.patterns)[first, second]
+    effects = {"weight": weight, "se": se}
+    lower, upper = finite - reach, finite + reach
+    if exponentiate:
+        # An odds ratio beyond all numbers is infinite; what is infinite has no other end.
+        with np.errstate(over="ignore"):
+            effects = {"odds_ratio": np.exp(weight)}
+            lower = np.exp(np.where(weight == -np.inf, weight, lower))
+            upper = np.exp(np.where(weight == np.inf, weight, upper))
     return ResultTable(
         {
             "first": names[first],
             "second": names[second],
-            "weight": weight,
-            "se": se,
+            **effects,
             "z": z,
             "pvalue": pvalue,
             "pvalue_adj": pvalue if adjust_by is None else adjust(pvalue, adjust_by, alpha=alpha),
-            "lower": finite - reach,
-            "upper": finite + reach,
+            "lower": lower,
+            "upper": upper,
             "evidence": z**2 - np.log(stats.nobs),
             "both": both,
             "first_only": positives[first] - both,

@@ -91,6 +91,7 @@ SCHEMA = FileSchema(
             "label_names": Names("labels"),
             "feature_names": Names("features"),
             "parametric": Flag(),
+            "adjusted_for": Optional(Names()),
             "known_reasons": Listed(Text(describe_reasons()), "reasons"),
             "sample": _networks("samples"),
             "draws": _networks("draws"),

@@ -98,6 +98,7 @@ def describe_comparison(found: NetworkComparison, title: str | None) -> ShortRep
             Part("Groups", "", groups.reset_index()),
         ],
         {"permutations": f"{found.n_permutations:,}", "null": found.null},
+        found.adjusted_for,
     )
 
 
@@ -134,6 +135,7 @@ def describe_bootstrap(boot: NetworkBootstrap, title: str | None) -> ShortReport
         boot.summary().notes[1:],
         parts,
         {"draws": f"{boot.n_draws:,}", "drawn from": drawn},
+        boot.adjusted_for,
         feature_names=boot.feature_names,
     )
 
@@ -164,6 +166,7 @@ def describe_dropping(drop: CaseDropping, title: str | None) -> ShortReport:
             Part("Levels", "", drop.to_frame()),
         ],
         {"draws": f"{n_draws:,}"},
+        drop.adjusted_for,
     )
 
 

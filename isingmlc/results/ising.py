@@ -340,7 +340,13 @@ class IsingResults(ReadOnly):
         """The network with the covariance of all label models together."""
         return NetworkEstimate(self._fit)
 
-    def network_table(self, *, alpha: float = 0.05, adjust: str | None = "fdr_bh") -> pd.DataFrame:
+    def network_table(
+        self,
+        *,
+        alpha: float = 0.05,
+        adjust: str | None = "fdr_bh",
+        exponentiate: bool = False,
+    ) -> pd.DataFrame:
         r"""List every pair of labels with its interaction and how sure it is.
 
         Parameters
@@ -350,6 +356,8 @@ class IsingResults(ReadOnly):
         adjust : str or None
             How p-values are adjusted for the number of pairs, any method of statsmodels'
             ``multipletests``; None for not at all.
+        exponentiate : bool
+            Give odds ratios, and their intervals, instead of interactions and standard errors.
 
         Returns
         -------
@@ -360,6 +368,9 @@ class IsingResults(ReadOnly):
             ``weight``, ``se`` : the interaction, as `interactions` has it, and its standard error.
             ``z``, ``pvalue``, ``pvalue_adj`` : Wald's test that it is zero.
             ``lower``, ``upper`` : its confidence interval.
+            ``odds_ratio``, ``lower``, ``upper`` : with `exponentiate`, by what factor one label
+            multiplies the odds of the other, given all other labels and the covariates, in place of
+            weight, se and limits. One that is infinite or zero has itself for a limit.
             ``evidence`` : :math:`z^2 - \log n`, about twice the logarithm of the Bayes factor for
             an interaction against none [1]_: below zero the data speak for its absence, where a
             large p-value alone says nothing. Of rare labels few of the n rows say something: there
@@ -393,8 +404,12 @@ class IsingResults(ReadOnly):
         0  hypertension    diabetes   1.236  0.176       0.000    42.117
         1  hypertension   arthritis   0.923  0.136       0.000    38.616
         2  hypertension  depression   0.180  0.161       0.332    -6.073
+        >>> odds = res.network_table(exponentiate=True)
+        >>> odds[["first", "second", "odds_ratio", "lower", "upper"]].round(2).head(1)
+                  first    second  odds_ratio  lower  upper
+        0  hypertension  diabetes        3.44   2.44   4.86
         """
-        frame = list_pairs(self._estimate, alpha, adjust)
+        frame = list_pairs(self._estimate, alpha, adjust, exponentiate)
         return frame.assign(errors="after selection") if self.is_after_selection else frame
 
     @property
@@ -619,6 +634,7 @@ class IsingResults(ReadOnly):
             n_draws,
             random_state=random_state,
             n_jobs=n_jobs,
+            adjusted_for=self.adjusted_for,
             make_distribution=(lambda: distribution_of(self)) if parametric else None,
             clusters=stats.groups if self.settings.cov_type == "cluster" else None,
         )
@@ -678,6 +694,7 @@ class IsingResults(ReadOnly):
             n_draws,
             random_state=random_state,
             n_jobs=n_jobs,
+            adjusted_for=self.adjusted_for,
         )
 
     # Fit

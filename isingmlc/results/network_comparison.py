@@ -16,6 +16,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
@@ -117,8 +118,9 @@ class NetworkComparison(ReadOnly):
         )
 
     def __repr__(self) -> str:
+        given = f" {say_given(self.adjusted_for)}" if self.adjusted_for else ""
         return (
-            f"NetworkComparison({len(self.networks)} groups, M {self.M:.3f}, "
+            f"NetworkComparison({len(self.networks)} groups{given}, M {self.M:.3f}, "
             f"p-value of M {self.pvalue:.3g})"
         )
 
@@ -126,6 +128,11 @@ class NetworkComparison(ReadOnly):
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels."""
         return next(iter(self.networks.values())).label_names
+
+    @property
+    def adjusted_for(self) -> tuple[str, ...]:
+        """The covariates that the networks are given, as the user wrote them; empty without any."""
+        return next(iter(self.networks.values())).adjusted_for
 
     @property
     def M(self) -> float:  # noqa: N802

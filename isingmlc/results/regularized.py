@@ -477,6 +477,7 @@ class RegularizedIsingResults(ReadOnly):
             n_draws,
             random_state=random_state,
             n_jobs=n_jobs,
+            adjusted_for=self.adjusted_for,
             make_distribution=(lambda: distribution_of(self)) if parametric else None,
             clusters=stats.groups,
         )
@@ -501,6 +502,7 @@ class RegularizedIsingResults(ReadOnly):
             n_draws,
             random_state=random_state,
             n_jobs=n_jobs,
+            adjusted_for=self.adjusted_for,
         )
 
     def _refits(self, what: str) -> SparseRefits:
