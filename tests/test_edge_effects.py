@@ -5,10 +5,25 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from matplotlib.figure import Figure
-from scipy.stats import norm
+from scipy.optimize import brentq
+from scipy.stats import chi2, norm
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
+
+
+def profile_limit(label, others, feature, certain, alpha=0.05):
+    """Find by statsmodels the finite limit of a 0/1 feature that settles a label, by rows."""
+    family = sm.families.Binomial()
+    design, apart = sm.add_constant(others.astype(float)), feature != 1
+    # In the limit rows with the feature are certain, and the others are as without it.
+    top = sm.GLM(label[apart].astype(float), design[apart], family).fit().llf
+
+    def beyond(effect):
+        fit = sm.GLM(label.astype(float), design, family, effect * (feature == 1)).fit(tol=1e-12)
+        return 2 * (top - fit.llf) - chi2.isf(alpha, 1)
+
+    return brentq(beyond, *((-1.0, 8.0) if certain else (-20.0, 10.0)), xtol=1e-10)
 
 
 def draw(strength=0.15, n_rows=2000, seed=0):
@@ -143,7 +158,9 @@ def test_what_separates_a_label_is_infinite_and_has_one_limit():
     frame = edges.to_frame(exponentiate=True, refit=12).set_index(["feature", "label"])
     row = frame.loc[("rare", "a")]
     assert row["odds_ratio"] == np.inf
-    assert np.isnan(row["lower"])
+    others = labels[["b", "c"]].to_numpy()
+    limit = profile_limit(labels["a"].to_numpy(), others, rare.to_numpy(), 1)
+    assert row["lower"] == pytest.approx(np.exp(limit), rel=1e-6)
     assert row["upper"] == np.inf
     ax = edges.plot_forest(label="a", ax=Figure().subplots())
     assert any("separated" in text.get_text() for text in ax.texts)
@@ -313,12 +330,66 @@ def test_odds_ratios_of_zero_have_a_limit_and_say_so(apart, test):
     frame = getattr(apart, test)().to_frame(exponentiate=True, refit=6)
     row = frame.set_index(["feature", "label"]).loc[("g", "a")]
     assert (row["odds_ratio"], row["lower"], row["estimate"]) == (0, 0, "infinite")
-    assert np.isnan(row["upper"])
+    labels, features = apart.model.data.labels, apart.model.data.features
+    limit = profile_limit(labels[:, 0], labels[:, 1:], features[:, 1], 0)
+    assert row["upper"] == pytest.approx(np.exp(limit), rel=1e-6)
+    if test != "score_test":
+        assert row["reason"] == "separated-alternative"
+
+
+def test_intervals_of_infinite_effects_have_one_finite_end(apart):
+    tests = apart.wald_test()
+    labels, features = apart.model.data.labels, apart.model.data.features
+    for alpha in (0.05, 0.2):
+        limits = tests.conf_int(alpha).loc[("g", "a")]
+        expected = profile_limit(labels[:, 0], labels[:, 1:], features[:, 1], 0, alpha)
+        assert limits["lower"] == -np.inf
+        assert limits["upper"] == pytest.approx(expected, rel=1e-6)
+    # Where the likelihood says little the interval goes beyond no effect.
+    few = np.flatnonzero(features[:, 1] == 1)[2:]
+    kept = np.setdiff1d(np.arange(len(labels)), few)
+    model = im.IsingModel(labels[kept].astype(int), features[kept])
+    limit = model.fit().wald_test().conf_int().loc[("x2", "y1"), "upper"]
+    expected = profile_limit(labels[kept, 0], labels[kept, 1:], features[kept, 1], 0)
+    assert limit == pytest.approx(expected, rel=1e-6)
+    assert limit > 0
+    # Rows that are counted are rows that are repeated; units only scale.
+    counted = im.IsingModel(
+        labels.astype(int), features * [1, 10], freq_weights=np.full(len(labels), 2)
+    )
+    twice = counted.fit().wald_test().conf_int().loc[("x2", "y1"), "upper"]
+    repeated = (
+        np.repeat(each, 2, axis=0) for each in (labels[:, 0], labels[:, 1:], features[:, 1])
+    )
+    assert 10 * twice == pytest.approx(profile_limit(*repeated, 0), rel=1e-6)
+
+
+def test_a_number_that_separates_a_label_has_a_limit():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, (200, 2))
+    x = np.where(labels[:, 0] == 1, 2.0, 0.0) + rng.random(200)
+    edges = im.IsingModel(labels, x[:, None]).fit().lr_test()
+    limits = edges.conf_int().loc[("x1", "y1")]
+
+    def likelihood(effect):
+        family = sm.families.Binomial()
+        return sm.GLM(labels[:, 0], sm.add_constant(labels[:, 1]), family, effect * x).fit().llf
+
+    # Of a label that is certain in every row the likelihood is one.
+    expected = brentq(lambda effect: -2 * likelihood(effect) - chi2.isf(0.05, 1), 0, 20)
+    assert limits["lower"] == pytest.approx(expected, rel=1e-6)
+    assert limits["upper"] == np.inf
+
+
+def test_robust_fits_have_no_likelihood_for_a_limit(apart):
+    robust = apart.model.fit(cov_type="HC0").wald_test().conf_int().loc[("g", "a")]
+    assert robust["lower"] == -np.inf
+    assert np.isnan(robust["upper"])
 
 
 def test_forests_leave_out_ratios_of_zero(apart):
     ax = apart.score_test().plot_forest(label="a", ax=Figure().subplots())
-    assert [text.get_text() for text in ax.texts].count("0 (separated)") == 1
+    assert [text.get_text() for text in ax.texts].count("0 (up to 0.06, separated)") == 1
     with pytest.raises(DataError, match="label must name one of the labels"):
         apart.score_test().plot_forest(label="z")
 

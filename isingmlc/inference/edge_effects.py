@@ -282,7 +282,11 @@ def _find_binary(fit: NetworkFit, positions: IntArray) -> BoolArray:
 
 
 def effect_columns(
-    effects: EdgeEffects, level: float, degrees: FloatArray | None, exponentiate: bool
+    effects: EdgeEffects,
+    level: float,
+    degrees: FloatArray | None,
+    exponentiate: bool,
+    finite: FloatArray | None = None,
 ) -> dict[str, FloatArray | StrArray]:
     """Give what tables have of effects, with Wald intervals.
 
@@ -296,6 +300,8 @@ def effect_columns(
         Degrees of freedom of Student's t, with clusters.
     exponentiate : bool
         Whether to give odds ratios.
+    finite : ndarray of float, optional
+        The finite limits of effects that are infinite; NaN where there is none.
 
     Returns
     -------
@@ -308,9 +314,7 @@ def effect_columns(
     df = None if degrees is None else np.broadcast_to(degrees, shape).ravel()
     limits = wald_limits(effects.coef.ravel(), effects.bse.ravel(), 1 - level, None, df)
     lower, upper = (limits[end].to_numpy().reshape(shape) for end in ("lower", "upper"))
-    # What is infinite has no other end that Wald's interval would know.
-    lower = np.where(effects.coef == -np.inf, -np.inf, lower)
-    upper = np.where(effects.coef == np.inf, np.inf, upper)
+    lower, upper = with_finite_limits(effects.coef, lower, upper, finite)
     if not exponentiate:
         found: dict[str, FloatArray | StrArray] = {"coef": effects.coef, "bse": effects.bse}
     else:
@@ -319,3 +323,34 @@ def effect_columns(
             found = {"odds_ratio": np.exp(effects.coef)}
             lower, upper = np.exp(lower), np.exp(upper)
     return {**found, "lower": lower, "upper": upper, "estimate": effects.estimate}
+
+
+def with_finite_limits(
+    coef: FloatArray, lower: FloatArray, upper: FloatArray, finite: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Give intervals of infinite effects their ends, of which Wald's intervals have none.
+
+    Parameters
+    ----------
+    coef, lower, upper : ndarray of float
+        Effects and Wald's limits.
+    finite : ndarray of float or None
+        The finite limits of infinite effects, as `profile_limits` gives them, if they are known.
+
+    Returns
+    -------
+    lower, upper : ndarray of float
+        The limits: of an infinite effect infinity and the finite one.
+
+    Examples
+    --------
+    >>> unknown = np.array([np.nan])
+    >>> with_finite_limits(np.array([-np.inf]), unknown, unknown, np.array([0.5]))
+    (array([-inf]), array([0.5]))
+    """
+    other = np.full(coef.shape, np.nan) if finite is None else finite
+    falls, rises = coef == -np.inf, coef == np.inf
+    return (
+        np.where(falls, -np.inf, np.where(rises, other, lower)),
+        np.where(rises, np.inf, np.where(falls, other, upper)),
+    )

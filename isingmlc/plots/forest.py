@@ -159,7 +159,9 @@ def _say(row: object) -> str:
     if np.isnan(ratio):
         return "not known"
     if np.isinf(ratio) or ratio == 0:
-        return "∞ (separated)" if ratio else "0 (separated)"
+        end = f"from {_short(lower)}" if ratio else f"up to {_short(upper)}"
+        known = "" if np.isnan(lower if ratio else upper) else f"{end}, "
+        return f"{'∞' if ratio else '0'} ({known}separated)"
     step = "" if getattr(row, "estimate", "") == "fitted" else " *"
     return f"{_short(ratio)} ({_short(lower)} to {_short(upper)}){step}"
 
@@ -204,7 +206,8 @@ def _draw_intervals(
     ratio, lower, upper = (
         frame[name].to_numpy(dtype=np.float64) for name in ("odds_ratio", "lower", "upper")
     )
-    known = np.isfinite(ratio) & np.isfinite(lower) & np.isfinite(upper)
+    known = ~np.isnan(lower) & ~np.isnan(upper)
+    is_finite = known & np.isfinite(ratio) & (ratio > 0)
     low, high = ax.get_xlim()
     ax.hlines(
         place[known],
@@ -219,7 +222,13 @@ def _draw_intervals(
     ):
         ax.scatter(np.full(beyond.sum(), end), place[beyond], marker=arrow, color=colour, s=22)
     ax.scatter(
-        ratio[known], place[known], marker=marker, s=26, facecolor=face, edgecolor=colour, zorder=3
+        ratio[is_finite],
+        place[is_finite],
+        marker=marker,
+        s=26,
+        facecolor=face,
+        edgecolor=colour,
+        zorder=3,
     )
 
 

@@ -27,8 +27,10 @@ from isingmlc.inference.edge_effects import (
     product_effects,
     refit_effects,
     refit_product_effects,
+    with_finite_limits,
 )
 from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.profile_limits import profile_limits
 from isingmlc.inference.pvalues import METHODS, adjust_within, wald_limits
 
 if TYPE_CHECKING:
@@ -266,6 +268,10 @@ class EdgeTests(ReadOnly):
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Wald confidence intervals of `params`; their exponentials are those of odds ratios.
 
+        A feature that separates a label (reason ``separated-alternative``) has an infinite effect
+        without a standard error. One end of its interval is infinite too; the other is that of
+        the profile likelihood.
+
         Parameters
         ----------
         alpha : float
@@ -274,7 +280,9 @@ class EdgeTests(ReadOnly):
         Returns
         -------
         DataFrame
-            Columns ``lower`` and ``upper``, one row per feature and label; NaN where `bse` is.
+            Columns ``lower`` and ``upper``, one row per feature and label; NaN where `bse` is, and
+            where there is no likelihood for the finite end of an infinite effect: without rows,
+            with clusters and robust errors, and beyond 500 such effects.
 
         Raises
         ------
@@ -297,7 +305,19 @@ class EdgeTests(ReadOnly):
         index = pd.MultiIndex.from_product([self._features, self._labels])
         coef, bse, df = self.arrays.coef, self.arrays.bse, self.arrays.df_denom
         degrees = None if df is None else np.broadcast_to(df, coef.shape).ravel()
-        return wald_limits(coef.ravel(), bse.ravel(), alpha, index, degrees)
+        limits = wald_limits(coef.ravel(), bse.ravel(), alpha, index, degrees)
+        if not np.isinf(coef).any():
+            return limits
+        finite = self._finite_limits(coef, 1 - alpha)
+        ends = (limits[end].to_numpy().reshape(coef.shape) for end in ("lower", "upper"))
+        lower, upper = with_finite_limits(coef, next(ends), next(ends), finite)
+        return ResultTable({"lower": lower.ravel(), "upper": upper.ravel()}, index)
+
+    def _finite_limits(self, coef: FloatArray, level: float) -> FloatArray | None:
+        """Give the finite limits of infinite effects, if there is a fit to ask."""
+        if self._fit is None:
+            return None
+        return profile_limits(self._fit, self.feature_names, coef, level)
 
     # Looking up
 
@@ -640,11 +660,13 @@ class EdgeTests(ReadOnly):
                 at = (of_products[:, 0], of_products[:, 1], of_products[:, 2])
                 meant = np.column_stack([place[at[0]], *at[1:]])
                 products = refit_product_effects(fit, products, at, meant)
+        finite = self._finite_limits(found.coef, level)
         if per != "unit":
             unit = self._units(fit, per)
             found = found.per(unit)
+            finite = None if finite is None else finite * unit[:, None]
             products = None if products is None else products.per(unit)
-        columns = effect_columns(found, level, arrays.df_denom, exponentiate)
+        columns = effect_columns(found, level, arrays.df_denom, exponentiate, finite)
         if products is None:
             return columns
         besides = effect_columns(products, level, arrays.df_denom, exponentiate)
