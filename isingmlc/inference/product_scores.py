@@ -16,6 +16,7 @@ from scipy.linalg import blas
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, SignArray, chunks, dense
 from isingmlc.fitting.information import KEPT_BYTES
+from isingmlc.fitting.newton import one_thread
 from isingmlc.inference.score import (
     COLLINEAR,
     OWN_SPREAD,
@@ -109,15 +110,17 @@ def statistics_of_products(
     by_label = np.full(shape[::-1], np.nan)
     signs_by_label = None if signs is None else signs.transpose(2, 1, 0)
     errors_by_label = None if errors is None else errors.transpose(2, 1, 0)
-    for features, other, labels, found in scores:
-        statistic = found.statistic()
-        _write(by_label[other], labels, features, statistic)
-        if signs_by_label is not None:
-            sign = (found.score > 0).view(np.int8) - (found.score < 0).view(np.int8)
-            sign *= (~np.isnan(statistic)).view(np.int8)
-            _write(signs_by_label[other], labels, features, sign)
-        if errors_by_label is not None:
-            _write(errors_by_label[other], labels, features, found.step_error())
+    # Many small matrices: more threads only get in each other's way.
+    with one_thread():
+        for features, other, labels, found in scores:
+            statistic = found.statistic()
+            _write(by_label[other], labels, features, statistic)
+            if signs_by_label is not None:
+                sign = (found.score > 0).view(np.int8) - (found.score < 0).view(np.int8)
+                sign *= (~np.isnan(statistic)).view(np.int8)
+                _write(signs_by_label[other], labels, features, sign)
+            if errors_by_label is not None:
+                _write(errors_by_label[other], labels, features, found.step_error())
     return by_label.transpose(2, 1, 0)
 
 
