@@ -333,8 +333,11 @@ def test_odds_ratios_of_zero_have_a_limit_and_say_so(apart, test):
     labels, features = apart.model.data.labels, apart.model.data.features
     limit = profile_limit(labels[:, 0], labels[:, 1:], features[:, 1], 0)
     assert row["upper"] == pytest.approx(np.exp(limit), rel=1e-6)
-    if test != "score_test":
-        assert row["reason"] == "separated-alternative"
+    # What is known of the effect stands beside it, and the score test is as it was.
+    assert row["reason"] == "separated-alternative"
+    assert (frame["reason"] == "ok").sum() == 5
+    plain = getattr(apart, test)().reasons.loc["g", "a"]
+    assert plain == ("ok" if test == "score_test" else "separated-alternative")
 
 
 def test_intervals_of_infinite_effects_have_one_finite_end(apart):

@@ -267,6 +267,21 @@ def test_untestable_edges_keep_their_reason(separated, separated_page):
     assert features["strongest"][at] == -1
 
 
+def test_edges_with_an_empty_cell_say_that_effects_are_infinite(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (500, 3)), columns=list("abc"))
+    rare = (rng.random(500) < 0.05).astype(float)
+    labels.loc[rare == 1, "a"] = 0
+    fit = im.IsingModel(labels, pd.DataFrame({"x": rng.normal(size=500), "g": rare})).fit()
+    facts = read(fit.report(tmp_path / "report.html")).facts
+    cells, codes = columns(facts, "edges"), [code for code, _ in facts["reasons"]]
+    at = columns(facts, "features")["feature"].index("g") * 3
+    assert cells["coef"][at] == -np.inf
+    assert codes[cells["reason"][at]] == "separated-alternative"
+    assert [codes[code] for code in cells["reason"]].count("ok") == 5
+    assert np.isfinite(cells["statistic"]).all()
+
+
 def feature_reasons(page):
     codes = [code for code, _ in page.facts["reasons"]]
     return [codes[at] for at in columns(page.facts, "features")["reason"]]

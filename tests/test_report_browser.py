@@ -8,6 +8,7 @@ import io
 import os
 import shutil
 from importlib.resources import files
+from itertools import product
 
 import hostile
 import numpy as np
@@ -361,13 +362,13 @@ def test_tables_download_with_the_right_numbers(page, fit):
     of_fits = fit.wald_test(["age"], products="given").to_frame(exponentiate=True)
     of_fits = of_fits.set_index(["label", "with"])
     for row in mine.to_dict("records"):
-        product = row["label"], row["with"]
+        pair = row["label"], row["with"]
         effects = of_fits if row["estimate"] == "fitted" else of_steps
         for name in ("odds_ratio", "lower", "upper"):
-            assert row[name] == pytest.approx(effects.loc[product, name], rel=1e-4)
+            assert row[name] == pytest.approx(effects.loc[pair, name], rel=1e-4)
         assert row["odds_ratio"] == pytest.approx(np.exp(row["coef"]), rel=1e-5)
-        assert row["statistic"] == pytest.approx(of_steps.loc[product, "statistic"], rel=2e-5)
-        assert row["sign"] == np.sign(row["coef"]) == of_steps.loc[product, "sign"]
+        assert row["statistic"] == pytest.approx(of_steps.loc[pair, "statistic"], rel=2e-5)
+        assert row["sign"] == np.sign(row["coef"]) == of_steps.loc[pair, "sign"]
         assert row["direction"] == words[row["sign"]]
     interactions = pd.read_csv(io.StringIO(page.download("interactions")))
     for row in interactions.itertuples():
@@ -568,15 +569,7 @@ def by_size(example, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "width", "scheme"),
-    [
-        *((6, width, scheme) for width in WIDTHS for scheme in ("light", "dark")),
-        (20, 390, "light"),
-        (20, 1280, "dark"),
-        (50, 390, "dark"),
-        (50, 800, "light"),
-        (50, 1280, "light"),
-    ],
+    ("n_labels", "width", "scheme"), list(product((6, 20, 50), WIDTHS, ("light", "dark")))
 )
 def test_nothing_is_cut_and_axe_finds_no_fault(open_page, by_size, axe, n_labels, width, scheme):
     page = open_page(by_size[n_labels], scheme, width=width, height=900)

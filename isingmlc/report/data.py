@@ -428,7 +428,7 @@ def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[An
     if "with" in frame:
         frame = frame[frame["with"] == ""]
     shape = edges.arrays.statistic.shape
-    names = ["pvalue_adj", *(("coef", "bse", "estimate") if effects else ())]
+    names = ["pvalue_adj", "reason", *(("coef", "bse", "estimate") if effects else ())]
     found = {name: frame[name].to_numpy().reshape(shape) for name in names}
     if effects:
         found["fitted"] = found.pop("estimate") != ONE_STEP

@@ -20,6 +20,7 @@ from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edge_effects import (
+    INFINITE,
     effect_columns,
     feature_spread,
     find_effects,
@@ -560,8 +561,9 @@ class EdgeTests(ReadOnly):
             covariates, ``adjusted_for`` names them in every row.
             If effects are asked for, coef and bse, or odds_ratio, then lower, upper and
             ``estimate``, which is ``fitted``, ``one-step`` or ``infinite``, stand before the
-            statistic. What is infinite has one limit: the feature separates the label, and
-            ``lr_test(penalty="firth")`` tests it.
+            statistic. What is infinite has one limit and the reason ``separated-alternative``: the
+            feature separates the label, say because a cell of their table is zero. A score test
+            is right there too; ``lr_test(penalty="firth")`` has a finite effect.
 
         Raises
         ------
@@ -617,6 +619,10 @@ class EdgeTests(ReadOnly):
             }
         )
         frame.insert(frame.columns.get_loc("log10p") + 1, "pvalue_adj", adjusted.ravel())
+        if "estimate" in frame:
+            # A score test does not fit what it tests: a fit tells that it has no maximum.
+            is_endless = (frame["estimate"] == INFINITE) & (frame["reason"] == Reason.OK)
+            frame.loc[is_endless, "reason"] = Reason.SEPARATED_ALTERNATIVE
         if self.adjusted_for:
             frame["adjusted_for"] = ", ".join(self.adjusted_for)
         if "with" in frame:
