@@ -277,6 +277,9 @@ def test_edges_with_an_empty_cell_say_that_effects_are_infinite(tmp_path):
     cells, codes = columns(facts, "edges"), [code for code, _ in facts["reasons"]]
     at = columns(facts, "features")["feature"].index("g") * 3
     assert cells["coef"][at] == -np.inf
+    limits = fit.wald_test(["g"]).conf_int().loc[("g", "a")]
+    assert cells["limit"][at] == pytest.approx(limits["upper"], rel=1e-5)
+    assert np.isnan(cells["limit"]).sum() == 5
     assert codes[cells["reason"][at]] == "separated-alternative"
     assert [codes[code] for code in cells["reason"]].count("ok") == 5
     assert np.isfinite(cells["statistic"]).all()

@@ -710,3 +710,22 @@ def test_categories_are_named_as_people_write_them(open_page, tmp_path):
     page = open_page(fit.report(tmp_path / "terms.html", edges=edges))
     assert set(page.rows()) == {"bmi", "smoking", "age", "female"}
     assert page.complaints == []
+
+
+def test_odds_ratios_of_zero_have_a_finite_limit(open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (500, 3)), columns=list("abc"))
+    rare = (rng.random(500) < 0.05).astype(float)
+    labels.loc[rare == 1, "a"] = 0
+    fit = im.IsingModel(labels, pd.DataFrame({"x": rng.normal(size=500), "g": rare})).fit()
+    page = open_page(fit.report(tmp_path / "report.html"))
+    edges = pd.read_csv(io.StringIO(page.download("edges"))).set_index(["feature", "label"])
+    row = edges.loc[("g", "a")]
+    expected = fit.wald_test(["g"]).to_frame(exponentiate=True).iloc[0]
+    assert (row["odds_ratio"], row["lower"], row["estimate"]) == (0, 0, "infinite")
+    assert row["upper"] == pytest.approx(expected["upper"], rel=1e-4)
+    assert row["reason"] == "separated-alternative"
+    page.click_row("g")
+    said = page.page.locator("#chosen-edges tr").first.text_content()
+    assert f"0 (0 to {expected['upper']:.3g})" in said
+    assert page.complaints == []

@@ -138,7 +138,8 @@ class FeaturePart:
         pvalue_adj, strongest, reason.
     edges : mapping of str to ndarray, shape (features, labels)
         statistic, df, pvalue, log10p, pvalue_adj, significant, sign and reason of the edges of
-        those features; with effects coef, bse and fitted.
+        those features; with effects coef, bse, fitted and limit, the finite one of those that are
+        infinite.
     terms : mapping of str to tuple of str
         Terms of the model's formula and their columns.
     spread : ndarray or None
@@ -422,16 +423,20 @@ def _gather_features(
 def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[Any]]:
     """Give what is known of each edge, features × labels."""
     effects = edges._has_effects
-    frame = edges.to_frame(
-        options.adjust, per="unit" if effects else None, refit=_FITTED if effects else 0
-    )
+    asked: dict[str, Any] = {"conf_int": 1 - options.alpha, "refit": _FITTED} if effects else {}
+    frame = edges.to_frame(options.adjust, **asked)
     if "with" in frame:
         frame = frame[frame["with"] == ""]
     shape = edges.arrays.statistic.shape
-    names = ["pvalue_adj", "reason", *(("coef", "bse", "estimate") if effects else ())]
+    of_effects = ("coef", "bse", "estimate", "lower", "upper") if effects else ()
+    names = ["pvalue_adj", "reason", *of_effects]
     found = {name: frame[name].to_numpy().reshape(shape) for name in names}
     if effects:
         found["fitted"] = found.pop("estimate") != ONE_STEP
+        lower, upper = found.pop("lower"), found.pop("upper")
+        # Other limits follow from errors.
+        known = np.where(found["coef"] == -np.inf, upper, np.nan)
+        found["limit"] = np.where(found["coef"] == np.inf, lower, known)
     significant = found["pvalue_adj"] <= options.alpha
     return {**edges.arrays.columns(), **found, "significant": significant}
 

@@ -110,15 +110,17 @@
   const perSd = () => hasEffects && element("per-sd").checked;
   const unitOf = (row) => (perSd() ? feature("spread")[row] : 1);
 
-  // What a coefficient and its error, with so many errors to either side, say of odds.
-  function oddsOf(coef, bse, errors, isFitted) {
+  // What a coefficient and its error, with so many errors to either side, say of odds; what is
+  // infinite has one finite limit, if that is known.
+  function oddsOf(coef, bse, errors, isFitted, limit = NaN) {
     const half = errors * bse;
+    const isFinite = Number.isFinite(coef);
     return {
       coef,
       bse,
       odds: Math.exp(coef),
-      lower: coef === -Infinity ? 0 : Math.exp(coef - half),
-      upper: coef === Infinity ? Infinity : Math.exp(coef + half),
+      lower: coef === -Infinity ? 0 : Math.exp(isFinite ? coef - half : limit),
+      upper: coef === Infinity ? Infinity : Math.exp(isFinite ? coef + half : limit),
       half,
       isStep: !isFitted,
     };
@@ -127,7 +129,8 @@
   function effectOf(at) {
     const unit = unitOf(Math.floor(at / nLabels));
     const [coef, bse] = ["coef", "bse"].map((name) => edge(name)[at] * unit);
-    return oddsOf(coef, bse, critical[at % nLabels], edge("fitted")[at]);
+    const limit = edge("limit")[at] * unit;
+    return oddsOf(coef, bse, critical[at % nLabels], edge("fitted")[at], limit);
   }
 
   // Products of a pair: the one in the model of the first label (0), of the second (1).
@@ -141,9 +144,9 @@
   function sayOdds({ coef, odds, lower, upper, half, isStep }) {
     if (Number.isNaN(coef)) return "";
     // Enough digits to tell the limits from the middle.
-    const decimals = Math.min(5, Math.max(2, -Math.floor(Math.log10(half))));
-    const middle = ratio(odds, decimals || 2) + (isStep ? "*" : "");
-    return Number.isFinite(half) && Number.isFinite(coef)
+    const decimals = Math.min(5, Math.max(2, -Math.floor(Math.log10(half)))) || 2;
+    const middle = ratio(odds, decimals) + (isStep ? "*" : "");
+    return !Number.isNaN(lower) && !Number.isNaN(upper)
       ? `${middle} (${ratio(lower, decimals)} to ${ratio(upper, decimals)})`
       : middle;
   }

@@ -55,6 +55,7 @@ def edge_source(part: FeaturePart) -> ColumnDataSource:
             "coef": _few_digits(cells["coef"]),
             "bse": _few_digits(cells["bse"]),
             "fitted": cells["fitted"].astype(np.uint8),
+            "limit": _few_digits(cells["limit"]),
         }
     return ColumnDataSource(
         {name: column.ravel() for name, column in columns.items()}, name="edges"

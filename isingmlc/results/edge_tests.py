@@ -561,9 +561,10 @@ class EdgeTests(ReadOnly):
             covariates, ``adjusted_for`` names them in every row.
             If effects are asked for, coef and bse, or odds_ratio, then lower, upper and
             ``estimate``, which is ``fitted``, ``one-step`` or ``infinite``, stand before the
-            statistic. What is infinite has one limit and the reason ``separated-alternative``: the
-            feature separates the label, say because a cell of their table is zero. A score test
-            is right there too; ``lr_test(penalty="firth")`` has a finite effect.
+            statistic. What is infinite has the reason ``separated-alternative``: the feature
+            separates the label, say because a cell of their table is zero. One end of its interval
+            is infinite too, the other is that of the profile likelihood (see `conf_int`). A score
+            test is right there too; ``lr_test(penalty="firth")`` has a finite effect.
 
         Raises
         ------
