@@ -305,6 +305,17 @@ def test_the_strongest_products_are_fitted(data):
     assert 0 < (is_fitted & (some["with"] != "")).sum() < 12
 
 
+@pytest.mark.parametrize("test", ["score_test", "wald_test"])
+def test_forests_draw_features_and_not_their_products(data, test):
+    res = im.IsingModel(*data[:2]).fit()
+    drawn = [
+        [tick.get_text() for tick in tests.plot_forest(ax=Figure().subplots()).get_yticklabels()]
+        for tests in (getattr(res, test)(products="given"), getattr(res, test)())
+    ]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn[0])) == 9
+
+
 def test_products_are_adjusted_apart_from_features():
     data = im.datasets.load_example()
     res = im.IsingModel(data.labels, data.features[["age", "bmi"]]).fit()

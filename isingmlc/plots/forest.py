@@ -111,7 +111,7 @@ def _count(edges: EdgeTests, label: str | None) -> int:
 
 def _choose(edges: EdgeTests, label: str | None, top: int) -> pd.DataFrame:
     """Choose the edges with the smallest p-values."""
-    frame = edges.to_frame(None)
+    frame = _without_products(edges.to_frame(None))
     frame = frame[frame["statistic"].notna() & (label is None or frame["label"] == label)]
     if frame.empty:
         raise exc.DataError("no edge was tested, so there is nothing to draw.")
@@ -123,8 +123,15 @@ def _fitted(edges: EdgeTests, chosen: pd.DataFrame, options: dict[str, object]) 
     features = list(dict.fromkeys(chosen["feature"]))
     check_names("beside", features, edges.feature_names)
     some = edges.take(features)
-    frame = some.to_frame(None, **options, refit=some.arrays.statistic.size)  # type: ignore[arg-type]
+    # As many rows as there are: products given features have tests too.
+    refit = some.arrays.statistic.size * (1 if some.products is None else 1 + len(some.label_names))
+    frame = _without_products(some.to_frame(None, **options, refit=refit))  # type: ignore[arg-type]
     return pd.DataFrame(chosen.merge(frame, how="left", on=["feature", "label"]))
+
+
+def _without_products(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep the effects of features, of which products are no part."""
+    return frame if "with" not in frame else frame[frame["with"] == ""].drop(columns="with")
 
 
 def _draw(

@@ -1027,7 +1027,7 @@ class EdgeTests(ReadOnly):
         DataError
             When there is no such label or feature, or no edge was tested.
         ModelError
-            When products or terms were tested, which have no effects.
+            When terms, or products without their feature, were tested, which have no effects.
 
         Examples
         --------
