@@ -509,6 +509,11 @@ def test_short_names_stay_and_long_ones_are_cut_in_the_middle():
 def test_names_that_a_cut_makes_the_same_are_numbered():
     names = [f"{'a' * 20}{middle}{'z' * 20}" for middle in ("1", "2")]
     assert len(set(wrap_names(names, 10, 1))) == 2
+    long = [f"{how} {where} disease" for how in ("acute", "chronic") for where in ("lung", "skin")]
+    for shown, name in zip(wrap_names(long, 10, 2), long, strict=True):
+        assert set(name.split()[:2]) <= set(shown.split())
+        assert max(len(line) for line in shown.split("\n")) <= 10
+    assert len(set(wrap_names(long, 3, 1))) == 4
 
 
 def test_rankings_of_many_labels_name_the_strongest_of_each_feature():

@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,6 +57,8 @@ TINY_SIZE = 4.5
 
 # The share of the width that the line about covariates may take.
 _GIVEN_SHARE = 0.7
+# Words of a name up to which all ways to leave some out are tried.
+_MOST_WORDS = 8
 _PIECES = re.compile(r"[^\s_\-/.:]*[\s_\-/.:]*")
 
 
@@ -306,7 +309,9 @@ def _fill(pieces: list[str], width: int) -> list[str]:
 
 
 def wrap_names(names: Sequence[str], width: int, lines: int = 2) -> list[str]:
-    """Break names into lines; those that a cut makes the same get their number.
+    """Break names into lines; of those that a cut makes the same, words are kept that tell them.
+
+    Names of which no words that fit tell them from all others get their number.
 
     Parameters
     ----------
@@ -323,13 +328,44 @@ def wrap_names(names: Sequence[str], width: int, lines: int = 2) -> list[str]:
     Examples
     --------
     >>> wrap_names(["measure_of_a_thing", "measure_of_the_thing"], 8, 1)
-    ['meas…ing (1)', 'meas…ing (2)']
+    ['…of_a_…', '…the_…']
+    >>> wrap_names(["acute lung disease", "chronic lung disease", "chronic skin disease"], 14, 1)
+    ['acute …disease', 'chronic lung …', 'chronic skin …']
     """
     short = [wrap(name, width, lines) for name in names]
+    times = Counter(short)
+    words = [_PIECES.findall(" ".join(name.split()))[:-1] for name in names]
+    short = [
+        name if times[name] == 1 else _tell_apart(words, at, width, lines) or name
+        for at, name in enumerate(short)
+    ]
     times = Counter(short)
     return [
         name if times[name] == 1 else f"{name} ({number})" for number, name in enumerate(short, 1)
     ]
+
+
+def _tell_apart(words: list[list[str]], at: int, width: int, lines: int) -> str | None:
+    """Leave words out of a name so that those kept are in no other; None if they do not fit."""
+    own = words[at]
+    if len(own) > _MOST_WORDS:
+        return None
+    others = [{word.strip() for word in each} for k, each in enumerate(words) if k != at]
+    for n_left_out in range(1, len(own)):
+        # The first words are the last to go.
+        for out in reversed(list(combinations(range(len(own)), n_left_out))):
+            kept = [word for place, word in enumerate(own) if place not in out]
+            if any(other.issuperset(word.strip() for word in kept) for other in others):
+                continue
+            pieces = [
+                "…" if place in out else _cut(word, width - 2)
+                for place, word in enumerate(own)
+                if place not in out or place - 1 not in out
+            ]
+            broken = _fill(pieces, width)
+            if len(broken) <= lines:
+                return "\n".join(line.strip() for line in broken)
+    return None
 
 
 def join_names(first: Sequence[str], second: Sequence[str], between: str, width: int) -> list[str]:

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.plots.canvas import Room, measure
-from isingmlc.plots.layout import boxes_around, orbit, overlaps
+from isingmlc.plots.layout import boxes_around, orbit
 from isingmlc.plots.style import (
     DASH_DOTTED,
     DASHED,
@@ -191,9 +191,10 @@ def _find_stations(
         aside = normal * (np.abs(normal) @ size)
         places = np.vstack([places + shift * aside for shift in _ASIDE])
         boxes = boxes_around(places, size[None])
-        meets = [int(overlaps(np.vstack([taken, box]))[-1].sum()) for box in boxes]
+        apart = (boxes[:, None, :2] >= taken[:, 2:]) | (taken[:, :2] >= boxes[:, None, 2:])
+        meets = (~apart.any(axis=2)).sum(axis=1)
         best = int(np.argmin(meets))
-        are_free &= meets[best] == 0
+        are_free &= bool(meets[best] == 0)
         taken = np.vstack([taken, boxes[best]])
         found.append(places[best])
     return found, are_free
