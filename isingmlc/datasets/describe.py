@@ -225,7 +225,7 @@ def _row(data: Dataset, weights: FloatArray, label_table: pd.DataFrame) -> dict[
     complete = data.labels[~absent & (weights > 0)].to_numpy().astype(np.bool_)
     if isinstance(data.features, pd.DataFrame):
         absent |= data.features.isna().to_numpy().any(axis=1)
-    else:
+    elif data.features is not None:
         cells = data.features.tocoo()
         absent[cells.coords[0][np.isnan(cells.data)]] = True
     cardinality = label_table["share"].sum()
