@@ -282,10 +282,11 @@ SHARED_NAMES = (
     "Take the column(s) out of the features, or rename them."
 )
 FEATURE_COPIES_LABEL = (
-    "feature(s) {copies} are labels, or opposites of labels, in every row, and a label cannot "
-    "explain itself. Its test for that label is one of the label against itself; for the other "
-    "labels, whose models have the label already, it has none (collinear-feature); and a "
-    "classifier copies it. Take such columns out, e.g. np.delete(features, {columns}, axis=1)."
+    "feature(s) {copies} in every row: the label itself, or what tells it without error. Its test "
+    "for that label is one of the label against itself; for the other labels, whose models have "
+    "the label already, it has none (collinear-feature); and a classifier copies it. If it is the "
+    "label, or is not known before the label is, take it out, e.g. "
+    "np.delete(features, {columns}, axis=1)."
 )
 COVARIATE_IS_LABEL = (
     "{names} named as label and as covariate: a label cannot be conditioned on itself, and its "

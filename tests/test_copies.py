@@ -89,7 +89,7 @@ def test_every_door_warns_once(use):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         use(labels, hidden)
-    assert sum("are labels, or opposites of labels" in str(each.message) for each in caught) == 1
+    assert sum("the label itself, or what tells it" in str(each.message) for each in caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         use(labels, features)
@@ -97,5 +97,12 @@ def test_every_door_warns_once(use):
 
 def test_many_copies_are_counted():
     labels, _ = draw()
-    with pytest.warns(DataWarning, match="and 5 more are labels"):
+    with pytest.warns(DataWarning, match="and 5 more in every row"):
         im.IsingModel(labels, np.hstack([labels, 1 - labels]))
+
+
+def test_who_writes_a_file_is_not_told_of_copies(tmp_path):
+    labels, features = draw()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        im.datasets.to_mulan((labels, hide(labels, features)), tmp_path / "hidden")
