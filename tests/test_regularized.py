@@ -518,6 +518,7 @@ def test_every_public_attribute_can_be_read(make, tmp_path):
     arguments = {
         "save": {"path": tmp_path / "network.npz"},
         "load": {"path": tmp_path / "network.npz"},
+        "report": {"path": tmp_path / "report.html"},
         "plot_label_network": {"ax": Figure().subplots()},
         "bootstrap": {"n_draws": 5},
         "drop_cases": {"n_draws": 10},
