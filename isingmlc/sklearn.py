@@ -153,7 +153,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     ['age', 'female', 'bmi']
     >>> selector = IsingSelector(n_features_to_select=2, covariates=["age", "female"])
     >>> list(selector.fit(data.features, data.labels).get_feature_names_out())
-    ['age', 'female', 'bmi', 'hay_fever']
+    ['age', 'female', 'bmi', 'stressful_events']
     """
 
     scores_: FloatArray
