@@ -566,9 +566,16 @@ def check_other_words(case, counts):
     res.predict()
     str(res.lr_test().summary())
     wald = res.wald_test()
-    limits = wald.conf_int()
-    infinite = ~np.isfinite(wald.params.to_numpy().ravel())
-    assert np.isnan(limits.to_numpy()[infinite]).all(), "limits of an infinite coefficient"
+    limits = wald.conf_int().to_numpy()
+    coef = wald.params.to_numpy().ravel()
+    assert np.isnan(limits[np.isnan(coef)]).all(), "limits without a coefficient"
+    # The interval of an infinite coefficient holds what the likelihood ratio does not reject.
+    endless = np.flatnonzero(np.isinf(coef))
+    ratio = res.lr_test().statistics.to_numpy().ravel()[endless]
+    finite = np.where(coef[endless] > 0, limits[endless, 0], -limits[endless, 1])
+    known = np.isfinite(finite) & (np.abs(ratio - stats.chi2.ppf(0.95, 1)) > 1e-6)
+    rejects = ratio[known] > stats.chi2.ppf(0.95, 1)
+    assert ((finite[known] > 0) == rejects).all(), "limits of an infinite coefficient"
     res.rank_features()
     for name in res.feature_names:
         res.compare_tests(name)
