@@ -1025,3 +1025,27 @@ def test_products_have_the_signs_of_their_coefficients(products, options):
         columns = columns.assign(product=other * features[row.feature])
         fit = sm.Logit(data.labels[row.label], sm.add_constant(columns)).fit(disp=0)
         assert row.sign == np.sign(fit.params["product"])
+
+
+@pytest.mark.filterwarnings(OURS)
+@pytest.mark.parametrize("products", ["individual", "joint"])
+@pytest.mark.parametrize("chosen", [[0, 2], [0, 1, 2], [2, 0, 2], [2, 0, 2, 0]])
+def test_features_with_the_same_scores_have_their_own_products(products, chosen):
+    """The first and the third feature have the same sums, and in this set the same scores."""
+    rows = ["1101", "0000", "1100", "1001", "0110", "0100", "1001", "1000"]
+    labels = np.array([[int(mark) for mark in row] for row in rows])
+    age = np.array([[1.0], [0.0], [2.0], [0.0], [0.0], [0.0], [0.0], [2.0]])
+    features = np.zeros((8, 3))
+    features[7, 0] = features[1, 2] = 1.0
+    features[:, 1] = [0, 1, 1, 0, 1, 1, 0, 1]
+
+    def test(columns):
+        model = im.IsingModel(labels, features[:, columns], covariates=age)
+        edges = model.fit().score_test(products=products, min_count=1, pvalue="chi2")
+        return edges.to_frame()
+
+    together = test(chosen)
+    for place, column in enumerate(chosen):
+        found, alone = together[together["feature"] == f"x{place + 1}"], test([column])
+        np.testing.assert_allclose(found["statistic"], alone["statistic"], rtol=1e-9)
+        assert list(found["reason"]) == list(alone["reason"])

@@ -648,11 +648,14 @@ def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
     candidates = np.flatnonzero(alike)
     differ = shares[:, order[candidates + 1]] - shares[:, order[candidates]]
     alike[candidates] = (np.abs(differ) <= ROUNDING).all(axis=0)
-    # Of columns that regressors explain no score tells whether they are equal; their sums do.
-    silent = np.flatnonzero(alike)
-    silent = silent[scores.collinear[:, order[silent]].all(axis=0)]
-    if len(silent):
-        alike[silent] = _have_equal_sums(stats, order[silent], order[silent + 1])
+    # Scores of different columns may be alike, as in a balanced design, while those of their
+    # products are not. Sums tell; among columns with such scores, equal ones come side by side.
+    pairs = np.flatnonzero(alike)
+    if len(pairs):
+        members = np.union1d(pairs, pairs + 1)
+        runs = np.concatenate([[0], np.cumsum(~alike)])[members]
+        order[members] = order[members][np.lexsort((_mix_sums(stats, order[members]), runs))]
+        alike[pairs] = _have_equal_sums(stats, order[pairs], order[pairs + 1])
     run = np.concatenate([[0], np.cumsum(~alike)])[: len(order)]
     first = np.full(len(order), len(order))
     np.minimum.at(first, run, order)
@@ -674,14 +677,24 @@ def _totals(
     return total, np.maximum(scale, OWN_SPREAD * weight[:, None] * spread)
 
 
+def _mix_sums(stats: LabelsetStatistics, features: IntArray) -> FloatArray:
+    """Give numbers that are the same for features with the same sums, and hardly for others."""
+    shares = np.sqrt(np.arange(2.0, 2.0 + len(stats.counts)))[:, None]
+    mixed = np.empty(len(features))
+    for part in chunks(len(features), 16 * len(stats.counts), limit=PART_BYTES):
+        # Not a product of matrices, which may round equal columns differently.
+        mixed[part] = (shares * dense(take_features(stats, features[part]).sums)).sum(axis=0)
+    return mixed
+
+
 def _have_equal_sums(stats: LabelsetStatistics, first: IntArray, second: IntArray) -> BoolArray:
     """Tell which pairs of features have the same sums and squares within all labelsets."""
     equal = np.ones(len(first), dtype=np.bool_)
-    for one, other in (
-        (getattr(take_features(stats, first), name), getattr(take_features(stats, second), name))
-        for name in ("sums", "squares")
-    ):
-        equal &= (dense(one) == dense(other)).all(axis=0)
+    for part in chunks(len(first), 32 * len(stats.counts), limit=PART_BYTES):
+        one, other = take_features(stats, first[part]), take_features(stats, second[part])
+        for name in ("sums", "squares"):
+            same = dense(getattr(one, name)) == dense(getattr(other, name))
+            equal[part] &= same.all(axis=0)
     return equal
 
 
