@@ -16,8 +16,8 @@ _FEWEST = 5
 # Rows that tell nearly all columns that are no 0/1 columns, rows that tell those apart, and rows
 # among which ones and zeros of each label are looked for.
 _FIRST_LOOK = 16
-_THIRD_LOOK = 10_000
 _SECOND_LOOK = 256
+_THIRD_LOOK = 10_000
 # How many copies are named.
 _SAID = 3
 
