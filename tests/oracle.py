@@ -439,7 +439,7 @@ def rank_in_order(design, n_null):
         if left > 1e-4:
             kept.append(at)
             basis = np.column_stack([basis, rest / left])
-        elif left > 1e-7:
+        elif left > 1e-11:
             raise UndecidedError("rank of a larger model")
     return np.array(kept, dtype=int)
 
