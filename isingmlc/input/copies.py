@@ -9,14 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import IntArray, dense
+from isingmlc.base.arrays import BoolArray, IntArray, dense
 
 # Rows of the rarer kind that a label has at least: with fewer, other columns equal it by chance.
 _FEWEST = 5
-# Rows that tell nearly all columns that are no 0/1 columns, rows that tell those apart, and rows
-# among which ones and zeros of each label are looked for.
+# Rows that tell nearly all columns that are no 0/1 columns, rows that tell most of those apart, and
+# rows among which ones and zeros of each label are looked for.
 _FIRST_LOOK = 16
-_SECOND_LOOK = 256
+_SECOND_LOOK = 64
 _THIRD_LOOK = 10_000
 # How many copies are named.
 _SAID = 3
@@ -72,22 +72,23 @@ def find_copies(features: Any, labels: Any) -> list[Copy]:
     if not len(suspects):
         return []
     few = _telling_rows(labels)
-    values, known = dense(features[few][:, suspects]), dense(labels[few]) != 0
-    is_binary = ((values == 0) | (values == 1)).all(axis=0)
-    suspects, ones = suspects[is_binary], values[:, is_binary] == 1
+    some = features[few] if len(suspects) == n_features else features[few][:, suspects]
+    values, known = dense(some), dense(labels[few]) != 0
     counted = np.flatnonzero(known.any(axis=0) & ~known.all(axis=0))
-    # Sums of random whole numbers over the ones of a column are the same for equal columns alone.
-    numbers = np.random.default_rng(0).integers(1, 2**40, len(few))
-    own, of_labels = numbers @ ones, numbers @ known[:, counted]
+    # Sums of random whole numbers over the ones of a column are the same for equal columns, and
+    # hardly for others. As floats they are exact, and fast.
+    numbers = np.random.default_rng(0).integers(1, 2**32, len(few)).astype(np.float64)
+    own, of_labels = numbers @ values, numbers @ known[:, counted].astype(np.float64)
+    marks = np.concatenate([of_labels, numbers.sum() - of_labels])
     found = []
-    for label, mark in zip(counted.tolist(), of_labels.tolist(), strict=True):
-        for opposite, sought in ((False, mark), (True, int(numbers.sum()) - mark)):
-            for feature in suspects[own == sought].tolist():
-                column = dense(features[:, [feature]]).ravel()
-                truth = (dense(labels[:, [label]]).ravel() != 0) != opposite
-                rarer = min(truth.sum(), n_rows - truth.sum())
-                if rarer >= _FEWEST and (column == truth).all():
-                    found.append(Copy(feature, label, opposite))
+    for at in np.flatnonzero(np.isin(own, marks)).tolist():
+        column = dense(features[:, [suspects[at]]]).ravel()
+        for alike in np.flatnonzero(marks == own[at]).tolist():
+            opposite, label = alike >= len(counted), int(counted[alike % len(counted)])
+            truth = (dense(labels[:, [label]]).ravel() != 0) != opposite
+            rarer = min(truth.sum(), n_rows - truth.sum())
+            if rarer >= _FEWEST and (column == truth).all():
+                found.append(Copy(int(suspects[at]), label, opposite))
     return sorted(found)
 
 
@@ -108,12 +109,18 @@ def _telling_rows(labels: Any) -> IntArray:
     spread = np.arange(0, n_rows, max(1, n_rows // _SECOND_LOOK))
     step = max(1, n_rows // _THIRD_LOOK)
     sample = dense(labels[::step]) != 0
-    firsts = np.concatenate([sample.argmax(axis=0), sample.argmin(axis=0)]) * step
+    chosen = [spread, step * _ends(sample)]
     rare = np.flatnonzero(~sample.any(axis=0) | sample.all(axis=0))
     if step > 1 and len(rare):
-        whole = dense(labels[:, rare]) != 0
-        firsts = np.concatenate([firsts, whole.argmax(axis=0), whole.argmin(axis=0)])
-    return np.unique(np.concatenate([spread, firsts]))
+        chosen.append(_ends(dense(labels[:, rare]) != 0))
+    return np.unique(np.concatenate(chosen))
+
+
+def _ends(marks: BoolArray) -> IntArray:
+    """Give the first and the last rows in which columns are true, and in which they are false."""
+    last = len(marks) - 1
+    firsts, lasts = ([rows.argmax(axis=0), rows.argmin(axis=0)] for rows in (marks, marks[::-1]))
+    return np.concatenate([*firsts, *(last - each for each in lasts)])
 
 
 def warn_of_copies(

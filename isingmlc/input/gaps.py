@@ -267,23 +267,28 @@ def warn_of_identifiers(matrix: Any, names: Sequence[str]) -> None:
     if sparse.issparse(matrix) or matrix.dtype == np.bool_ or matrix.shape[0] < 2:
         return
     head = np.asarray(matrix[:_FEWEST_ROWS])
-    whole = np.flatnonzero(~_has_fractions(head))
-    if not len(whole):
-        return
-    distinct = (np.diff(np.sort(head[:, whole], axis=0), axis=0) != 0).all(axis=0)
-    is_distinct = dict(zip(whole.tolist(), distinct.tolist(), strict=True))
-    # Mostly one look at all names tells that none is that of an identifier.
+    # Mostly one look at all names tells that none is that of an identifier, and three rows tell
+    # that numbers do not count the rows.
     any_named = _NAMED_ID.search("\n".join(names)) is not None
+    whole = np.flatnonzero(_are_distinct(head[:3]) | any_named)
+    for cells in (head[:3], head):
+        whole = whole[~_has_fractions(cells[:, whole])]
+    distinct = _are_distinct(head[:, whole])
     found = []
-    for at in (whole if any_named else whole[distinct]).tolist():
+    for at, is_distinct in zip(whole.tolist(), distinct.tolist(), strict=True):
         is_named = any_named and _NAMED_ID.search(names[at]) is not None
-        if (is_distinct[at] or is_named) and _is_identifier(matrix[:, at], is_named):
+        if (is_distinct or is_named) and _is_identifier(matrix[:, at], is_named):
             found.append(names[at])
     if found:
         verb, it = ("looks", "it says") if len(found) == 1 else ("look", "they say")
         exc.warn(
             exc.IDENTIFIERS.format(columns=exc.shorten(found), verb=verb, it=it), exc.DataWarning
         )
+
+
+def _are_distinct(cells: Any) -> BoolArray:
+    """Mark the columns whose cells are all different."""
+    return np.asarray((np.diff(np.sort(cells, axis=0), axis=0) != 0).all(axis=0))
 
 
 def _has_fractions(cells: Any) -> BoolArray:
