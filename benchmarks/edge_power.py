@@ -59,7 +59,7 @@ def main() -> None:
                     plan = im.plan_sample_size(
                         prevalence=prevalence, odds_ratio=ratio, alpha=level, **told
                     )
-                    n = int(plan.table.loc[0, "needed"])
+                    n = int(plan.to_frame().loc[0, "needed"])
                     if n > _MOST:
                         continue
                     found, left = 0, given.studies

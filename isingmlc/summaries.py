@@ -404,7 +404,7 @@ def _about_convergence(diagnostics: pd.DataFrame) -> list[str]:
 
 def summarize_edge_plan(plan: EdgePlan) -> IsingSummary:
     """Summarise a plan for edges; `EdgePlan.summary` explains it."""
-    frame = plan.table
+    frame = plan.to_frame()
     tested = frame[frame["reason"] == Reason.OK]
     rows = []
     for (label, kind), part in tested.groupby(["label", "kind"], sort=False):
@@ -454,7 +454,9 @@ def summarize_edge_plan(plan: EdgePlan) -> IsingSummary:
 
 def summarize_network_plan(plan: NetworkPlan) -> IsingSummary:
     """Summarise a plan for a network; `NetworkPlan.summary` explains it."""
-    wide = plan.table.pivot_table("mean", "n", "measure", sort=False, dropna=False).reset_index()
+    wide = (
+        plan.to_frame().pivot_table("mean", "n", "measure", sort=False, dropna=False).reset_index()
+    )
     forms = {name: "{:.2f}" for name in plan.measures if name in wide}
     means = list_rows(wide.astype({"n": int}), ["n"], forms, "Means over draws")
     needed = plan.needed().reset_index()

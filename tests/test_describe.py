@@ -33,7 +33,7 @@ def photos(name="photos"):
 
 @pytest.mark.parametrize("name", STATED)
 def test_statistics_are_those_that_mulan_states(data_dir, name):
-    row = datasets.describe(datasets.load_mulan(name, "all", data_dir)).table.loc[name]
+    row = datasets.describe(datasets.load_mulan(name, "all", data_dir)).datasets.loc[name]
     cardinality, density, labelsets = STATED[name]
     # Mulan gives three decimals, rounded up in places.
     assert row["cardinality"] == pytest.approx(cardinality, abs=1e-3)
@@ -49,14 +49,14 @@ def test_the_paper_s_table_is_reproduced_where_its_sets_are_here(data_dir):
         "medical": (978, 1449, 45),
     }
     limited = [datasets.limit_labels(datasets.load_mulan(name, "all", data_dir)) for name in stated]
-    table = datasets.describe(limited).table
+    table = datasets.describe(limited).datasets
     expected = pd.DataFrame(stated, index=["n", "p", "K"]).T.rename_axis("dataset")
     assert_frame_equal(table[["n", "p", "K"]], expected)
 
 
 def test_statistics_of_a_small_set_are_right_by_hand():
     description = datasets.describe(photos())
-    row = description.table.loc["photos"]
+    row = description.datasets.loc["photos"]
     assert row[["n", "p", "K", "labelsets"]].tolist() == [5, 2, 3, 3]
     assert row["cardinality"] == pytest.approx(6 / 5)
     assert row["density"] == pytest.approx(6 / 15)
@@ -71,12 +71,12 @@ def test_statistics_of_a_small_set_are_right_by_hand():
 
 
 def test_several_sets_make_a_table_with_a_row_each():
-    alone = datasets.describe(photos()).table
+    alone = datasets.describe(photos()).datasets
     for several in ([photos("a"), photos("b")], {"a": photos(), "b": photos()}):
         description = datasets.describe(several)
-        assert description.table.index.tolist() == ["a", "b"]
+        assert description.datasets.index.tolist() == ["a", "b"]
         for name in "ab":
-            assert description.table.loc[name].equals(alone.loc["photos"].rename(name))
+            assert description.datasets.loc[name].equals(alone.loc["photos"].rename(name))
         assert description.labels.shape == (6, 4)
 
 
@@ -84,7 +84,7 @@ def test_sparse_features_are_counted_too():
     cells = np.eye(5, 2)
     cells[1, 1] = np.nan
     data = dataclasses.replace(photos(), features=sparse.csr_array(cells))
-    assert datasets.describe(data).table.loc["photos", ["p", "missing"]].tolist() == [2, 1]
+    assert datasets.describe(data).datasets.loc["photos", ["p", "missing"]].tolist() == [2, 1]
 
 
 def test_weights_and_missing_labels_count():
@@ -95,12 +95,12 @@ def test_weights_and_missing_labels_count():
     repeated = labels.loc[np.repeat(labels.index, times)]
     for given in (times, {"photos": times}):
         found = datasets.describe({"photos": data}, freq_weights=given)
-        assert found.table.loc["photos", ["n", "missing"]].tolist() == [7, 2]
+        assert found.datasets.loc["photos", ["n", "missing"]].tolist() == [7, 2]
         own = found.labels.loc["photos"]
         assert own["positives"].tolist() == repeated.sum().tolist()
         np.testing.assert_allclose(own["share"], repeated.mean())
         assert own["missing"].tolist() == repeated.isna().sum().tolist()
-        assert found.table.loc["photos", "cardinality"] == pytest.approx(repeated.mean().sum())
+        assert found.datasets.loc["photos", "cardinality"] == pytest.approx(repeated.mean().sum())
     with pytest.raises(DataError, match="freq_weights must be those of one data set"):
         datasets.describe({"a": data, "b": data}, freq_weights=times)
 

@@ -139,7 +139,7 @@ def more_tables():
         "pooled tests": im.pool([each.score_test() for each in imputed]),
         "pooled wald": im.pool([each.wald_test(["age"]) for each in imputed]),
         "network at": given.at({"b_1": 1.0}).to_frame(),
-        "plan": im.plan_sample_size(given, odds_ratio=1.3).table,
+        "plan": im.plan_sample_size(given, odds_ratio=1.3).to_frame(),
         "network": res.network_table(),
         "intervals": boot.intervals(),
         "differences": boot.difference(),
@@ -152,7 +152,7 @@ def more_tables():
         "compared": compared.to_frame(),
         "posthoc": compared.posthoc,
         "steps": forward.path,
-        "described": im.datasets.describe(data).table,
+        "described": im.datasets.describe(data).datasets,
         "described labels": im.datasets.describe(data).labels,
     }
     for kind, frame in frames.items():

@@ -40,7 +40,7 @@ def chain():
 def test_information_is_that_of_a_regression(pilot):
     """The inverse variance of a feature's coefficient in a null model with a little of it."""
     plan = im.plan_sample_size(pilot, odds_ratio=1.5)
-    table = plan.table.set_index(["feature", "label"])
+    table = plan.to_frame().set_index(["feature", "label"])
     data = im.datasets.load_example()
     for name in ("bmi", "smoker"):
         x = data.features[name].to_numpy(float)
@@ -57,7 +57,7 @@ def test_information_is_that_of_a_regression(pilot):
 
 def test_small_effects_need_what_the_textbook_says():
     plan = im.plan_sample_size(prevalence=0.3, odds_ratio=1.02, n_tests=20)
-    line = plan.table.iloc[0]
+    line = plan.to_frame().iloc[0]
     z = distributions.norm.isf([0.05 / 20 / 2, 0.2]).sum()
     assert line["information"] == pytest.approx(0.21)
     assert line["needed"] == pytest.approx(z**2 / (np.log(1.02) ** 2 * 0.21), rel=1e-3)
@@ -66,7 +66,7 @@ def test_small_effects_need_what_the_textbook_says():
 def test_two_shares_need_what_their_comparison_does():
     """A binary feature and one label: power of the test of two shares, from statsmodels."""
     plan = im.plan_sample_size(prevalence=0.3, feature_prevalence=0.5, odds_ratio=2.0)
-    n = plan.table.loc[0, "needed"]
+    n = plan.to_frame().loc[0, "needed"]
     # Shares with that odds ratio and a mean of 0.3.
     first = expit(np.linspace(-3, 0, 100001))
     odds = 2 * first / (1 - first)
@@ -81,7 +81,7 @@ def test_two_shares_need_what_their_comparison_does():
 
 def test_power_needed_and_detectable_agree(pilot):
     plan = im.plan_sample_size(pilot, odds_ratio=1.4, n=2000, n_tests=50)
-    table = plan.table.set_index(["feature", "label"])
+    table = plan.to_frame().set_index(["feature", "label"])
     for at in [("bmi", "asthma"), ("smoker", "diabetes")]:
         n = int(table.loc[at, "needed"])
         power = plan.power_at([n - 2, n]).loc[at]
@@ -115,7 +115,7 @@ def test_power_is_what_simulation_finds(often):
         return im.IsingModel(law.sample(features=x, random_state=generator), x).fit()
 
     plan = im.plan_sample_size(draw(20_000), odds_ratio=1.6, n_tests=1)
-    n = int(plan.table.loc[0, "needed"])
+    n = int(plan.to_frame().loc[0, "needed"])
     draws = 250
     found = [draw(n).score_test(pvalue="chi2").pvalues.iloc[0, 0] <= 0.05 for _ in range(draws)]
     assert abs(np.mean(found) - 0.8) < 0.03 + 3 * np.sqrt(0.16 / draws)
@@ -141,7 +141,7 @@ def test_power_of_rare_labels_and_skewed_features(kind, ratio):
     }[kind]
     said = {"normal": {}, "binary": {"feature_prevalence": 0.1}, "skewed": {"feature_skewness": 2}}
     plan = im.plan_sample_size(prevalence=0.03, odds_ratio=ratio, **said[kind])
-    n, draws = int(plan.table.loc[0, "needed"]), 1000
+    n, draws = int(plan.to_frame().loc[0, "needed"]), 1000
     many = draw(size=400_000)
     threshold = optimize.brentq(lambda t: expit(t + effect * many).mean() - 0.03, -12, 12)
     features = draw(size=(draws, n))
@@ -158,11 +158,11 @@ def test_pilots_tell_skewness():
     pilot = im.IsingModel(y, x).fit()
     (share,), skewness = y.mean(axis=0), distributions.skew(x[:, 0])
     numbers = {"prevalence": share, "odds_ratio": 0.5}
-    wanted = im.plan_sample_size(feature_skewness=skewness, **numbers).table.loc[0, "needed"]
-    found = im.plan_sample_size(pilot, odds_ratio=0.5).table.loc[0, "needed"]
+    wanted = im.plan_sample_size(feature_skewness=skewness, **numbers).to_frame().loc[0, "needed"]
+    found = im.plan_sample_size(pilot, odds_ratio=0.5).to_frame().loc[0, "needed"]
     assert found == pytest.approx(wanted, rel=0.01)
-    normal = im.plan_sample_size(**numbers).table.loc[0, "needed"]
-    bare = im.plan_sample_size(pilot.remove_data(), odds_ratio=0.5).table.loc[0, "needed"]
+    normal = im.plan_sample_size(**numbers).to_frame().loc[0, "needed"]
+    bare = im.plan_sample_size(pilot.remove_data(), odds_ratio=0.5).to_frame().loc[0, "needed"]
     assert bare == pytest.approx(normal, rel=0.01)
     assert wanted > 1.3 * normal
     with pytest.raises(DataError, match="Leave one of them out"):
@@ -172,12 +172,12 @@ def test_pilots_tell_skewness():
 
 
 def test_numbers_describe_an_edge():
-    plain = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5).table.iloc[0]
-    tied = im.plan_sample_size(prevalence=0.2, explained=0.25, odds_ratio=1.5).table.iloc[0]
+    plain = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5).to_frame().iloc[0]
+    tied = im.plan_sample_size(prevalence=0.2, explained=0.25, odds_ratio=1.5).to_frame().iloc[0]
     known = im.plan_sample_size(prevalence=0.2, feature_explained=0.5, odds_ratio=1.02)
     small = im.plan_sample_size(prevalence=0.2, odds_ratio=1.02)
     assert tied["information"] == pytest.approx(0.75 * plain["information"], rel=1e-6)
-    ratio = known.table.loc[0, "needed"] / small.table.loc[0, "needed"]
+    ratio = known.to_frame().loc[0, "needed"] / small.to_frame().loc[0, "needed"]
     assert ratio == pytest.approx(2, rel=1e-3)
 
 
@@ -187,7 +187,7 @@ def test_edges_that_cannot_be_tested_have_reasons():
     labels = data.labels.assign(never=0)
     features = data.features[["bmi"]].assign(same=1.0)
     plan = im.plan_sample_size(im.IsingModel(labels, features).fit(), odds_ratio=1.5)
-    table = plan.table.set_index(["feature", "label"])
+    table = plan.to_frame().set_index(["feature", "label"])
     assert table.loc[("bmi", "never"), "reason"] == "constant-label"
     assert table.loc[("same", "asthma"), "reason"] == "constant-feature"
     assert table.loc[("same", "asthma"), ["information", "needed"]].isna().all()
@@ -257,7 +257,7 @@ def test_networks_are_found_with_more_rows(chain, estimator):
     plan = im.plan_sample_size(
         chain, of="network", n=[1600, 50, 200], estimator=estimator, n_draws=8, random_state=1
     )
-    table = plan.table.pivot_table("mean", "n", "measure")
+    table = plan.to_frame().pivot_table("mean", "n", "measure")
     assert list(table.index) == [50, 200, 1600]
     assert table["sensitivity"].is_monotonic_increasing
     assert table.loc[1600, "sensitivity"] > 0.95
@@ -270,7 +270,7 @@ def test_networks_are_found_with_more_rows(chain, estimator):
     assert needed.loc["specificity", "reason"] in ("ok", "at-the-smallest")
     assert plan.needed({"correlation": 0.999})["reason"].tolist() == ["not-reached"]
     assert np.isinf(plan.needed({"correlation": 0.999})["n"]).all()
-    rising = plan.table.groupby("measure")["fitted"].agg(lambda x: x.is_monotonic_increasing)
+    rising = plan.to_frame().groupby("measure")["fitted"].agg(lambda x: x.is_monotonic_increasing)
     assert rising.all()
 
 
@@ -307,7 +307,7 @@ def test_case_dropping_is_measured(chain):
         cs_draws=50,
         random_state=0,
     )
-    means = plan.table.set_index("n")["mean"]
+    means = plan.to_frame().set_index("n")["mean"]
     assert means[800] > means[80]
     assert plan.needed().index.tolist() == ["cs"]
 
@@ -368,7 +368,7 @@ def test_plans_of_many_edges_say_what_most_of_them_need():
     data = im.datasets.load_example()
     res = im.IsingModel(data.labels, data.features[["age", "bmi", "female"]]).fit()
     plan = im.plan_sample_size(res, odds_ratio=1.3)
-    needed = plan.table["needed"]
+    needed = plan.to_frame()["needed"]
     half, most = np.ceil(needed.quantile([0.5, 0.9]))
     said = f"{half:.0f} rows for half of them, {most:.0f} for 90%, {needed.max():.0f} for all)"
     assert repr(plan).endswith(said)

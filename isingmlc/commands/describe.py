@@ -41,9 +41,9 @@ def run(options: Namespace) -> None:
         {file: each.data for file, each in read.items()},
         freq_weights=weights if options.freq_weights else None,
     )
-    tables = {"datasets": description.table, "labels": description.labels}
+    tables = {"datasets": description.datasets, "labels": description.labels}
     if options.table is None:
         text = f"{description}\n\n{description.labels.to_string(float_format='%.3f')}"
-        write_output(options, description.table, text)
+        write_output(options, description.datasets, text)
     else:
         write_output(options, tables[options.table])

@@ -168,7 +168,7 @@ def run(options: Namespace) -> None:
     plan = plan_sample_size(
         _read_source(options), of=options.of, n=rows, alpha=options.alpha, **given
     )
-    write_output(options, plan.table, plan.summary())
+    write_output(options, plan.to_frame(), plan.summary())
     if options.plot is not None:
         from matplotlib.figure import Figure
 

@@ -26,7 +26,7 @@ class Description:
 
     Attributes
     ----------
-    table : DataFrame
+    datasets : DataFrame
         One row per data set: ``n`` rows, ``p`` features, ``K`` labels, distinct ``labelsets``,
         ``cardinality`` (labels per row on average), ``density`` (cardinality / K), ``imbalance``
         (mean over the labels of the positives of the most frequent one divided by those of the
@@ -47,16 +47,16 @@ class Description:
     photos   4  1  2          3        1.000    0.500       2.00        0
     """
 
-    table: pd.DataFrame
+    datasets: pd.DataFrame
     labels: pd.DataFrame
 
     def __repr__(self) -> str:
         formatters = {name: form.format for name, form in _DECIMALS.items()}
-        return str(self.table.to_string(formatters=formatters))
+        return str(self.datasets.to_string(formatters=formatters))
 
     def _repr_html_(self) -> str:
         formatters = {name: form.format for name, form in _DECIMALS.items()}
-        return str(self.table.to_html(formatters=formatters))
+        return str(self.datasets.to_html(formatters=formatters))
 
 
 def describe(
@@ -124,7 +124,7 @@ def describe(
     per_label = {name: _label_table(each.labels, weights[name]) for name, each in named}
     rows = [_row(each, weights[name], per_label[name]) for name, each in named]
     return Description(
-        table=ResultTable(rows, index=pd.Index(names, name="dataset")),
+        datasets=ResultTable(rows, index=pd.Index(names, name="dataset")),
         labels=pd.concat(per_label, names=["dataset", "label"]),
     )
 

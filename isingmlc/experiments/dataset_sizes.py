@@ -100,5 +100,5 @@ def describe_set(name: str, seed: int, data: Path | None) -> dict[str, Any]:
     whole = Dataset(
         pd.concat([split.train.labels, split.test.labels]), None, split.train.feature_names
     )
-    row: dict[str, Any] = describe({name: whole}).table.loc[name].drop("missing").to_dict()
+    row: dict[str, Any] = describe({name: whole}).datasets.loc[name].drop("missing").to_dict()
     return row

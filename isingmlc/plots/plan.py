@@ -45,7 +45,7 @@ def plot_edge_plan(plan: EdgePlan, *, ax: Axes | None = None) -> Axes:
     >>> plot_edge_plan(plan, ax=Figure().subplots()).get_ylabel()
     'smallest odds ratio found (per SD)'
     """
-    table = plan.table
+    table = plan.to_frame()
     needed = table["needed"].dropna()
     middle = plan.n_rows if plan.n_rows is not None else float(needed.median())
     if len(needed):
@@ -102,7 +102,7 @@ def plot_network_plan(
     >>> plot_network_plan(plan, ax=Figure().subplots()).get_ylabel()
     'mean over draws'
     """
-    table, needed = plan.table, plan.needed(targets)
+    table, needed = plan.to_frame(), plan.needed(targets)
     ax = make_axes(ax, 6.4, 4.6)
     set_title(ax, f"A network of {plan.about['labels']} labels, found on fewer and more rows")
     entries: Entries = []

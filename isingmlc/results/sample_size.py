@@ -160,7 +160,7 @@ class EdgePlan(ReadOnly):
         plural = "" if len(self._names) == 1 else "s"
         said = f"EdgePlan({len(self._names)} edge{plural}"
         if self.odds_ratio is not None:
-            needed = self.table["needed"].dropna()
+            needed = self._edges["needed"].dropna()
             rows = f"{needed.max():.0f} rows"
             if len(needed) > 1:
                 half, most, every = np.ceil(needed.quantile([0.5, 0.9, 1.0]))
@@ -176,19 +176,31 @@ class EdgePlan(ReadOnly):
         """The level of each test: `alpha` over the number of tests, as Bonferroni has it."""
         return self.alpha / self.n_tests
 
-    @table
-    def table(self) -> pd.DataFrame:
-        """All edges, one row each.
+    def to_frame(self) -> pd.DataFrame:
+        """Give all edges, one row each.
 
-        ``feature``, ``label`` : the edge.
-        ``kind`` : ``"per SD"`` where odds ratios are those of one standard deviation of the
-        feature, ``"binary"`` where they are of one against zero.
-        ``information`` : what a row adds to the information about the log odds ratio.
-        ``raising``, ``lowering`` : the odds ratios nearest to one that are found on `n_rows` rows
-        with the power wanted; NaN where none is, or without rows.
-        ``needed`` : rows that `odds_ratio` needs; NaN without one.
-        ``reason`` : ``ok``, or why the edge cannot be tested.
+        Returns
+        -------
+        DataFrame
+            Columns ``feature`` and ``label``; ``kind`` (``"per SD"`` where odds ratios are those of
+            one standard deviation of the feature, ``"binary"`` where they are of one against
+            zero); ``information``, what a row adds to the information about the log odds ratio;
+            ``raising`` and ``lowering``, the odds ratios nearest to one that are found on `n_rows`
+            rows with the power wanted (NaN where none is, or without rows); ``needed``, rows that
+            `odds_ratio` needs (NaN without one); and ``reason``, ``ok`` or why the edge cannot be
+            tested.
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> plan = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5, n_tests=100)
+        >>> int(plan.to_frame().loc[0, "needed"])
+        741
         """
+        return self._edges
+
+    @table
+    def _edges(self) -> pd.DataFrame:
         parts = in_parts(self._designs)
         columns = {"information": [part.information for part in parts]}
         if self.n_rows is not None:
@@ -382,15 +394,29 @@ class NetworkPlan(ReadOnly):
         """What was measured."""
         return tuple(self.draws.columns[1:])
 
-    @table
-    def table(self) -> pd.DataFrame:
-        """Measures at all sizes, one row each.
+    def to_frame(self) -> pd.DataFrame:
+        """Give the measures at all sizes, one row each.
 
-        ``measure``, ``n`` : what, on how many rows.
-        ``mean``, ``error`` : the mean over draws, and its Monte-Carlo standard error.
-        ``lower``, ``upper`` : quantiles between which 95% of draws lie.
-        ``fitted`` : the mean, made not to fall with n (isotonic regression).
+        Returns
+        -------
+        DataFrame
+            Columns ``measure`` and ``n``: what, on how many rows; ``mean`` over draws and its
+            Monte-Carlo standard ``error``; ``lower`` and ``upper``, quantiles between which 95% of
+            draws lie; and ``fitted``, the mean, made not to fall with n (isotonic regression).
+
+        Examples
+        --------
+        >>> import isingmlc as im
+        >>> net = im.IsingModel(im.datasets.load_example().labels).fit_regularized()
+        >>> plan = im.plan_sample_size(net, of="network", n=[200, 800], n_draws=10, random_state=0)
+        >>> frame = plan.to_frame().set_index(["measure", "n"])
+        >>> bool(frame.loc[("sensitivity", 800), "mean"] > frame.loc[("sensitivity", 200), "mean"])
+        True
         """
+        return self._sizes
+
+    @table
+    def _sizes(self) -> pd.DataFrame:
         rows = []
         for measure in self.measures:
             grouped = self.draws.groupby("n")[measure]
@@ -658,14 +684,14 @@ def plan_sample_size(
     >>> data = im.datasets.load_example()
     >>> res = im.IsingModel(data.labels, data.features).fit()
     >>> plan = im.plan_sample_size(res, odds_ratio=1.3)
-    >>> edge = plan.table.set_index(["feature", "label"]).loc[("bmi", "diabetes")]
+    >>> edge = plan.to_frame().set_index(["feature", "label"]).loc[("bmi", "diabetes")]
     >>> int(edge["needed"]), round(float(edge["raising"]), 2)
     (3021, 1.45)
 
     Without any data, for a label in 20% of the rows and a binary feature in 30% of them:
 
     >>> plan = im.plan_sample_size(prevalence=0.2, feature_prevalence=0.3, odds_ratio=2)
-    >>> int(plan.table.loc[0, "needed"])
+    >>> int(plan.to_frame().loc[0, "needed"])
     445
     """
     check_option("of", of, OF)
