@@ -945,3 +945,33 @@ def test_networks_outside_the_data_are_warned_of_once():
         res.at({"bmi": -1})
     for age in (low, high):
         res.at({"age": age})
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "ridge", "penalty": 10.0}])
+def test_a_covariate_may_separate_a_label_by_very_little(options):
+    covariates = pd.DataFrame({"one": 1.0, "c": [0.9990351, 0.9990505, 0.9998173]})
+    model = im.IsingModel(
+        np.array([[1], [0], [0]]),
+        np.array([[0.9], [-0.5], [-0.1]]),
+        covariates=covariates,
+        intercept=False,
+    )
+    with pytest.warns(im.exceptions.SeparationWarning):
+        (fit,) = model.fit(**options).fits
+    assert not fit.in_play.any()
+    np.testing.assert_array_equal(fit.coef[2:], [np.inf, -np.inf])
+
+
+def test_a_start_that_cannot_converge_leaves_a_model_its_steps():
+    # Labels alone tell little of the second label, and rounding hides where the maximum is.
+    labels = np.array([[0, 0], [1, 0], [1, 1], [0, 0], [0, 0], [1, 0]])
+    column = np.array([-0.7185, -0.5178, -0.4836, -0.5104, -0.7343, -0.1333])
+    weights = np.array([1e12, 1.0, 1e12, 1e12, 1e12, 1e12])
+    res = im.IsingModel(labels, covariates=pd.DataFrame({"c": column}), freq_weights=weights).fit(
+        method="ridge", penalty=10.0
+    )
+    assert res.converged
+    const, first, _, slope = res.fits[1].coef
+    residual = weights * (labels[:, 1] - expit(const + first * labels[:, 0] + slope * column))
+    pulls = [residual.sum(), labels[:, 0] @ residual - 10.0 * first, column @ residual]
+    np.testing.assert_allclose(pulls, 0.0, atol=1e-2)

@@ -215,6 +215,17 @@ def test_dependent_rows_have_a_shortest_direction():
     np.testing.assert_allclose(direction, expected, atol=1e-12)
 
 
+def test_a_direction_that_is_known_to_exist_may_be_long():
+    # The outcome changes between two values that are 1e-5 apart.
+    rows = np.array([[-1.0, -1.0], [-1.0, -1.0008], [1.0, 0.99998]])
+    assert shortest_direction(rows, np.eye(2)) is None
+    proved, settled = find_separation(rows)
+    assert settled.all()
+    direction = shortest_direction(rows, np.eye(2), np.linalg.norm(proved))
+    assert (rows @ direction).min() == pytest.approx(1.0, abs=1e-4)
+    assert np.linalg.norm(direction) <= np.linalg.norm(proved) * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("failure", ["wrong", "error"])
 def test_least_squares_that_fail_have_another_route(failure, monkeypatch):
     def nnls(system, target, maxiter):

@@ -733,7 +733,8 @@ def _begin(
         assert earlier.coef is not None
         start = _spread(earlier.coef, earlier.basis, size)
         node.start = _spread(node.chosen.carry_over(start[node.columns]), node.basis, size)
-        node.steps = earlier.steps
+        # Of a start that rounding keeps from its end no step counts.
+        node.steps = earlier.steps if earlier.converged else 0
     return nodes
 
 
@@ -805,9 +806,10 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
     node.guesses += 1
     signed = table.signed(node, node.columns[node.free])
     if node.guesses <= _GUESSES:
-        settled = _moves(table, node, solution.step) > _SETTLING
+        settled, length = _moves(table, node, solution.step) > _SETTLING, 1.0
     else:
-        settled = find_separation(signed[:, np.isin(node.free, node.chosen.kept)]).settled
+        proved, settled = find_separation(signed[:, np.isin(node.free, node.chosen.kept)])
+        length = max(float(np.linalg.norm(proved)), 1.0)
         node.is_final = True
     if settled.any():
         remaining = signed[~settled]
@@ -816,7 +818,7 @@ def _learn(table: _Table, node: _Node, solution: Solution) -> None:
         rest = table.regressors.rank(
             remaining.T @ remaining, node.columns[node.free], lambda: remaining
         )
-        direction = shortest_direction(signed[settled], rest.null_space)
+        direction = shortest_direction(signed[settled], rest.null_space, length)
         if direction is not None:
             places = node.columns[node.free]
             node.directions.append(_spread(direction, places, table.design.shape[1]))

@@ -469,7 +469,9 @@ def find_separation(signed: FloatArray) -> Separation:
     return Separation(direction / units / least, settled)
 
 
-def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArray | None:
+def shortest_direction(
+    settled: FloatArray, null_space: FloatArray, length: float = 1.0
+) -> FloatArray | None:
     r"""Choose the one direction along which to send coefficients to infinity.
 
     Of all directions in `null_space` that settle the rows with a margin of one this is the
@@ -483,6 +485,9 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
         Signed regressors of the settled rows.
     null_space : ndarray, shape (columns, d)
         Directions that leave all other rows alone, as columns that span them.
+    length : float
+        Of a direction that is known to settle the rows. Without one, whatever would have to be more
+        than about 1e5 long counts as none.
 
     Returns
     -------
@@ -508,7 +513,7 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
     if not null_space.size:
         return None
     null_space = lapack.dorgqr(*lapack.dgeqrf(null_space)[:2])[0]
-    margins = settled @ null_space
+    margins = length * (settled @ null_space)
     system = np.vstack([margins.T, np.ones(len(margins))])
     target = np.zeros(len(system))
     target[-1] = 1.0
@@ -524,7 +529,7 @@ def shortest_direction(settled: FloatArray, null_space: FloatArray) -> FloatArra
         slope = (system.T @ residual) / sizes
         steepest = max(slope.max(), np.abs(slope * (weights > 0)).max())
         if steepest <= _OPTIMAL * residual[-1] + _EXACT:
-            direction = null_space @ (weights @ margins / residual[-1])
+            direction = length * (null_space @ (weights @ margins / residual[-1]))
             direction[np.abs(direction) < 1e-9 * np.abs(direction).max()] = 0.0
             return np.asarray(direction)
     raise exc.ModelError(UNDECIDED)
