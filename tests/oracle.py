@@ -132,8 +132,11 @@ class Fit:
         return (CONVERGED + self.unsure) * np.linalg.norm(directions @ self.spread, axis=1)
 
 
-def fit_rows(design, outcome, counts, penalty=None):
-    """Fit the (ridge-penalised) limit of maximum likelihood by iterated least squares."""
+def fit_rows(design, outcome, counts, penalty=None, offset=None):
+    """Fit the (ridge-penalised) limit of maximum likelihood by iterated least squares.
+
+    With an offset there must be nothing that is separated.
+    """
     penalty = np.zeros(design.shape[1]) if penalty is None else penalty
     sign = np.where(outcome, 1.0, -1.0)
     free = penalty == 0
@@ -149,9 +152,10 @@ def fit_rows(design, outcome, counts, penalty=None):
         columns = rank_and_basis(rows)[0]
     rows, ridge = rows[:, columns], np.diag(np.sqrt(penalty[columns]))
     sign, weight = sign[inside], counts[inside]
+    offset = np.zeros(len(rows)) if offset is None else offset
 
     def objective(coef):
-        value = weight @ log_expit(sign * (rows @ coef))
+        value = weight @ log_expit(sign * (rows @ coef + offset))
         # Without a penalty a step may go farther out than squares can say.
         return value - 0.5 * np.sum((np.sqrt(penalty[columns]) * coef) ** 2)
 
@@ -160,7 +164,7 @@ def fit_rows(design, outcome, counts, penalty=None):
     for _ in range(300):
         if not len(columns):
             break
-        eta = rows @ coef
+        eta = rows @ coef + offset
         roots = np.sqrt(weight * expit(eta) * expit(-eta))
         system = np.vstack([roots[:, None] * rows, ridge])
         length = np.linalg.norm(system, axis=0)
@@ -191,7 +195,7 @@ def fit_rows(design, outcome, counts, penalty=None):
         last = decrement
     else:
         raise UndecidedError("iteration")
-    eta = rows @ coef
+    eta = rows @ coef + offset
     if (sign * eta < -600.0).any():
         raise UndecidedError("overflow")
     probability = outcome.astype(float)
@@ -423,6 +427,12 @@ class Label:
         error = np.linalg.norm(root[n_null]) if added else np.nan
         wald = float(np.sum((last @ coef) ** 2))
         return gain, wald, coef[0] if added else np.nan, error, added
+
+    def profile(self, column, effect):
+        """Give the log-likelihood of the rows in play if a column has a given effect."""
+        inside, columns = self.fit.inside, self.fit.columns
+        rows, offset = self.design[inside][:, columns], effect * column[inside]
+        return fit_rows(rows, self.outcome[inside], self.counts[inside], None, offset).value
 
 
 def rank_in_order(design, n_null):

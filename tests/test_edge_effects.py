@@ -1,15 +1,19 @@
 """Effects of edges: odds ratios, intervals, one step and fitted; forest plots."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from fuzz_cases import draw_case
+from fuzz_checks import check_limits
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 import isingmlc as im
-from isingmlc.exceptions import DataError, ModelError
+from isingmlc.exceptions import DataError, ModelError, SeparationWarning
 
 
 def profile_limit(label, others, feature, certain, alpha=0.05):
@@ -393,6 +397,43 @@ def test_a_number_that_separates_a_label_has_a_limit():
     expected = brentq(lambda effect: -2 * likelihood(effect) - chi2.isf(0.05, 1), 0, 20)
     assert limits["lower"] == pytest.approx(expected, rel=1e-6)
     assert limits["upper"] == np.inf
+
+
+def test_without_an_intercept_limits_are_those_of_features_as_they_are():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, (200, 2))
+    x = np.where(labels[:, 0] == 1, 2.0, -1.0) * rng.uniform(0.5, 1.0, 200)
+    edges = im.IsingModel(labels, x[:, None], intercept=False).fit().wald_test()
+    limits = edges.conf_int().loc[("x1", "y1")]
+
+    def likelihood(effect):
+        return sm.GLM(labels[:, 0], labels[:, [1]], sm.families.Binomial(), effect * x).fit().llf
+
+    expected = brentq(lambda effect: -2 * likelihood(effect) - chi2.isf(0.05, 1), 0, 20)
+    assert limits["lower"] == pytest.approx(expected, rel=1e-6)
+    assert limits["upper"] == np.inf
+
+
+def test_a_feature_that_stands_in_for_the_intercept_has_a_limit():
+    # Of the two rows in play the likelihood is that of a constant.
+    labels = np.array([[1, 0], [0, 1], [1, 0]])
+    with pytest.warns(SeparationWarning):
+        res = im.IsingModel(labels, np.ones((3, 1)), intercept=False).fit()
+    edges = res.wald_test()
+    likelihood = np.exp(-chi2.isf(0.05, 1) / 4)
+    assert edges.params.loc["x1", "y1"] == np.inf
+    assert edges.conf_int().loc[("x1", "y1"), "lower"] == pytest.approx(
+        np.log(likelihood / (1 - likelihood)), rel=1e-8
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_limits_are_found_where_far_effects_leave_rows_no_weight():
+    case, counts = draw_case(5, 320), Counter()
+    check_limits(case, case.results.wald_test(), counts)
+    limits = case.results.wald_test().conf_int().loc[("x2", "y16")]
+    # With forty digits the likelihood there has fallen by 3.8414588206942.
+    assert limits["lower"] == pytest.approx(4.8515986559758e13, rel=1e-9)
 
 
 def test_robust_fits_have_no_likelihood_for_a_limit(apart):

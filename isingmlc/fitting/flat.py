@@ -21,7 +21,12 @@ _HIDDEN = 4.0
 
 
 def climb_flat(
-    design: FloatArray, counts: FloatArray, penalty: FloatArray, start: FloatArray, max_steps: int
+    design: FloatArray,
+    counts: FloatArray,
+    penalty: FloatArray,
+    start: FloatArray,
+    max_steps: int,
+    offset: FloatArray | float = 0.0,
 ) -> Solution:
     """Maximise the (ridge-penalised) likelihood of a logistic regression that is flat somewhere.
 
@@ -39,6 +44,8 @@ def climb_flat(
         Coefficients to begin with.
     max_steps : int
         Steps after which to stop.
+    offset : ndarray, shape (rows,), or float
+        What margins have besides.
 
     Returns
     -------
@@ -59,7 +66,7 @@ def climb_flat(
 
     def evaluate(_: IntArray, coefs: FloatArray) -> Points:
         (coef,) = coefs
-        margin = design @ coef
+        margin = design @ coef + offset
         odds = root_odds(counts, margin)
         pull = np.concatenate([odds, -np.sqrt(penalty) * coef])
         scaled = np.vstack([(odds * expit(margin))[:, None] * design, ridge])
@@ -75,7 +82,7 @@ def climb_flat(
         start[None],
         max_steps,
         margins=lambda _, coef: design @ coef,
-        certain=lambda _: certain_from(counts),
+        certain=lambda _: certain_from(counts) - offset,
         furthest=np.inf,
     )
     return ends.solution(0, None)

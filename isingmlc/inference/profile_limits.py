@@ -17,7 +17,8 @@ from scipy.special import expit, log_expit
 from scipy.stats import chi2
 
 from isingmlc.base.arrays import FloatArray, dense
-from isingmlc.fitting.newton import Points, climb
+from isingmlc.fitting.flat import climb_flat
+from isingmlc.fitting.newton import Points, certain_from, climb, newton_step
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.refits import refit_edges
 from isingmlc.statistics.labelsets import cells_of
@@ -27,6 +28,10 @@ MOST_EDGES = 500
 # Where a limit is looked for, in standard deviations of the feature.
 _FURTHEST = 64.0
 _MAX_STEPS = 100
+
+
+class _LostError(Exception):
+    """A likelihood whose maximum is not found."""
 
 
 def profile_limits(
@@ -49,8 +54,8 @@ def profile_limits(
     -------
     ndarray, shape (features, labels)
         Upper limits of effects of minus infinity and lower limits of those of plus infinity; NaN
-        elsewhere, where rows are gone, and with penalties, clusters and robust errors, whose
-        likelihood is none.
+        elsewhere, where rows are gone, with penalties, clusters and robust errors, whose
+        likelihood is none, and where a limit is too far out or not found.
     """
     limits = np.full(coef.shape, np.nan)
     edges = np.argwhere(np.isinf(coef))[:MOST_EDGES]
@@ -73,7 +78,10 @@ def profile_limits(
 
 
 def _profile(fit: NetworkFit, column: int, label: int) -> tuple[Callable[[float], float], float]:
-    """Give the log-likelihood at effects per standard deviation of a feature, and the latter."""
+    """Give the log-likelihood at effects per standard deviation of a feature, and the latter.
+
+    Without an intercept the feature stays as it is, and its deviation is that from zero.
+    """
     assert fit.rows is not None
     assert fit.rows.features is not None
     node, patterns = fit.nodes[label], fit.stats.patterns
@@ -87,29 +95,70 @@ def _profile(fit: NetworkFit, column: int, label: int) -> tuple[Callable[[float]
     inside = node.in_play[cells]
     cells, x, counts = cells[inside], x[inside], counts[inside]
     share = counts / counts.sum()
-    x = x - share @ x
+    if fit.settings.intercept:
+        x = x - share @ x
     spread = float(np.sqrt(share @ x**2))
     sign = np.where(patterns[cells, label], 1.0, -1.0)
     pull = sign * x / spread
     design = sign[:, None] * fit.regressors.matrix[cells][:, node.basis]
-    known = {"coef": np.asarray(node.basis_coef, dtype=np.float64)}
+    certain = certain_from(counts)
+    # Effects that were asked for: their likelihoods, and the coefficients that go with them.
+    known = {0.0: (node.llf, np.asarray(node.basis_coef, dtype=np.float64))}
 
     def likelihood(effect: float) -> float:
+        if effect in known:
+            return known[effect][0]
+        offset = effect * pull
+
+        def value(margin: FloatArray) -> float:
+            return float(counts @ log_expit(margin))
+
         def evaluate(_: object, coef: FloatArray) -> Points:
-            margin = design @ coef[0] + effect * pull
+            margin = design @ coef[0] + offset
             surprise = expit(-margin)
             gradient = design.T @ (counts * surprise)
-            weight = counts * surprise * expit(margin)
-            information = (design * weight[:, None]).T @ design
-            step = np.linalg.lstsq(information, gradient, rcond=None)[0]
-            value = counts @ log_expit(margin)
-            return Points.of_one(float(value), step, float(gradient @ step), information)
+            information = (design * (counts * surprise * expit(margin))[:, None]).T @ design
+            step = newton_step(information, gradient)
+            if step is None:
+                return Points.of_one(value(margin), np.zeros(len(gradient)), np.nan, information)
+            return Points.of_one(value(margin), step, float(gradient @ step), information)
 
-        end = climb(evaluate, known["coef"][None].copy(), _MAX_STEPS)
-        known["coef"] = end.coef[0]
-        return float(end.value[0])
+        coef = _start_at(effect, known)
+        if len(coef):
+            end = climb(
+                evaluate,
+                coef[None].copy(),
+                _MAX_STEPS,
+                margins=lambda _, change: design @ change,
+                certain=lambda _: certain - offset,
+            )
+            coef, converged = end.coef[0], bool(end.converged[0])
+            if not converged:
+                no_penalty = np.zeros(len(coef))
+                flat = climb_flat(design, counts, no_penalty, coef, _MAX_STEPS, offset)
+                coef, converged = flat.coef, flat.converged
+            if not converged:
+                raise _LostError
+        known[effect] = value(design @ coef + offset), coef
+        return known[effect][0]
 
     return likelihood, spread
+
+
+def _start_at(effect: float, known: dict[float, tuple[float, FloatArray]]) -> FloatArray:
+    """Give coefficients to begin with at an effect, from those of others on its side of zero.
+
+    Likelihoods are concave: between two effects, coefficients between theirs have one that is no
+    lower than the lower of both. Far out all margins grow like the effect.
+    """
+    nearer = max((each for each in known if abs(each) < abs(effect)), key=abs)
+    beyond = [each for each in known if abs(each) > abs(effect)]
+    coef = known[nearer][1]
+    if beyond:
+        further = min(beyond, key=abs)
+        share = (effect - nearer) / (further - nearer)
+        return coef + share * (known[further][1] - coef)
+    return coef * (effect / nearer) if nearer else coef
 
 
 def _find_limit(
@@ -122,10 +171,14 @@ def _find_limit(
         return 2 * (top - likelihood(effect)) - most
 
     # From zero the likelihood rises towards its limit, and falls on the other side.
-    away = side if gain > most else -side
-    reach = 1.0
-    while beyond(away * reach) * (gain - most) > 0:
-        reach *= 2
-        if reach > _FURTHEST:
-            return np.nan
-    return float(brentq(beyond, 0.0, away * reach, xtol=1e-10)) / spread
+    at_zero = beyond(0.0)
+    away = side if at_zero > 0 else -side
+    near, reach = 0.0, 1.0
+    try:
+        while beyond(away * reach) * at_zero > 0:
+            near, reach = reach, 2 * reach
+            if reach > _FURTHEST:
+                return np.nan
+        return float(brentq(beyond, away * near, away * reach, xtol=1e-10)) / spread
+    except _LostError:
+        return np.nan

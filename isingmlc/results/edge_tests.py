@@ -283,7 +283,8 @@ class EdgeTests(ReadOnly):
         DataFrame
             Columns ``lower`` and ``upper``, one row per feature and label; NaN where `bse` is, and
             where there is no likelihood for the finite end of an infinite effect: without rows,
-            with clusters and robust errors, and beyond 500 such effects.
+            with clusters and robust errors, and beyond 500 such effects. So is an end that is
+            farther from zero than 64 per standard deviation of the feature, or that is not found.
 
         Raises
         ------
