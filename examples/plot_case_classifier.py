@@ -74,8 +74,8 @@ pd.DataFrame(firsts, index=pd.Index(range(1, 7), name="place"))
 # How many?
 # ---------
 #
-# ``method="auto"`` lets validation rows choose the ranking (``forward``, ``ssc`` or ``score``) and
-# the number of features, and fits the classifier on all training rows.
+# ``method="auto"`` lets validation rows choose the ranking (``forward``, or ``ssc`` if that is
+# clearly better) and the number of features, and fits the classifier on all training rows.
 
 sel = im.select_features(
     y[train], x[train], "auto", max_features=20, grid=8, cv=4, rule="one-se", random_state=0

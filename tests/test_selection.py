@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, DataWarning, ModelError
-from isingmlc.sklearn import IsingClassifier
+from isingmlc.sklearn import IsingClassifier, MultilabelStratifiedKFold
 
 pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.SeparationWarning")
 
@@ -151,6 +151,55 @@ def test_auto_tries_rankings_whose_features_complement_each_other(data):
     chosen = im.select_features(*data, method="auto", max_features=3, random_state=0)
     assert chosen.path["method"].unique().tolist() == ["forward", "ssc"]
     assert chosen.path["method"].value_counts().eq(3).all()
+    assert (chosen.n_folds, chosen.n_validation) == (5, len(data[0]))
+    ranking = im.rank_features(*data, method=chosen.method)
+    assert chosen.selected == ranking.order[: len(chosen.selected)]
+    for same in ({"method": ["auto"]}, {"method": "auto", "cv": 5}):
+        again = im.select_features(*data, **same, max_features=3, random_state=0)
+        pd.testing.assert_frame_equal(again.path, chosen.path)
+        assert again.selected == chosen.selected
+    once = im.select_features(*data, "auto", validation=0.3, max_features=3, random_state=0)
+    assert once.n_folds == 1
+    clusters = np.arange(len(data[0])) % 3
+    assert im.select_features(*data, "auto", max_features=2, groups=clusters).n_folds == 3
+
+
+def find_right_rows(chosen, labels, features, n_folds, seed):
+    """Mark, for the best size of each ranking, the rows whose labels are predicted correctly."""
+    folds = MultilabelStratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    right = {}
+    for method, tried in chosen.path.groupby("method", sort=False):
+        size = tried.loc[tried["score"].idxmax(), "size"]
+        right[method] = np.zeros(len(labels))
+        for train, test in folds.split(features, labels):
+            ranking = im.rank_features(labels.iloc[train], features.iloc[train], method=method)
+            columns = list(ranking.order[:size])
+            classifier = IsingClassifier().fit(features[columns].iloc[train], labels.iloc[train])
+            guess = np.asarray(classifier.predict(features[columns].iloc[test]))
+            right[method][test] = (guess == labels.iloc[test].to_numpy()).all(axis=1)
+    return right
+
+
+def test_auto_leaves_forward_only_for_what_is_better_row_by_row():
+    choices = set()
+    for seed in (8, 9, 16, 18, 26):
+        data = im.datasets.make_artdata(4, n_samples=120, n_features=10, random_state=seed)
+        labels, features = data.labels, data.features
+        chosen = im.select_features(labels, features, "auto", random_state=seed, max_features=4)
+        right = find_right_rows(chosen, labels, features, 5, seed)
+        difference = right["ssc"] - right["forward"]
+        best = chosen.path.groupby("method")["score"].max()
+        assert difference.mean() == pytest.approx(best["ssc"] - best["forward"], abs=1e-12)
+        is_clear = difference.mean() > difference.std() / np.sqrt(len(labels))
+        assert chosen.method == ("ssc" if is_clear else "forward")
+        choices.add((chosen.method, bool(difference.mean() > 0)))
+    assert choices >= {("ssc", True), ("forward", True), ("forward", False)}
+
+
+def test_auto_takes_the_better_ranking_if_rows_have_no_scores(data):
+    chosen = im.select_features(*data, "auto", metric="f1-macro", max_features=3, random_state=0)
+    best = chosen.path.groupby("method")["score"].max()
+    assert chosen.method == ("ssc" if best["ssc"] > best["forward"] else "forward")
 
 
 def test_many_sizes_are_announced_unless_a_grid_is_given(data):

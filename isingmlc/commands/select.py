@@ -96,9 +96,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--validation",
         type=float,
-        default=0.3,
         metavar="SHARE",
-        help="share of the rows kept for validation (default: 0.3)",
+        help="share of the rows kept for validation (default: 0.3; five folds with --method auto)",
     )
     group.add_argument(
         "--cv",

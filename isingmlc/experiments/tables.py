@@ -250,7 +250,10 @@ def measure(
 
 def _select(split: Split, method: str, options: dict[str, Any]) -> dict[str, Any]:
     name, classifier = WITH_CLASSIFIER.get(method, (method, "chain"))
-    ranking = (name, PAPER[name]) if name in PAPER else name
+    ranking: Any = (name, PAPER[name]) if name in PAPER else name
+    if name == "auto":
+        # All methods have the same validation rows, on which the better ranking is kept.
+        ranking = list(AUTO)
     selection = select_features(split.train, method=ranking, classifier=classifier, **options)
     scores = selection.evaluate(split.test.labels, split.test.features)
     return {

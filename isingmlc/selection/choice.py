@@ -37,14 +37,26 @@ from isingmlc.results.ranking import FeatureRanking
 from isingmlc.selection.classifiers import VaryingLabels, join_columns, make_classifier, vary
 from isingmlc.selection.folds import make_folds
 from isingmlc.selection.result import SelectionResult
-from isingmlc.selection.validation import Fold, Measure, choose, find_columns, try_sizes
+from isingmlc.selection.validation import (
+    Fold,
+    Measure,
+    choose,
+    choose_cautiously,
+    find_columns,
+    try_sizes,
+)
 
 # Features that complement each other, for all labels by their errors or for all directions of the
-# labels alike: the validation set chooses. With score as a third choices were no better.
+# labels alike. With score as a third choices were no better. One validation set of a few hundred
+# rows says little about which is better: folds choose, and the first unless another clearly is.
 AUTO: tuple[tuple[str, dict[str, Any]], ...] = (("forward", {}), ("ssc", {}))
+_AUTO = ("auto", ["auto"])
+_AUTO_FOLDS = 5
 RULES = ("best", "one-se")
 # Options of rankings that say what the label models are.
 _LABEL_MODELS = ("null", "penalty", "neighbors")
+# The share of rows to validate on if nobody says.
+_VALIDATION = 0.3
 # The most features to try if nobody says: a share, as in the paper, but not fewer than this.
 _SHARE = 0.2
 _AT_LEAST = 20
@@ -71,7 +83,7 @@ def select_features(
     adjust: str | None = "fdr_bh",
     max_features: int | float | None = None,
     grid: int | Sequence[int] | None = None,
-    validation: float = 0.3,
+    validation: float | None = None,
     cv: Any = None,
     split: str = "stratified",
     groups: Any = None,
@@ -111,8 +123,9 @@ def select_features(
         than those of ``score``; but ``score`` with `alpha`, `neighbors` or `cov_type`, which need
         its tests. A pair gives its options, such as
         ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
-        lets the validation set choose among them too. ``"auto"`` tries ``forward`` and
-        ``ssc``.
+        lets the validation set choose among them too. ``"auto"`` tries ``forward`` and ``ssc``,
+        in five folds unless `validation` or `cv` says otherwise, and takes ``ssc`` only if it is
+        better by more than one standard error of the difference, row by row.
     ranking : FeatureRanking, optional
         A ranking to use instead of making one. It should not know the validation rows, and must be
         given the same covariates.
@@ -138,8 +151,8 @@ def select_features(
     grid : int or sequence of int, optional
         Which numbers of features to try: so many of them, spread evenly on a logarithmic scale, or
         the given ones. All up to `max_features` if omitted.
-    validation : float
-        Share of the rows that is kept for validation, in (0, 1).
+    validation : float, optional
+        Share of the rows that is kept for validation, in (0, 1); 0.3 if omitted.
     cv : int, splitter or iterable, optional
         Folds instead of one validation set: so many, made as `split` says, or any splitter of
         scikit-learn's, or pairs of rows to train and to validate on.
@@ -238,14 +251,20 @@ def select_features(
         )
     check_option("by", by, BY)
     n_jobs = check_jobs(n_jobs)
-    share = check_number("validation", validation, above=0, below=1)
+    share = _VALIDATION if validation is None else validation
+    share = check_number("validation", share, above=0, below=1)
     if ranking is not None and neighbors is not None:
         raise exc.DataError(
             "neighbors are for rankings that are made here, but ranking is given. Leave one out."
         )
     if alpha is not None:
         _check_no_validation(
-            cv=cv, split=split, rule=rule, grid=grid, max_features=max_features, validation=share
+            cv=cv,
+            split=split,
+            rule=rule,
+            grid=grid,
+            max_features=max_features,
+            validation=validation,
         )
     has_covariates = covariates is not None
     if method is None:
@@ -284,6 +303,10 @@ def select_features(
     given = {} if ranking is None else {_check_ranking(ranking, data, terms, by).method: ranking}
     sizes = _sizes(len(terms), max_features, grid)
     if alpha is None:
+        is_auto = ranking is None and (method if isinstance(method, str) else [*method]) in _AUTO
+        if is_auto and cv is None and validation is None:
+            n_units = data.n_rows if clusters is None else len(np.unique(clusters))
+            cv = min(_AUTO_FOLDS, n_units)
         pairs = make_folds(
             data,
             validation=share,
@@ -303,8 +326,9 @@ def select_features(
             training = data.take_rows(rows)
             rankings = given or _rank(training, enough, intercept, how, by, where=_TRAINING)
             folds.append(Fold(training, data.take_rows(others), rankings))
-        path = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
-        name, size = choose(path, rule)
+        tried = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
+        path = tried.path
+        name, size = choose_cautiously(tried, rule) if is_auto else choose(path, rule)
         found = folds[0].rankings[name]
         if len(folds) > 1 and not given:
             found = _rank(data, {name: enough[name]}, intercept, how, by)[name]

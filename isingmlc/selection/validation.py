@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -44,6 +44,26 @@ class Fold:
     rankings: Mapping[str, FeatureRanking]
 
 
+class Attempts(NamedTuple):
+    """What was tried, and how it did.
+
+    Attributes
+    ----------
+    path : DataFrame
+        Columns method, size, score (the measure that counts, over the validation rows of all
+        folds), score_se (its standard error over rows, NaN if it is no mean of rows) and all
+        measures; one row per ranking and size.
+    scores : ndarray, shape (attempts, rows)
+        What each validation row scores; NaN if the measure is no mean of rows.
+    weights : ndarray, shape (rows,)
+        How many observations each validation row stands for.
+    """
+
+    path: pd.DataFrame
+    scores: FloatArray
+    weights: FloatArray
+
+
 def try_sizes(
     folds: Sequence[Fold],
     context: Context,
@@ -52,7 +72,7 @@ def try_sizes(
     estimator: VaryingLabels,
     metric: str | Measure,
     n_jobs: int,
-) -> pd.DataFrame:
+) -> Attempts:
     """Train on the first features of rankings and measure on the validation rows.
 
     Parameters
@@ -74,10 +94,8 @@ def try_sizes(
 
     Returns
     -------
-    DataFrame
-        Columns method, size, score (the measure that counts, over the validation rows of all
-        folds), score_se (its standard error over rows, NaN if it is no mean of rows) and all
-        measures; one row per ranking and size.
+    Attempts
+        What was tried.
     """
     tried = list(product(folds[0].rankings, sizes.tolist()))
     measured = tqdm(
@@ -93,7 +111,7 @@ def try_sizes(
     truth = np.concatenate([fold.held_out.labels for fold in folds])
     is_weighted = any(fold.held_out.weights is not None for fold in folds)
     weights = np.concatenate([_weights_of(fold.held_out) for fold in folds])
-    lines = []
+    lines, scores = [], np.full((len(tried), len(truth)), np.nan)
     for number, (method, size) in enumerate(tried):
         guess = np.concatenate([per_fold[number] for per_fold in found])
         rows = score_rows(truth, guess)
@@ -101,14 +119,20 @@ def try_sizes(
         means = np.average(rows, axis=0, weights=weights).round(12)
         if metric in METRICS:
             at = tuple(METRICS).index(str(metric))
-            score = means[at]
-            spread = np.average((rows[:, at] - score) ** 2, weights=weights)
-            error = float(np.sqrt(spread / weights.sum()))
+            score, scores[number] = means[at], rows[:, at]
+            error = _error_of_mean(rows[:, at], weights)
         else:
             score = _measure_all(metric, truth, guess, weights if is_weighted else None)
             error = np.nan
         lines.append((method, size, score, error, *means))
-    return ResultTable(lines, columns=["method", "size", "score", "score_se", *METRICS])
+    path = ResultTable(lines, columns=["method", "size", "score", "score_se", *METRICS])
+    return Attempts(path, scores, weights)
+
+
+def _error_of_mean(values: FloatArray, weights: FloatArray) -> float:
+    """Give the standard error of a weighted mean over rows."""
+    spread = np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)
+    return float(np.sqrt(spread / weights.sum()))
 
 
 def _measure_all(
@@ -156,7 +180,7 @@ def choose(path: pd.DataFrame, rule: str) -> tuple[str, int]:
     Parameters
     ----------
     path : DataFrame
-        What `try_sizes` gives.
+        The path of what `try_sizes` gives, or a part of it.
     rule : {"best", "one-se"}
         The best score, of equal ones that of the smallest size; or the smallest size whose score
         is within one standard error of the best.
@@ -185,6 +209,58 @@ def choose(path: pd.DataFrame, rule: str) -> tuple[str, int]:
         near = ordered[ordered["score"] >= best["score"] - best["score_se"]]
         ordered = near.sort_values(["size", "score"], ascending=[True, False], kind="stable")
     return str(ordered.iloc[0]["method"]), int(ordered.iloc[0]["size"])
+
+
+def choose_cautiously(tried: Attempts, rule: str) -> tuple[str, int]:
+    """Choose a ranking and a size; rankings other than the first have to be better beyond doubt.
+
+    Each ranking has its own size. A later ranking is chosen if the rows that it scores better are
+    worth more than one standard error of the difference, row by row.
+
+    Parameters
+    ----------
+    tried : Attempts
+        What `try_sizes` gives.
+    rule : {"best", "one-se"}
+        How a size is chosen; see `choose`.
+
+    Returns
+    -------
+    method : str
+        The ranking.
+    size : int
+        The number of features.
+
+    Examples
+    --------
+    The same scores, of rows that are right in both rankings or in one of them:
+
+    >>> path = pd.DataFrame({"method": ["forward", "ssc"], "size": 1, "score": [0.4, 0.6]})
+    >>> alike = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]])
+    >>> unlike = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]])
+    >>> for scores in (alike, unlike):
+    ...     print(choose_cautiously(Attempts(path, scores, np.ones(5)), "best"))
+    ('ssc', 1)
+    ('forward', 1)
+    """
+    path = tried.path
+    chosen, *others = (
+        choose(path[path["method"] == name], rule) for name in path["method"].unique()
+    )
+    for other in others:
+        here, there = (_find(path, each) for each in (chosen, other))
+        gain = path["score"].iloc[there] - path["score"].iloc[here]
+        differences = tried.scores[there] - tried.scores[here]
+        doubt = np.nan_to_num(_error_of_mean(differences, tried.weights))
+        if gain > doubt:
+            chosen = other
+    return chosen
+
+
+def _find(path: pd.DataFrame, attempt: tuple[str, int]) -> int:
+    """Give the place of a ranking and a size."""
+    method, size = attempt
+    return int(np.flatnonzero((path["method"] == method) & (path["size"] == size))[0])
 
 
 def _weights_of(data: ModelData) -> FloatArray:
