@@ -10,14 +10,28 @@ Prints
 - how long forward rankings take, beside fastcan.
 
 Some test sets are small: 65 rows of flags have a standard error of .05, and a place among two dozen
-rankings says little. ``--splits 10`` adds nine random splits of training and test rows together,
-with as many rows in each part as Mulan's; measures are then means over splits.
+rankings says little. ``--splits 20`` takes twenty random splits of all rows in place of Mulan's,
+with the same share of rows for training and label shares kept. Measures are then means over splits,
+and printed besides
+
+- mean ranks with the standard errors that other splits give them (a bootstrap of splits, the same
+  ones for all rankings), and differences to ``forward`` with paired standard errors;
+- the cases (a set and a number of features) in which neither ``forward`` nor ``ssc`` is among the
+  first three, how far the better of them is behind the third, and the paired standard error of
+  that. Splits share rows, so that what differs over all of them may still be chance in these rows:
+  the second error allows for that as Nadeau and Bengio (2003) do.
+
+Rankings that tie have the mean of their places. fastcan picks what ``ssc`` picks, so that both tie
+nearly always; among the first three it is not counted.
 
 Finished work is kept in the given folder and not done again, so that the script may be
 interrupted. fastcan is a peer if it is installed (pip install fastcan). All of it takes hours of
 processor time; with ``--classifiers chain --sizes 5 10 20`` about twenty minutes.
 
     python benchmarks/rankings.py measured
+    python benchmarks/rankings.py repeated --splits 20 --classifiers chain ising --sizes 5 10 20 \
+        --sets flags emotions scene yeast medical enron \
+        --without "l1, 0.0001" "sklearn mutual information"
 """
 
 from __future__ import annotations
@@ -37,6 +51,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.feature_selection import chi2, f_classif, mutual_info_classif
 from sklearn.metrics import f1_score
@@ -45,6 +60,7 @@ import isingmlc as im
 from isingmlc.base.arrays import dense
 from isingmlc.experiments.sources import load_split
 from isingmlc.metrics import evaluate
+from isingmlc.prediction.splits import stratify
 from isingmlc.selection.classifiers import VaryingLabels, logistic_chain
 from isingmlc.sklearn import IsingClassifier
 
@@ -75,20 +91,22 @@ OURS: dict[str, tuple[str, dict[str, Any]]] = {
     "oner": ("oner", {}),
 }
 FORWARD = ("forward", "ssc")
+FIRST = 3
+N_DRAWS = 2000
 
 
 @lru_cache(maxsize=1)
 def load(name: str, number: int = 0) -> tuple[np.ndarray, ...]:
-    """Give features and labels of training and test rows: Mulan's split, then random ones."""
+    """Give features and labels of training and test rows: Mulan's split, or one with a number."""
     split = load_split(name, find_data(), 0, N_LABELS)
     parts = (split.train, split.test)
     x = np.concatenate([np.asarray(dense(part.features), float) for part in parts])
     y = np.concatenate([part.labels.to_numpy(int) for part in parts])
-    rows = np.arange(len(y))
+    in_test = np.arange(len(y)) >= len(split.train.labels)
     if number:
-        np.random.default_rng(number).shuffle(rows)
-    train, test = np.split(rows, [len(split.train.labels)])
-    return x[train], y[train], x[test], y[test]
+        shares = np.array([1 - in_test.mean(), in_test.mean()])
+        in_test = stratify(y > 0, shares, np.random.default_rng(number)) == 1
+    return x[~in_test], y[~in_test], x[in_test], y[in_test]
 
 
 # Rankings
@@ -214,7 +232,7 @@ def rank_and_measure(
     classifiers: Iterable[str],
     sizes: Iterable[str],
     without: Iterable[str],
-    n_splits: int,
+    splits: Iterable[int],
 ) -> pd.DataFrame:
     """Do what is not done yet, and give what was asked for."""
     orders_file, scores_file = folder / "orders.jsonl", folder / "measures.jsonl"
@@ -223,7 +241,7 @@ def rank_and_measure(
     done = {tuple(line[key] for key in keys): line for line in read(scores_file)}
     rankings = {name: how for name, how in list_rankings().items() if name not in without}
     asked = []
-    for name, number in product(sets, range(n_splits)):
+    for name, number in product(sets, splits):
         x, y = load(name, number)[:2]
         for ranking, rank in rankings.items():
             if (name, number, ranking) not in orders:
@@ -290,6 +308,92 @@ def print_tables(measured: pd.DataFrame) -> None:
             print(f"{ranking}\n{table.to_string()}")
 
 
+def print_noise(measured: pd.DataFrame) -> None:
+    """Print what of mean ranks and places other splits would change."""
+    for classifier, part in measured.groupby("classifier", sort=False):
+        by_size = {
+            size: {
+                name: own.pivot_table("subset", "split", "ranking", sort=False)
+                for name, own in each.groupby("set", sort=False)
+            }
+            for size, each in part.groupby("size", sort=False)
+        }
+        columns = {}
+        for size, tables in by_size.items():
+            ranks, errors = rank_with_errors(list(tables.values()))
+            behind = pd.concat([table.rsub(table["forward"], axis=0) for table in tables.values()])
+            n_sets = len(tables)
+            spread = sum(table.rsub(table["forward"], axis=0).var() for table in tables.values())
+            columns[size] = pd.DataFrame(
+                {
+                    "mean rank": ranks,
+                    "error": errors,
+                    "behind forward": behind.mean(),
+                    "its error": np.sqrt(spread / (len(behind) / n_sets)) / n_sets,
+                }
+            )
+        table = pd.concat(columns, axis=1)
+        order = table.xs("mean rank", axis=1, level=1).mean(axis=1).sort_values().index
+        print(f"\n{classifier}: subset, what other splits would change")
+        print(table.loc[order].round(4).to_string())
+        cases = [
+            {"size": size, "set": name} | case
+            for size, tables in by_size.items()
+            for name, own in tables.items()
+            if (case := find_case(own, load(name)))
+        ]
+        n_all = sum(map(len, by_size.values()))
+        print(
+            f"\n{classifier}: neither is among the first {FIRST} in {len(cases)} of {n_all} cases"
+        )
+        if cases:
+            print(pd.DataFrame(cases).round(4).to_string(index=False))
+
+
+def rank_with_errors(tables: list[pd.DataFrame]) -> tuple[pd.Series, pd.Series]:
+    """Give mean ranks over sets of means over splits, and their errors by a bootstrap of splits."""
+    generator = np.random.default_rng(0)
+    draws = np.zeros((N_DRAWS, tables[0].shape[1]))
+    ranks = 0.0
+    for table in tables:
+        n_splits = len(table)
+        times = generator.multinomial(n_splits, np.full(n_splits, 1 / n_splits), N_DRAWS)
+        # What ties must not differ by rounding.
+        draws += rank_rows((times @ table.to_numpy() / n_splits).round(12))
+        ranks = ranks + table.mean().round(12).rank(ascending=False)
+    errors = pd.Series(draws.std(axis=0) / len(tables), ranks.index)
+    return ranks / len(tables), errors
+
+
+def rank_rows(values: np.ndarray) -> np.ndarray:
+    """Rank the values of each row, the largest first."""
+    return rankdata(-values, axis=1)
+
+
+def find_case(table: pd.DataFrame, parts: tuple[np.ndarray, ...]) -> dict[str, Any] | None:
+    """Say by how much forward rankings are behind the third, if neither is among the first."""
+    means = table.drop(columns="fastcan", errors="ignore").mean().round(12)
+    ordered = means.sort_values(ascending=False, kind="stable")
+    own = means[list(FORWARD)].idxmax()
+    third = ordered.index[FIRST - 1]
+    if means[own] >= means[third]:
+        return None
+    differences = table[third] - table[own]
+    n_train, n_test = len(parts[1]), len(parts[3])
+    error, spread = differences.sem(), differences.std()
+    error_of_rows = spread * np.sqrt(1 / len(table) + n_test / n_train)
+    return {
+        "better of the two": own,
+        "place": int((means > means[own]).sum()) + 1,
+        "third": third,
+        "behind": differences.mean(),
+        "error": error,
+        "error, new rows": error_of_rows,
+        "beyond two errors": differences.mean() > 2 * error,
+        "new rows too": differences.mean() > 2 * error_of_rows,
+    }
+
+
 def print_times() -> None:
     """Print how long picking 50 features takes, beside fastcan."""
     print("\nseconds of processor time to 50 features")
@@ -324,7 +428,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--classifiers", nargs="+", default=list(list_classifiers()))
     parser.add_argument("--sizes", nargs="+", default=SIZES, choices=SIZES)
-    parser.add_argument("--splits", type=int, default=1, help="splits of each set")
+    parser.add_argument("--splits", type=int, default=0, help="random splits instead of Mulan's")
     parser.add_argument("--without", nargs="+", default=(), help="rankings to leave out")
     parser.add_argument("--times", action="store_true", help="only measure times")
     options = parser.parse_args()
@@ -334,7 +438,11 @@ def main() -> None:
     if not options.times:
         options.folder.mkdir(parents=True, exist_ok=True)
         given = (options.sets, options.classifiers, options.sizes, options.without)
-        print_tables(rank_and_measure(options.folder, *given, options.splits))
+        numbers = range(1, options.splits + 1) if options.splits else [0]
+        measured = rank_and_measure(options.folder, *given, numbers)
+        print_tables(measured)
+        if len(numbers) > 1:
+            print_noise(measured)
     print_times()
 
 
