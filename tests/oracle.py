@@ -171,7 +171,8 @@ def fit_rows(design, outcome, counts, penalty=None, offset=None):
         length[length == 0] = 1.0
         triangle, order = linalg.qr(system / length, mode="r", pivoting=True)
         pivots = np.abs(np.diag(triangle))
-        if len(pivots) < len(order) or pivots[-1] < 1e-14 * pivots[0]:
+        # With an offset no row may have a weight left.
+        if len(pivots) < len(order) or pivots[-1] <= 1e-14 * pivots[0]:
             raise UndecidedError("information")
         triangle = triangle[: len(order)]
         pull = rows.T @ (weight * sign * expit(-sign * eta)) - penalty[columns] * coef
