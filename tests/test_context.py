@@ -975,3 +975,62 @@ def test_a_start_that_cannot_converge_leaves_a_model_its_steps():
     residual = weights * (labels[:, 1] - expit(const + first * labels[:, 0] + slope * column))
     pulls = [residual.sum(), labels[:, 0] @ residual - 10.0 * first, column @ residual]
     np.testing.assert_allclose(pulls, 0.0, atol=1e-2)
+
+
+def test_rows_that_are_all_but_impossible_do_not_hide_the_others():
+    covariates = pd.DataFrame(
+        {
+            "a": [
+                -1.0009,
+                -0.532601,
+                3.168123,
+                -0.565442,
+                -1.98697,
+                -0.603689,
+                0.897448,
+                -0.332757,
+                -0.167302,
+                0.250489,
+                -0.844396,
+                0.252184,
+                0.238982,
+            ],
+            "b": [
+                1.412909,
+                -0.183815,
+                -0.300896,
+                -1.208098,
+                1.104024,
+                -1.847857,
+                0.625931,
+                -1.946992,
+                -0.192473,
+                1.289307,
+                0.661161,
+                1.76139,
+                -1.175431,
+            ],
+            "c": [
+                4.497388,
+                3.192045,
+                2.690778,
+                3.361016,
+                3.726908,
+                2.51532,
+                2.833134,
+                3.080064,
+                3.126788,
+                3.540487,
+                2.423168,
+                2.86951,
+                3.281443,
+            ],
+        }
+    )
+    labels = np.array([1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1])
+    weights = np.where(np.isin(np.arange(13), [0, 2, 4, 6, 7, 9, 10]), 1e12, 1.0)
+    model = im.IsingModel(labels[:, None], covariates=covariates, freq_weights=weights)
+    (fit,) = model.fit().fits
+    assert fit.converged
+    # The maximum with fifty digits.
+    assert fit.llf == pytest.approx(-299.65613652287309, rel=1e-12)

@@ -83,7 +83,6 @@ def climb_flat(
         max_steps,
         margins=lambda _, coef: design @ coef,
         certain=lambda _: certain_from(counts) - offset,
-        furthest=np.inf,
     )
     return ends.solution(0, None)
 
@@ -157,10 +156,17 @@ def _least_squares(rows: FloatArray, target: FloatArray) -> tuple[FloatArray, fl
     left, triangle, columns = qr(rows[order], mode="economic", pivoting=True, check_finite=False)
     pivots = np.abs(triangle.diagonal())
     rank = int((pivots > np.finfo(float).eps * pivots[:1]).sum())
+    kept, root = columns[:rank], triangle[:rank, :rank]
+    epsilon = np.finfo(float).eps
     along = target[order] @ left[:, :rank]
+    hidden = epsilon * lengths_of(target[:, None])[0] * pivots[0] / pivots[:rank]
+    # A row that is all but impossible hides the others in that, but not in the gradient.
+    from_gradient = solve_triangular(root, (target @ rows)[kept], trans="T")
+    inverse = np.abs(solve_triangular(root, np.eye(rank)))
+    lost = epsilon * ((np.abs(target) @ np.abs(rows))[kept] @ inverse)
+    along = np.where(lost < hidden, from_gradient, along)
     # Columns that are orthogonal but for rounding: what they explain by it is nothing.
-    hidden = _HIDDEN * np.finfo(float).eps * np.linalg.norm(target) * pivots[0] / pivots[:rank]
-    along[np.abs(along) <= hidden] = 0.0
+    along[np.abs(along) <= _HIDDEN * np.minimum(lost, hidden)] = 0.0
     solution = np.zeros(len(lengths))
-    solution[columns[:rank]] = solve_triangular(triangle[:rank, :rank], along)
+    solution[kept] = solve_triangular(root, along)
     return solution / lengths, float(along @ along)

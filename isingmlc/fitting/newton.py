@@ -195,7 +195,6 @@ def climb(
     margins: Margins | None = None,
     widest: FloatArray | None = None,
     certain: Callable[[int], FloatArray] | None = None,
-    furthest: float = _FURTHEST,
     enough: float = CONVERGED,
 ) -> Ends:
     """Go from point to point, halving steps that lead down, each model until its own end.
@@ -227,8 +226,6 @@ def climb(
     certain : callable, optional
         Gives the margins from which on rows have no say in that, from the number of a model; see
         `certain_from`. The same for all rows if omitted.
-    furthest : float
-        A step that leads down is cut so that no coefficient, or no margin, moves by more.
     enough : float
         Squared decrement at which a model has come to its end.
 
@@ -271,7 +268,7 @@ def climb(
             if (leads_down or is_lost) and steps[model]:
                 own = step[model]
                 leads = _furthest_move(own, own if margins is None else margins(model, own))
-                reach = furthest / leads if leads > furthest else 1.0
+                reach = _FURTHEST / leads if leads > _FURTHEST else 1.0
                 shortest = reach * (_SHORTEST if leads_down else 1.0)
                 if lengths[model] > shortest:
                     lengths[model] = min(lengths[model] / 2, reach)
