@@ -74,9 +74,9 @@ def test_scores_have_variances_of_rows(discrete, frame, kind):
     nulls = null_models(fit, range(4), kind)
     found = feature_scores(stats, nulls, spread)
     products = {
-        (other, label): scores.variance[at]
-        for _, other, labels, scores in product_scores(stats, nulls, spread)
-        for at, label in enumerate(labels.tolist())
+        (some.other, label): some.scores.variance[at]
+        for some in product_scores(stats, nulls, spread)
+        for at, label in enumerate(some.labels.tolist())
     }
     x = frame[FEATURES].to_numpy()
     for at, label in enumerate(LABELS):

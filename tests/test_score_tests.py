@@ -192,6 +192,28 @@ def test_products_of_words_with_rare_labels_are_those_of_rows(container, costs, 
 
 
 @pytest.mark.filterwarnings(OURS)
+def test_equal_products_of_features_that_vary_differently_are_judged_apart(monkeypatch):
+    monkeypatch.setattr(product_scores, "_CALL", 0)
+    labels, words = rare_labels_and_words()
+    without = np.flatnonzero(labels[:, 1] == 0)
+    # Two are the first beside the second label, but not elsewhere; one of them has a large value
+    # that is not among those that the origin is chosen from.
+    words[:, :3] = words[:, [words[:, 3:].mean(axis=0).argmax() + 3]]
+    words[without[:40], 1] = 1 - words[without[:40], 1]
+    words[without[without % 6 == 1][0], 2] = 3.6e7
+    found = im.IsingModel(labels, words).fit().score_test(products="individual", pvalue="chi2")
+    for at in range(3):
+        alone = im.IsingModel(labels, words[:, [at]]).fit()
+        expected = alone.score_test(products="individual", pvalue="chi2").arrays
+        for name in ("product_statistic", "product_sign"):
+            ours, theirs = getattr(found.arrays, name)[at], getattr(expected, name)[0]
+            np.testing.assert_allclose(ours, theirs, rtol=1e-8)
+    first, second, third = found.arrays.product_statistic[:3, :, 1]
+    np.testing.assert_array_equal(first, second)
+    assert np.isnan(third).sum() > np.isnan(first).sum()
+
+
+@pytest.mark.filterwarnings(OURS)
 @pytest.mark.parametrize("how", [{"neighbors": 1}, {"method": "ridge"}, {"cov_type": "HC0"}])
 def test_models_without_a_label_test_words_that_are_constant_beside_it(how, monkeypatch):
     labels, words = rare_labels_and_words()

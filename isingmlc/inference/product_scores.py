@@ -7,8 +7,9 @@ score needs no other data than that of the feature; see :mod:`isingmlc.inference
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -44,12 +45,76 @@ _WHOLE_BYTES = 2**20
 _KINDS = ("weight", "effective")
 _EMPIRICAL = (*_KINDS, "noise", "scale")
 
-Columns: TypeAlias = slice | IntArray
+
+@dataclass(frozen=True)
+class ProductScores:
+    """Scores of the products of some features with one label.
+
+    Attributes
+    ----------
+    features : slice
+        The features.
+    other : int
+        The label that they are multiplied with.
+    labels : ndarray of int
+        The labels whose models have something to test.
+    scores : Scores
+        Arrays of these labels × columns.
+    places : ndarray of int, shape (features,), or None
+        The column of each feature; -1 where its product is constant wherever the label is, and has
+        nothing to test. None where the columns are the features.
+    """
+
+    features: slice
+    other: int
+    labels: IntArray
+    scores: Scores
+    places: IntArray | None
+
+    def of_features(self, values: FloatArray) -> FloatArray:
+        """Give each feature the values of its column.
+
+        Parameters
+        ----------
+        values : ndarray
+            Labels × columns.
+
+        Returns
+        -------
+        ndarray
+            Labels × features; NaN where a feature has no column.
+        """
+        if self.places is None:
+            return values
+        nothing = np.full((len(values), 1), np.nan)
+        return np.concatenate([values, nothing], axis=1).take(self.places, axis=1)
+
+    def by_feature(self) -> tuple[IntArray, Scores]:
+        """Give which features have something to test, and their own scores.
+
+        Returns
+        -------
+        features : ndarray of int
+            Positions of features.
+        scores : Scores
+            Arrays of labels × these features.
+        """
+        start, scores = self.features.start, self.scores
+        if self.places is None:
+            return np.arange(start, self.features.stop), scores
+        features = np.flatnonzero(self.places >= 0)
+        arrays = (scores.score, scores.variance, scores.scale)
+        columns = self.places[features]
+        return start + features, Scores(*(each.take(columns, axis=1) for each in arrays))
 
 
 def product_scores(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
-) -> Iterator[tuple[Columns, int, IntArray, Scores]]:
+    stats: LabelsetStatistics,
+    nulls: Sequence[NullModel],
+    spread: FloatArray,
+    *,
+    merging: bool = True,
+) -> Iterator[ProductScores]:
     """Scores of the products of all features with each label.
 
     Parameters
@@ -60,30 +125,26 @@ def product_scores(
         The fits of the labels.
     spread : ndarray, shape (p,)
         How much the features vary in all rows.
+    merging : bool
+        Whether products that are equal have one column.
 
     Yields
     ------
-    slice or ndarray of int
-        Which features; the products of others with the label are constant where the label is, and
-        have nothing to test.
-    int
-        The label that they are multiplied with.
-    ndarray of int
-        The labels whose models have something to test.
-    Scores
-        Arrays of these labels × features.
+    ProductScores
+        Those of a block of features with one label.
     """
     n_regressors = nulls[0].factors.design.shape[1] if nulls else 0
     for some in chunks(len(nulls), 16 * n_regressors**2, limit=KEPT_BYTES):
         products = _Products(stats, nulls[some])
         for part, block in feature_blocks(stats):
             for other in range(stats.patterns.shape[1]):
-                at, labels, scores = products.scores(other, block.sums, block.squares, spread[part])
-                yield _inside(part, at), other, labels, scores
+                columns = block.sums, block.squares, spread[part]
+                found = products.scores(other, *columns, merging=merging)
+                yield ProductScores(part, other, *found)
 
 
 def statistics_of_products(
-    scores: Iterable[tuple[Columns, int, IntArray, Scores]],
+    scores: Iterable[ProductScores],
     shape: tuple[int, ...],
     signs: SignArray | None = None,
     errors: FloatArray | None = None,
@@ -112,37 +173,21 @@ def statistics_of_products(
     errors_by_label = None if errors is None else errors.transpose(2, 1, 0)
     # Many small matrices: more threads only get in each other's way.
     with one_thread():
-        for features, other, labels, found in scores:
-            statistic = found.statistic()
-            _write(by_label[other], labels, features, statistic)
+        for found in scores:
+            at = found.other, found.labels, found.features
+            signed = np.copysign(found.scores.statistic(), found.scores.score)
+            signed = found.of_features(signed)
+            by_label[at] = np.abs(signed)
             if signs_by_label is not None:
-                sign = (found.score > 0).view(np.int8) - (found.score < 0).view(np.int8)
-                sign *= (~np.isnan(statistic)).view(np.int8)
-                _write(signs_by_label[other], labels, features, sign)
+                signs_by_label[at] = (signed > 0).view(np.int8) - (signed < 0).view(np.int8)
             if errors_by_label is not None:
-                _write(errors_by_label[other], labels, features, found.step_error())
+                errors_by_label[at] = found.of_features(found.scores.step_error())
     return by_label.transpose(2, 1, 0)
-
-
-def _inside(part: slice, at: Columns) -> Columns:
-    """Give columns of a block their places among all."""
-    if isinstance(at, slice):
-        return slice(part.start + at.start, part.start + at.stop)
-    return np.asarray(part.start + at)
 
 
 def _take(matrix: Any, columns: IntArray) -> Any:
     """Take some columns, line by line as they were."""
     return matrix[:, columns] if sparse.issparse(matrix) else matrix.take(columns, axis=1)
-
-
-def _write(table: Any, labels: IntArray, features: Columns, values: Any) -> None:
-    """Write lines of values, one per label, where they belong in a table of labels × features."""
-    if isinstance(features, slice):
-        table[labels, features] = values
-        return
-    for label, line in zip(labels.tolist(), values, strict=True):
-        table[label][features] = line
 
 
 class _Products:
@@ -189,6 +234,8 @@ class _Products:
         self._rank = max(null.factor.matrix.shape[1] for null in nulls)
         size = 8 * len(nulls) * self._rank * len(carried)
         self._may_be_whole = not self._empirical and size <= _WHOLE_BYTES
+        # By sums times these columns are told apart.
+        self._marks = np.sin(np.arange(1.0, len(carried) + 1))
 
     @cached_property
     def _rooted(self) -> FloatArray:
@@ -234,40 +281,65 @@ class _Products:
             self._between[place] = inverse @ middle @ inverse
 
     def scores(
-        self, other: int, sums: Any, squares: Any, spread: FloatArray
-    ) -> tuple[Columns, IntArray, Scores]:
-        """Give the columns and labels with something to test, and the scores of the products."""
+        self, other: int, sums: Any, squares: Any, spread: FloatArray, *, merging: bool
+    ) -> tuple[IntArray, Scores, IntArray | None]:
+        """Give labels with something to test, scores of the products, and places of features."""
         # Labelsets without the label have products of zero.
         rows = np.flatnonzero(self._patterns[:, other])
         in_play = np.flatnonzero(self._usable[:, other])
+        whole = sums, squares, spread
         sums, squares = sums[rows], squares[rows]
         weights, effective, *empirical = self._values[rows][:, :, in_play].transpose(1, 2, 0)
         noise, scales = empirical or (weights, weights)
         counted = weights @ self._counts[rows]
-        columns: Columns = slice(0, len(spread))
-        if self._absorb and weights.size * len(spread) > _CALL:
-            share = (counted / weights.max(axis=1)).min()
-            varies = self._vary(rows, sums, squares) > COLLINEAR * OWN_SPREAD * share * spread
-            if not varies.all():
-                columns = np.flatnonzero(varies)
+        places, size = None, weights.size * len(spread)
+        if size > _CALL:
+            columns = np.arange(len(spread))
+            if self._absorb:
+                share = (counted / weights.max(axis=1)).min()
+                least = COLLINEAR * OWN_SPREAD * share * spread
+                columns = np.flatnonzero(self._vary(rows, sums, squares) > least)
+            # Looking for equal columns takes some calls.
+            merging = merging and size > 3 * _CALL and not sparse.issparse(sums)
+            columns, found, largest = self._distinct(
+                columns, rows, sums, squares, spread, merging=merging
+            )
+            if len(columns) < len(spread):
                 sums, squares = _take(sums, columns), _take(squares, columns)
-                spread = spread[columns]
+                spread, places = largest, found
         variance = np.asarray(noise @ squares)
+        measured = np.asarray(scales @ squares) if self._empirical else variance.copy()
         scale = np.multiply.outer(OWN_SPREAD * counted, spread)
-        measured = np.asarray(scales @ squares) if self._empirical else variance
         np.maximum(measured, scale, out=scale)
-        labels, scores = (
-            self._labels[in_play],
-            Scores(np.asarray(effective @ sums), variance, scale),
-        )
+        scores = Scores(np.asarray(effective @ sums), variance, scale)
         nulls = [self._nulls[at] for at in in_play.tolist()]
         if self._clustered:
             for null, line in zip(nulls, variance, strict=True):
                 line[:] = null.cluster_variance(sums, rows)
-            return columns, labels, scores
-        if self._is_whole(other, len(rows), sums.shape[1]):
-            variance -= self._explained_by_all(rows, sums)[in_play]
-            return columns, labels, sharpen(nulls, scores, sums, squares, rows)
+        else:
+            if self._is_whole(other, len(rows), sums.shape[1]):
+                variance -= self._explained_by_all(rows, sums)[in_play]
+            else:
+                self._take_explained(other, in_play, rows, weights, noise, sums, variance)
+            sharpen(nulls, scores, sums, squares, rows)
+        if merging and places is not None:
+            by_spread = scores.collinear & (variance > COLLINEAR * measured)
+            if by_spread.any():
+                # Equal products of features that vary differently in all rows are judged apart.
+                return self.scores(other, *whole, merging=False)
+        return self._labels[in_play], scores, places
+
+    def _take_explained(
+        self,
+        other: int,
+        in_play: IntArray,
+        rows: IntArray,
+        weights: FloatArray,
+        noise: FloatArray,
+        sums: Any,
+        variance: FloatArray,
+    ) -> None:
+        """Take what models explain of the products with a label from their variances."""
         regular = self._regular[in_play]
         if regular.any():
             self._invert_all()
@@ -275,9 +347,40 @@ class _Products:
             carried = in_play[chosen], rows, weights[chosen], noise[chosen]
             variance[chosen] -= self._explained(other, *carried, sums)
         for order in np.flatnonzero(~regular).tolist():
+            null = self._nulls[in_play[order]]
             for part in chunks(sums.shape[1], 8 * len(rows), limit=PART_BYTES):
-                variance[order, part] -= explained(nulls[order], sums[:, part], rows)
-        return columns, labels, sharpen(nulls, scores, sums, squares, rows)
+                variance[order, part] -= explained(null, sums[:, part], rows)
+
+    def _distinct(
+        self,
+        columns: IntArray,
+        rows: IntArray,
+        sums: Any,
+        squares: Any,
+        spread: FloatArray,
+        *,
+        merging: bool,
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pick columns, one of each kind of equal ones if these are merged.
+
+        Gives them, the place of every column among them, -1 of those not asked for, and the largest
+        spread of each kind.
+        """
+        first = np.ones(len(columns), dtype=np.bool_)
+        if merging:
+            keys = (self._marks[rows] @ sums)[columns]
+            order = keys.argsort()
+            columns, keys = columns[order], keys[order]
+            alike = np.flatnonzero(keys[1:] == keys[:-1])
+            pairs = columns[alike], columns[alike + 1]
+            differ = np.zeros(len(alike), dtype=np.bool_)
+            for matrix in (sums, squares):
+                differ |= np.not_equal(*(matrix.take(some, axis=1) for some in pairs)).any(axis=0)
+            first[alike + 1] = differ
+        places = np.full(len(spread), -1)
+        places[columns] = np.cumsum(first) - 1
+        largest = np.maximum.reduceat(spread[columns], np.flatnonzero(first))
+        return columns[first], places, largest
 
     def _vary(self, rows: IntArray, sums: Any, squares: Any) -> FloatArray:
         """Give how much columns vary in some labelsets, at the most.
@@ -319,9 +422,10 @@ class _Products:
         n_used = used.sum(axis=1)
         crossing = used.sum(axis=0) @ carried.sum(axis=0) + _LINE * n_used.sum()
         calls = _CALL * len(models) / max(sums.shape[1], 1)
-        if n_used.sum() * len(rows) <= (n_used**2).sum() / 2 + crossing + calls:
-            return _squares_of_rooted(_roots(inverse, used), regressors, used, weights, sums)
-        return _squares_of_crossed(inverse, regressors, used, weights, sums)
+        rooting = n_used.sum() * len(rows)
+        is_rooted = rooting <= (n_used**2).sum() / 2 + crossing + calls
+        squares_of = _squares_of_rooted if is_rooted else _squares_of_crossed
+        return squares_of(_roots(inverse, used), regressors, used, weights, sums)
 
 
 def _squares_of_rooted(
@@ -348,21 +452,17 @@ def _squares_of_rooted(
 
 
 def _squares_of_crossed(
-    inverse: FloatArray, regressors: FloatArray, used: BoolArray, weights: FloatArray, sums: Any
+    roots: FloatArray, regressors: FloatArray, used: BoolArray, weights: FloatArray, sums: Any
 ) -> FloatArray:
     """Multiply regressors by sums, then roots by both; give squares: labels × columns."""
     crossed = _Crossed(regressors, used)
-    roots = [
-        np.linalg.cholesky(form[at[:, None], at]).T
-        for form, (at, _) in zip(inverse, crossed.places, strict=True)
-    ]
     squares = np.empty((len(used), sums.shape[1]))
     for part in chunks(sums.shape[1], 8 * len(crossed), limit=PART_BYTES):
         lines = crossed.sums(weights, dense(sums[:, part]))
-        for root, (_, slots), square in zip(roots, crossed.places, squares, strict=True):
+        for root, (at, slots), square in zip(roots, crossed.places, squares, strict=True):
             # Lines that are picked are a copy, which the product may take the place of.
-            own = lines[slots].T
-            leaning = blas.dtrmm(1.0, root, own, side=1, trans_a=1, overwrite_b=1).T
+            own, triangle = lines.take(slots, axis=0).T, root[at[:, None], at]
+            leaning = blas.dtrmm(1.0, triangle, own, side=1, trans_a=1, overwrite_b=1).T
             np.einsum("ij,ij->j", leaning, leaning, out=square[part])
     return squares
 
@@ -429,10 +529,10 @@ class _Crossed:
     def __init__(self, regressors: FloatArray, used: BoolArray) -> None:
         self._columns = regressors.T
         self._binary = ((regressors == 0) | (regressors == 1)).all(axis=0).tolist()
-        self._carriers = [np.flatnonzero(column) for column in self._columns]
-        self._users = [np.flatnonzero(column) for column in used.T]
+        self._carriers = [column.nonzero()[0] for column in self._columns]
+        self._users = [column.nonzero()[0] for column in used.T]
         slots = (np.cumsum(used.T) - 1).reshape(used.T.shape).T
-        places = (np.flatnonzero(line) for line in used)
+        places = (line.nonzero()[0] for line in used)
         self.places = [(at, slot[at]) for at, slot in zip(places, slots, strict=True)]
 
     def __len__(self) -> int:
@@ -450,7 +550,7 @@ class _Crossed:
                 picked = by_row[at][:, users]
                 if not is_binary:
                     picked *= column[at, None]
-                own = sums if len(at) == len(sums) else sums[at]
+                own = sums if len(at) == len(sums) else sums.take(at, axis=0)
                 np.matmul(picked.T, own, out=crossed[start:stop])
             start = stop
         return crossed
@@ -458,7 +558,7 @@ class _Crossed:
 
 def given_scores(
     stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
-) -> Iterator[tuple[Columns, int, IntArray, Scores]]:
+) -> Iterator[ProductScores]:
     r"""Scores of the products of all features with each label, given the feature itself.
 
     With :math:`s_x, V_{xx}` and :math:`s_p, V_{pp}` those of the feature and the product and
@@ -472,8 +572,8 @@ def given_scores(
 
     Yields
     ------
-    slice or ndarray of int, int, ndarray of int, Scores
-        As `product_scores` yields them.
+    ProductScores
+        Those of a block of features with one label.
     """
     if not nulls:
         return
@@ -490,9 +590,10 @@ def given_scores(
         crossed = np.array(
             [carried @ _crossed_by_cell(null, block.sums, block.squares) for null in steps]
         )
-        for inner, other, labels, scores in product_scores(block, steps, spread[part]):
-            at = np.array([order_of[label] for label in labels.tolist()], dtype=np.intp)
-            own, covariance = known.variance[at][:, inner], crossed[at, other][:, inner]
+        for found in product_scores(block, steps, spread[part], merging=False):
+            inner, scores = found.by_feature()
+            at = np.array([order_of[label] for label in found.labels.tolist()], dtype=np.intp)
+            own, covariance = known.variance[at][:, inner], crossed[at, found.other][:, inner]
             slope = np.zeros_like(own)
             is_left = own > COLLINEAR * known.scale[at][:, inner]
             np.divide(covariance, own, out=slope, where=is_left)
@@ -500,26 +601,24 @@ def given_scores(
             variance, scale = information, scores.scale
             if known is not plain:
                 some = [nulls[each] for each in at.tolist()]
-                variance = _empirical_rest(some, block, other, inner, slope)
-                scale = _empirical_scale(some, block, other, inner, spread[part][inner])
-            yield (
-                _inside(part, inner),
-                other,
-                labels,
-                Scores(
-                    scores.score - slope * plain.score[at][:, inner],
-                    variance,
-                    scale,
-                    None if known is plain else information,
-                ),
+                variance = _empirical_rest(some, block, found.other, inner, slope)
+                scale = _empirical_scale(some, block, found.other, inner, spread[part][inner])
+            given = Scores(
+                scores.score - slope * plain.score[at][:, inner],
+                variance,
+                scale,
+                None if known is plain else information,
             )
+            places = np.full(block.sums.shape[1], -1)
+            places[inner] = np.arange(len(inner))
+            yield ProductScores(part, found.other, found.labels, given, places)
 
 
 def _empirical_scale(
     nulls: Sequence[NullModel],
     block: LabelsetStatistics,
     other: int,
-    part: Columns,
+    part: IntArray,
     spread: FloatArray,
 ) -> FloatArray:
     """Give what variances from residuals of products with a label are measured by."""
@@ -535,7 +634,7 @@ def _empirical_rest(
     nulls: Sequence[NullModel],
     block: LabelsetStatistics,
     other: int,
-    part: Columns,
+    part: IntArray,
     slopes: FloatArray,
 ) -> FloatArray:
     """Give variances from residuals of products with a label less slopes times their features."""

@@ -407,17 +407,18 @@ def sharpen(
     is :math:`\sum_g w_g (Q_g - S_g m_g) + \sum_g w_g N_g (m_g - c_g)^2`: what small numbers add
     up to has their digits.
     """
-    doubtful = scores.variance < DOUBTFUL * scores.scale
-    concerned = np.flatnonzero(doubtful.any(axis=1))
-    if len(concerned):
-        # Of columns that have none whatever rounding did there is no more to know.
-        lost = np.array([LOST * nulls[order].factor.inflation for order in concerned.tolist()])
-        least = np.where(lost < COLLINEAR, COLLINEAR - lost, -np.inf)
-        limit = least[:, None] * np.maximum(scores.scale[concerned], np.finfo(float).tiny)
-        doubtful[concerned] &= scores.variance[concerned] > limit
-        concerned = np.flatnonzero(doubtful.any(axis=1))
-    for order in concerned.tolist():
-        null, columns = nulls[order], np.flatnonzero(doubtful[order])
+    doubtful = np.flatnonzero(scores.variance < DOUBTFUL * scores.scale)
+    if not len(doubtful):
+        return scores
+    # Of columns that have none whatever rounding did there is no more to know.
+    lost = LOST * np.array([null.factor.inflation for null in nulls])
+    least = np.where(lost < COLLINEAR, COLLINEAR - lost, -np.inf)
+    scale = np.maximum(scores.scale.take(doubtful), np.finfo(float).tiny)
+    orders = doubtful // scores.variance.shape[1]
+    known = scores.variance.take(doubtful) <= least[orders] * scale
+    doubtful, orders = doubtful[~known], orders[~known]
+    for order in sorted(set(orders.tolist())):
+        null, columns = nulls[order], doubtful[orders == order] % scores.variance.shape[1]
         if null.empirical:
             continue
         for part in chunks(len(columns), 32 * len(null.rows), limit=PART_BYTES):
@@ -640,9 +641,10 @@ def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
     shares = np.concatenate([scores.score / size, scores.variance / size**2])
     # Sums over rows are taken alike for all columns, so those of equal ones are equal. Mixed in
     # proportions that no data have, scores bring what is equal side by side.
-    mixed = np.sqrt(np.arange(2.0, 2.0 + len(shares))) @ shares
+    proportions = np.sqrt(np.arange(2.0, 2.0 + len(shares)))
+    mixed = proportions @ shares
     order = np.lexsort((mixed, stats.column_squares, stats.column_sums))
-    alike = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
+    alike = np.abs(np.diff(mixed[order])) <= 2 * ROUNDING * proportions.sum()
     for totals in (stats.column_sums, stats.column_squares):
         alike &= np.diff(totals[order]) == 0
     candidates = np.flatnonzero(alike)

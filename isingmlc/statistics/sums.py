@@ -177,6 +177,8 @@ def as_shift(given: Any, n_features: int) -> FloatArray:
 def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray:
     """Find a value near the middle of each feature, exact where the feature is constant.
 
+    It is a value of the feature: then few values leave few differences, and equal ones stay equal.
+
     Parameters
     ----------
     features : ndarray or csr_array, shape (n, p)
@@ -204,8 +206,8 @@ def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray
     if weights is not None and weights[::step].any():
         shares = weights[::step]
         middle = shares @ sample / shares.sum()
-    alike = (sample == sample[0]).all(axis=0)
-    shift[full] = np.where(alike, sample[0], middle)
+    nearest = np.abs(sample - middle).argmin(axis=0)
+    shift[full] = sample[nearest, np.arange(len(full))]
     return shift
 
 
