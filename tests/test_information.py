@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import isingmlc as im
@@ -61,6 +61,11 @@ def exact_scores(fit, patterns, weights, columns):
 @pytest.mark.filterwarnings(OURS)
 @pytest.mark.parametrize("intercept", [True, False])
 @settings(deadline=None, max_examples=40)
+@example(
+    exponents=[-11, 4, -12, 4, -12, 0, -12, -1],
+    digits=[1, 1, 1, 1, 1, 1, 1, 2],
+    values=[0, 0, 0, 0, 0, 0, 1, 1, *[0] * 8],
+)
 @given(
     exponents=st.lists(st.integers(-17, 4), min_size=8, max_size=8),
     digits=st.lists(st.integers(1, 9), min_size=8, max_size=8),

@@ -404,3 +404,17 @@ def test_threads_do_not_change_a_fit(method, monkeypatch):
 def test_bad_numbers_of_threads_are_refused():
     with pytest.raises(im.exceptions.DataError, match="n_jobs"):
         im.IsingModel(im.datasets.load_example().labels).fit(n_jobs=0)
+
+
+def test_rows_of_next_to_no_weight_are_fitted_as_others_are():
+    patterns, counts = table(
+        _000=1e-11, _001=1e4, _010=1e-12, _011=1e4, _100=1e-12, _101=1, _110=1e-12, _111=0.2
+    )
+    first = fit_nodes(patterns, counts, FitSettings())[0]
+    assert first.converged
+    # At a maximum as many have the label as are expected, among these rows as among the others. A
+    # billionth of a standard error, the rule for the end, is a thousandth of so little.
+    residual = counts * (patterns[:, 0] - first.probability)
+    light = ~patterns[:, 2]
+    assert abs(residual[light].sum()) < 1e-3 * counts[light].sum()
+    assert abs(residual[~light].sum()) < 1e-6 * counts[patterns[:, 0]].sum()

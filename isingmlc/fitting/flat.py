@@ -75,6 +75,9 @@ def climb_flat(
         if felt.any():
             step[felt], decrement = _least_squares(scaled[:, felt], pull)
         value = float(counts @ log_expit(margin) - 0.5 * penalty @ coef**2)
+        if not margin.min(initial=0.0) >= LEAST_MARGIN:
+            # Rows that are impossible have no weight to turn back by.
+            value = -np.inf
         return Points.of_one(value, step, decrement, scaled)
 
     ends = climb(

@@ -532,9 +532,13 @@ def newton_together(
     def evaluate(models: IntArray, coef: FloatArray) -> Points:
         is_whole = len(models) == len(signs)
         sign, count = (signs, counts) if is_whole else (signs[models], counts[models])
-        odds = np.exp(-np.maximum(sign * (coef @ design.T), LEAST_MARGIN))
+        margin = sign * (coef @ design.T)
+        odds = np.exp(-np.maximum(margin, LEAST_MARGIN))
         chance = 1 / (1 + odds)
         value = -np.vecdot(count, np.log1p(odds))
+        if not margin.min(initial=0.0) >= LEAST_MARGIN:
+            # A step that makes rows impossible is too long: they have no weight to turn back by.
+            value[((margin < LEAST_MARGIN) & (count > 0)).any(axis=1)] = -np.inf
         pull = count * (odds * chance)
         gradients = (sign * pull) @ design
         if penalty is not None:
