@@ -781,3 +781,19 @@ def test_a_likelihood_ratio_has_its_digits_where_rows_are_all_but_certain():
         null = fit_rows(design[:, :-1], outcome, weights, penalty[:-1])
         larger = fit_rows(design, outcome, weights, penalty)
         assert tests.lr[0, label] == pytest.approx(2 * (larger.value - null.value), rel=1e-10)
+
+
+def test_rows_that_a_copy_of_a_label_tells_apart_by_little_are_settled():
+    # A feature that is all but the first label: in the rows that have it, it tells the second.
+    labels = np.zeros((28, 2), dtype=int)
+    labels[[3, 7, 8], 0] = labels[[1, 3, 15, 16, 26], 1] = 1
+    beside = [93, -189, 1131, -1531, 282, 647, 496, -21, -1513, -79, -2310, 44, -64, -49, -439]
+    beside += [-772, -633, 25, 1830, -31, 75, 150, 1238, 144, -173, 1153, 172, -270]
+    feature = labels[:, 0] + 1e-6 * np.array(beside)
+    res = im.IsingModel(labels, feature[:, None]).fit()
+    found = res.lr_test(products="joint", min_count=0).arrays.statistic[0, 1]
+    # What is left is a model of the rows without the label.
+    rest = labels[:, 0] == 0
+    design = sm.add_constant(1e3 * feature[rest, None])
+    left = sm.Logit(labels[rest, 1], design).fit(disp=False).llf
+    assert found == pytest.approx(2 * (left - res.fits[1].llf), rel=1e-7)

@@ -51,6 +51,8 @@ from isingmlc.inference.score import COLLINEAR, Scores
 _SINGULAR = 1e12
 # A step that moves the margin of a row by more than this settles it, if no other row moves.
 _CLEAR = 0.1
+# What a column must leave of itself to be no function of others, whatever that is in other units.
+_OWN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -730,17 +732,20 @@ def _fit_alone(
 
     def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
         rest, counts, basis = design[~settled], rows.counts[~settled], np.arange(len(penalty))
+        is_sure = True
         if settled.any():
             x = rows.x[:, ~settled]
             if x.size and not penalty.any():
                 x, _ = _standardise(null, x, counts)
             rest = _design(null, _Rows(rows.codes[~settled], x, counts))[:, kept]
             basis = _independent(rest, penalty)
+            is_sure = bool(penalty.any()) or _explain(rest[:, basis], rest)
             rest = rest[:, basis]
         solution = newton(rest, counts, max_steps=max_steps, penalty=penalty[basis])
         if not solution.converged:
             solution = climb_flat(rest, counts, penalty[basis], solution.coef, max_steps)
-        return assess(rest, counts, basis, solution)
+        gain, solution, proved = assess(rest, counts, basis, solution)
+        return gain, solution, proved and is_sure
 
     if step is None:
         first = newton(design, rows.counts, max_steps=max_steps, penalty=penalty)
@@ -837,3 +842,14 @@ def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:
     pivots = np.abs(np.diag(triangle))
     longest = np.sqrt((design**2).sum(axis=0).max())
     return np.sort(order[: np.sum(pivots > RANK_TOLERANCE * longest)])
+
+
+def _explain(basis: FloatArray, columns: FloatArray) -> bool:
+    """Tell whether columns are functions of a basis also where rows keep their lengths.
+
+    In a row that is far out a feature outweighs everything that tells its products from labels.
+    """
+    if not basis.size:
+        return not columns.any()
+    left = columns - basis @ np.linalg.lstsq(basis, columns)[0]
+    return bool((np.linalg.norm(left, axis=0) <= _OWN * np.linalg.norm(columns, axis=0)).all())
