@@ -294,3 +294,15 @@ def test_splines_whose_columns_nearly_vanish_are_decided():
     formula = "common + rare + rarer ~ 1"
     res = im.IsingModel.from_formula(formula, frame, covariates="bs(age, df=4) + C(sex)").fit()
     assert res.at({"age": 70}).label_names == ("common", "rare", "rarer")
+
+
+@pytest.mark.parametrize("seed", [4173, *range(20)])
+def test_steps_that_outliers_hide_from_each_other_are_not_taken_on_trust(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([np.ones(60), rng.random((60, 14)) < 0.3, rng.standard_t(0.25, 60)])
+    rows *= np.where(rng.random(60) < 0.5, 1.0, -1.0)[:, None]
+    rows /= np.abs(rows).max(axis=1, keepdims=True)
+    answer = settle_by_steps(rows, [{}])
+    if answer is not None:
+        direction, found = answer
+        assert (rows[found] @ direction > 0.5).all()

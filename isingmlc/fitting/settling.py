@@ -75,7 +75,10 @@ def settle_by_steps(
     for line, rows in zip(reversed(steps), reversed(settled), strict=True):
         own, others = signed[rows] @ line, signed[rows] @ direction
         direction = direction + max(float(((1.0 - others) / own).max()), 0.0) * line
-    return direction, np.any([np.zeros(n_rows, dtype=np.bool_), *settled], axis=0)
+    in_all = np.any([np.zeros(n_rows, dtype=np.bool_), *settled], axis=0)
+    # What rounding left of a step in rows of later ones may outweigh what these do to them.
+    is_proved = (signed[in_all] @ direction > 0.5).all()
+    return (direction, in_all) if is_proved else None
 
 
 def _take_step(signed: FloatArray, programmes: Sequence[dict[str, float]]) -> _Step | None:

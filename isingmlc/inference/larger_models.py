@@ -726,9 +726,10 @@ def _fit_alone(
         value -= 0.5 * penalty[basis] @ solution.coef**2
         covariance, decrement = _covariance_at(some, counts, penalty[basis], solution.coef)
         solution = replace(solution, half=covariance, decrement=decrement)
-        radius_squared = float((some**2).sum(axis=1).max(initial=0.0))
-        proved = solution.proves_overlap(radius_squared, float(counts.sum()))
-        return float(value) - null.value, solution, proved
+        # In the metric of the covariance it does not matter in which units columns are.
+        reach = float(np.vecdot(some @ covariance, some).max(initial=0.0))
+        proved = proves_overlap(decrement, 1.0, reach, float(counts.sum()))
+        return float(value) - null.value, solution, solution.converged and bool(proved)
 
     def fit_rest(settled: BoolArray) -> tuple[float, Solution, bool]:
         rest, counts, basis = design[~settled], rows.counts[~settled], np.arange(len(penalty))

@@ -177,7 +177,7 @@ def as_shift(given: Any, n_features: int) -> FloatArray:
 def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray:
     """Find a value near the middle of each feature, exact where the feature is constant.
 
-    It is a value of the feature: then few values leave few differences, and equal ones stay equal.
+    Of whole numbers it is one of them: then all differences are exact, and equal ones stay equal.
 
     Parameters
     ----------
@@ -206,8 +206,9 @@ def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray
     if weights is not None and weights[::step].any():
         shares = weights[::step]
         middle = shares @ sample / shares.sum()
-    nearest = np.abs(sample - middle).argmin(axis=0)
-    shift[full] = sample[nearest, np.arange(len(full))]
+    nearest = sample[np.abs(sample - middle).argmin(axis=0), np.arange(len(full))]
+    is_exact = (sample == np.rint(sample)).all(axis=0) | (sample == sample[0]).all(axis=0)
+    shift[full] = np.where(is_exact, nearest, middle)
     return shift
 
 
