@@ -81,7 +81,6 @@ RANKINGS: tuple[Any, ...] = (
     ("score+l1", {"null": "mle"}),
     ("l1", {"lam_ratio": 0.1}),
     "forward",
-    ("forward", {"given_labels": True}),
     "ssc",
     "br-chi2",
     "br-ig",

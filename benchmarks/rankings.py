@@ -21,8 +21,8 @@ and printed besides
   that. Splits share rows, so that what differs over all of them may still be chance in these rows:
   the second error allows for that as Nadeau and Bengio (2003) do.
 
-Rankings that tie have the mean of their places. fastcan picks what ``ssc`` picks, so that both tie
-nearly always; among the first three it is not counted.
+Rankings that tie have the mean of their places. fastcan has the criterion of ``ssc``, so that both
+tie nearly always; among the first three it is not counted.
 
 Finished work is kept in the given folder and not done again, so that the script may be
 interrupted. fastcan is a peer if it is installed (pip install fastcan). All of it takes hours of
@@ -82,7 +82,6 @@ OURS: dict[str, tuple[str, dict[str, Any]]] = {
     "l1, ebic": ("l1", {"lam_ratio": "ebic"}),
     "score+l1, ridge, 0.1": ("score+l1", {"null": "ridge", "lam_ratio": 0.1}),
     "forward": ("forward", {"n_features": 50}),
-    "forward, labels": ("forward", {"n_features": 50, "given_labels": True}),
     "ssc": ("ssc", {"n_features": 50}),
     "br-chi2": ("br-chi2", {}),
     "br-ig": ("br-ig", {}),

@@ -120,7 +120,7 @@ def terms(share: float, method: str = "mle") -> Draw:
             frame[f"x{at}"] = rng.choice(list("pqrs"), 1000, p=[0.5, 0.3, 0.2 - share, share])
         formula = "a + b + c + d ~ " + " + ".join(f"C(x{at})" for at in range(30))
         model = im.IsingModel.from_formula(formula, frame)
-        return model.fit(method=method).score_test(by="term")
+        return model.fit(method=method).score_test(unit="term")
 
     return draw
 

@@ -56,7 +56,6 @@ numpydoc_xref_aliases = {
     **{name: f"isingmlc.{name}" for name in isingmlc.__all__ if name[0].isupper()},
     **{name: f"isingmlc.datasets.{name}" for name in ("Dataset", "Description")},
     **{name: f"isingmlc.exceptions.{name}" for name in isingmlc.exceptions.__all__},
-    "CompareResult": "isingmlc.compare.CompareResult",
     "IsingDistribution": "isingmlc.simulate.IsingDistribution",
     "Axes": "matplotlib.axes.Axes",
     "DataFrame": "pandas.DataFrame",

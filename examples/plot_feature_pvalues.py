@@ -99,4 +99,4 @@ print(power.round(2).to_string())
 # %%
 # An effect on a single label is found sooner by ``acat``, which looks at the strongest edges, and
 # by ``omnibus``, which takes out what the other scores say already. Here an effect that is spread
-# over the labels is found sooner by the sum. ``combine="cauchy"`` combines all three.
+# over the labels is found sooner by the sum.

@@ -4,16 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isingmlc import compare, datasets, exceptions, experiments, metrics, plots, simulate
+    from isingmlc import datasets, exceptions, experiments, metrics, plots, simulate
     from isingmlc.base.printing import IsingSummary
     from isingmlc.base.tables import ResultTable
     from isingmlc.datasets.table_one import TableOne, describe
     from isingmlc.fitting.testable import Reason
-    from isingmlc.inference.theory import TheoremBound
     from isingmlc.model import IsingModel
     from isingmlc.networks.bootstrap import NetworkBootstrap
     from isingmlc.networks.case_dropping import CaseDropping
     from isingmlc.networks.contrasts import NetworkContrast
+    from isingmlc.networks.goodness import GoodnessOfFit
     from isingmlc.ranking.methods import rank_features
     from isingmlc.results.calibration import CalibrationResults
     from isingmlc.results.edge_tests import EdgeTest, EdgeTests
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RankingRoc,
     )
     from isingmlc.results.regularized import RegularizedIsingResults
+    from isingmlc.results.sample_size import EdgePlan, NetworkPlan, plan_sample_size
     from isingmlc.results.steps import FeatureSteps
     from isingmlc.selection.choice import select_features
     from isingmlc.selection.result import SelectionResult
@@ -62,8 +63,6 @@ __all__ = [
     "ResultTable",
     "SelectionResult",
     "TableOne",
-    "TheoremBound",
-    "compare",
     "compare_networks",
     "datasets",
     "describe",
@@ -107,7 +106,6 @@ _MODULES = {
     "ResultTable": "base.tables",
     "SelectionResult": "selection.result",
     "TableOne": "datasets.table_one",
-    "TheoremBound": "inference.theory",
     "compare_networks": "results.network_comparison",
     "describe": "datasets.table_one",
     "pool": "results.pooled",
@@ -118,13 +116,16 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'isingmlc' has no attribute {name!r}")
-    module = import_module(f"isingmlc.{_MODULES.get(name, name)}")
-    found = getattr(module, name) if name in _MODULES else module
-    globals()[name] = found
-    return found
+# A type checker takes the imports above, and reports a public name that is not among them.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'isingmlc' has no attribute {name!r}")
+        module = import_module(f"isingmlc.{_MODULES.get(name, name)}")
+        found = getattr(module, name) if name in _MODULES else module
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -223,10 +223,20 @@ NOT_A_TABLE = (
     "{argument} must be a table (array, DataFrame, list of Series or scipy.sparse), but is of type "
     "{given}. Make one first, e.g. with pandas.DataFrame."
 )
+NO_ARROW = (
+    "a {kind} is read by way of pyarrow, which is not installed. Install the extra: pip install "
+    '"isingmlc[engines]".'
+)
 WRONG_DIMENSION = (
     "{argument} must be two-dimensional (rows × columns), but has {ndim} dimension(s) and shape "
     "{shape}. Give a single column as numpy.reshape({argument}, (-1, 1)), a Series as "
     "{argument}.to_frame()."
+)
+TAGS = (
+    "{argument} must have one 0/1 column per label, but lists the tags of each row. Make the "
+    "columns first: from sklearn.preprocessing import MultiLabelBinarizer; binarizer = "
+    "MultiLabelBinarizer(); {argument} = pd.DataFrame(binarizer.fit_transform({argument}), "
+    "columns=binarizer.classes_{index})"
 )
 RAGGED = (
     "{argument} must be rectangular, but its rows differ in length. Give every row the same number "
@@ -241,15 +251,11 @@ NOTHING_LEFT = (
     "every one of the {n_rows} rows has a missing value, so missing='drop' leaves none. Drop or "
     "fill the columns that are mostly missing."
 )
-NOT_A_LABEL = (
-    "labels must be coded 0/1, but column {column!r} holds {values}. If it is a feature, pass it "
-    "as one; otherwise code it first, e.g. with labels = (labels > limit).astype(int), in a "
-    "formula I({column} > limit)."
-)
-NOT_BINARY = (
-    "labels must be coded 0/1, but column {column!r} holds {values}. Recode it, e.g. with "
-    "labels = (labels > {threshold:g}).astype(int), in a formula I({column} > {threshold:g}), or "
-    "drop the column."
+NOT_BINARY = "labels must be coded 0/1, but column {column!r} holds {values}. {hint}"
+OUTLIER = (
+    "{argument} must lie within {farthest} standard deviations, but column {column!r} holds "
+    "{value:g} where all other rows are between {low:g} and {high:g}. Is it the code of a missing "
+    "value? If not, take logarithms or ranks of the column."
 )
 MISSING = (
     "{argument} has missing values in {n_rows} row(s), in column(s) {columns}. "
@@ -265,12 +271,13 @@ MISSING_EVERYWHERE = (
 )
 INFINITE = (
     "{argument} has infinite values (or values beyond ±{largest:g}) in {n_rows} row(s), in "
-    "column(s) {columns}. Replace them by numbers, or by NaN and drop the rows with missing='drop'."
+    "column(s) {columns}. Replace them by numbers, or leave those rows out."
 )
 NOT_NUMERIC = "{argument} must be numeric, but column(s) {columns} are of type {kind}. {hint}"
-CODE_LABELS = (
-    "Code them 0/1 first, e.g. labels = (labels == 'yes').astype(int), or write "
-    "I({name} == 'yes') left of '~' in IsingModel.from_formula."
+CODE_LABEL = "Code it 0/1 in a DataFrame: {code}. Missing answers stay missing."
+CODE_VALUES = (
+    "If it is a feature, pass it as one; otherwise say which values mean 1 and which 0, and leave "
+    "missing answers missing."
 )
 CODE_FEATURES = (
     'For categories use IsingModel.from_formula("… ~ C({name})", data), which drops rows whose '
@@ -317,6 +324,10 @@ BAD_WEIGHTS = (
     "freq_weights must hold one number per row, finite and not negative, but {problem}. "
     "They count how many observations a row stands for; 0 leaves a row out."
 )
+WEIGHTS_APART = (
+    "{argument} must lie within a factor of {ratio} of each other, but range from {least:g} to "
+    "{most:g}. Leave out rows that weigh next to nothing, or check the units."
+)
 BAD_SAMPLING_WEIGHTS = (
     "sampling_weights must hold one number per row, finite and above zero, but {problem}. They "
     "are the inverse of the probability that a row was drawn; drop rows that were not drawn."
@@ -334,6 +345,11 @@ VERY_FEW_CLUSTERS = (
 TEXT_OF_NUMBERS = (
     "covariate(s) {columns} hold numbers written as text and are taken as categories, a level for "
     "each. Turn them into numbers, e.g. with pd.to_numeric, if they are meant as such."
+)
+ONE_LEVEL = "feature(s) {names} hold the same text in every row and were left out."
+TERM_IN_BLOCKS = (
+    "to test a category as a whole its sums must fit into memory, but there are too many "
+    "labelsets. Leave categories out, or model fewer labels."
 )
 LEAVE_OUT_IDENTIFIERS = "{name!r} looks like an identifier of rows: leave it out."
 COUNT_DATES = (
@@ -371,7 +387,7 @@ MEND_CHI2 = (
 )
 MEND_TERMS = (
     "p-values of terms are corrected for it from rows, and this model holds none, so they are not "
-    "to be trusted: fit a model that holds its rows, or test by='feature'"
+    "to be trusted: fit a model that holds its rows"
 )
 MEND_ROBUST = (
     "Robust variances of their scores come from too few rows, and p-values are not to be trusted: "
@@ -400,15 +416,17 @@ CONSTANT_FEATURES = (
     "'constant-feature' and cannot be tested."
 )
 ROWS_DROPPED = "{n_dropped} of {n_rows} rows have missing values and were dropped."
-IDENTIFIERS = (
-    "{columns} {verb} like an identifier of rows, not like something measured: {it} nothing about "
-    "new rows. Leave such columns out, or pass clusters of rows as groups=."
-)
 COVARIATES_LACK = " Of the covariates these lack values: {columns}."
 SEPARATED = (
     "{n_labels} of {total} labels are certain in part of the rows given the other {given} "
     "({names}): their fits are the limits, with infinite coefficients, on the rows that remain. "
     "See .diagnostics; {remedy}."
+)
+SKIPPED = (
+    "{patterns}. If they were asked only then, and a skipped "
+    "answer was coded 0, their interactions reflect that rule and not an association: fit only the "
+    "rows in which they were asked, with the screening label left out (if there are two, as "
+    "covariates)."
 )
 ALIASED = (
     "label(s) {names} are linear functions of other {others}: their coefficients are not "
@@ -438,8 +456,9 @@ NOT_CONVERGED = (
     "method='ridge'."
 )
 NOT_MIXED = (
-    "chains from different starts do not agree ({said}; at most {max_rhat} is wanted): the draws "
-    "may not follow the distribution. Raise max_sweeps{hint}."
+    "Gibbs sampling does not mix: after {sweeps} sweeps split R-hat of chains from different "
+    "starts is {rhat:.2f} (at most {max_rhat} is wanted). The draws may not follow the "
+    "distribution. Raise max_sweeps; up to 20 labels, sampler='enumeration' is exact."
 )
 UNIDENTIFIED = (
     "{n_rows} row(s) carry combinations of {what} for which the data do not identify the "
@@ -489,40 +508,14 @@ _kept: ContextVar[dict[tuple[type[IsingWarning], str], str] | None] = ContextVar
 
 
 def shorten(names: Iterable[object], limit: int = 5) -> str:
-    """Write a list of names for a message, at most `limit` of them.
-
-    Parameters
-    ----------
-    names : iterable
-        What to list.
-    limit : int
-        How many to write out; the number of the others follows.
-
-    Returns
-    -------
-    str
-        The names, quoted and separated by commas.
-
-    Examples
-    --------
-    >>> shorten(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
-    """
+    """Write a list of names for a message, at most `limit` of them."""
     listed = [str(name) for name in names]
     text = ", ".join(repr(name) for name in listed[:limit])
     return text if len(listed) <= limit else f"{text} and {len(listed) - limit} more"
 
 
 def warn(message: str, category: type[IsingWarning]) -> None:
-    """Issue a warning that points at the first line outside the package.
-
-    Parameters
-    ----------
-    message : str
-        What to say.
-    category : type of IsingWarning
-        One of our classes.
-    """
+    """Issue a warning that points at the first line outside the package."""
     kept = _kept.get()
     if kept is not None:
         kept.setdefault((category, _kind(message)), message)
@@ -537,22 +530,7 @@ def warn(message: str, category: type[IsingWarning]) -> None:
 
 @contextmanager
 def warn_once() -> Iterator[None]:
-    """Keep warnings of the package back, and issue one of each kind at the end.
-
-    What is computed several times, such as rankings of the folds of a cross-validation, would say
-    the same several times. Warnings of one kind differ in names and numbers only; the first is
-    issued, also if an error ends what was begun.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught, warn_once():
-    ...     warnings.simplefilter("always")
-    ...     for fold in range(5):
-    ...         warn(f"label(s) 'a{fold}' are rare.", DataWarning)
-    >>> [str(each.message) for each in caught]
-    ["label(s) 'a0' are rare."]
-    """
+    """Keep warnings of the package back, and issue one of each kind at the end."""
     if _kept.get() is not None:
         yield
         return
@@ -567,7 +545,7 @@ def warn_once() -> Iterator[None]:
 
 
 def _kind(message: str) -> str:
-    """Give a message without its names and numbers."""
+    """Return a message without its names and numbers."""
     return re.sub(r"'[^']*'| ?\([^)]*\)| and \d+ more|[\d.,]+", "", message)
 
 

@@ -14,13 +14,20 @@ from scipy import sparse
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.input.tables import as_array, as_table, check_same_rows, column_names, is_unnamed
+from isingmlc.input.tables import (
+    as_array,
+    as_table,
+    check_same_rows,
+    check_tags,
+    column_names,
+    is_unnamed,
+)
 
 __all__ = ["evaluate", "hamming_score", "jaccard_score", "subset_accuracy"]
 
 
 def subset_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Give the share of rows whose label set is predicted exactly.
+    """Return the share of rows whose label set is predicted exactly.
 
     Parameters
     ----------
@@ -51,7 +58,7 @@ def subset_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> f
 
 
 def hamming_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Give the share of single labels that are predicted correctly.
+    """Return the share of single labels that are predicted correctly.
 
     Parameters
     ----------
@@ -74,7 +81,7 @@ def hamming_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> flo
 def jaccard_score(
     y_true: Any, y_pred: Any, *, zero_division: float = 0.0, sample_weight: Any = None
 ) -> float:
-    """Give how much true and predicted label sets overlap, on average over rows.
+    """Return how much true and predicted label sets overlap, on average over rows.
 
     The overlap of a row is the number of labels in both sets divided by the number in either.
 
@@ -107,7 +114,7 @@ def jaccard_score(
 def evaluate(
     y_true: Any, y_pred: Any, *, zero_division: float = 0.0, sample_weight: Any = None
 ) -> pd.Series:
-    """Give all measures at once.
+    """Return all measures at once.
 
     Parameters
     ----------
@@ -138,23 +145,7 @@ def evaluate(
 
 
 def score_rows(truth: BoolArray, guess: BoolArray) -> FloatArray:
-    """Give the measures of single rows, whose means `evaluate` gives.
-
-    Parameters
-    ----------
-    truth, guess : ndarray of bool, shape (n, K)
-        True and predicted labels.
-
-    Returns
-    -------
-    ndarray, shape (n, 3)
-        The measures, in the order of `METRICS`.
-
-    Examples
-    --------
-    >>> score_rows(np.array([[True, True]]), np.array([[True, False]]))
-    array([[0. , 0.5, 0.5]])
-    """
+    """Return the measures of single rows, whose means `evaluate` gives."""
     agrees = truth == guess
     size = (truth | guess).sum(axis=1)
     shared = (truth & guess).sum(axis=1)
@@ -171,28 +162,7 @@ METRICS: Mapping[str, Callable[..., float]] = MappingProxyType(
 def measure_f1(
     average: str, truth: BoolArray, guess: BoolArray, *, sample_weight: FloatArray | None = None
 ) -> float:
-    """Give the F1 of predicted label sets; 0 where nothing is there and nothing predicted.
-
-    Parameters
-    ----------
-    average : {"samples", "micro", "macro"}
-        The mean over rows, F1 of all labels of all rows together, or the mean over labels.
-    truth, guess : ndarray of bool, shape (n, K)
-        True and predicted labels.
-    sample_weight : ndarray, shape (n,), optional
-        How much each row counts.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> truth, guess = np.array([[True, True], [False, True]]), np.array([[True, False]] * 2)
-    >>> [round(measure_f1(average, truth, guess), 3) for average in ("samples", "micro", "macro")]
-    [0.333, 0.4, 0.333]
-    """
+    """Return the F1 of predicted label sets; 0 where nothing is there and nothing predicted."""
     from sklearn.metrics import f1_score
 
     labels = np.arange(truth.shape[1])
@@ -255,6 +225,8 @@ def _check(
     y_true: Any, y_pred: Any, sample_weight: Any
 ) -> tuple[BoolArray, BoolArray, FloatArray | None]:
     """Bring true and predicted labels to two matrices with the same rows and columns."""
+    check_tags(y_true, "y_true")
+    check_tags(y_pred, "y_pred")
     truth = as_table(y_true, "y_true")
     guess = _match_columns(truth, as_table(y_pred, "y_pred"))
     check_same_rows("y_true", truth, "y_pred", guess)
@@ -289,7 +261,7 @@ def _has_names(table: Any) -> bool:
 
 
 def _as_sets(table: Any, argument: str) -> BoolArray:
-    """Give a matrix of 0/1 values as booleans; anything else, NaN too, is an error."""
+    """Return a matrix of 0/1 values as booleans; anything else, NaN too, is an error."""
     if isinstance(table, pd.DataFrame):
         cells = table.to_numpy()
     else:
@@ -305,9 +277,8 @@ def _as_sets(table: Any, argument: str) -> BoolArray:
         value = cells[row, column]
         value = value.item() if isinstance(value, np.generic) else value
         raise exc.DataError(
-            f"{argument} must be coded 0/1, but column {name!r} holds {value!r} in row {row}. Code "
-            f"it first, e.g. {argument} = ({argument} > 0.5).astype(int) for probabilities, and "
-            "leave out rows with missing values."
+            f"{argument} must be coded 0/1, but column {name!r} holds {value!r} in row {row}. Turn "
+            "probabilities into 0/1 first, and leave out rows with missing values."
         )
     return ones.astype(np.bool_, copy=False)
 

@@ -13,9 +13,10 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
-from isingmlc.base.arrays import BoolArray
+from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.dependence import COV_TYPES
+from isingmlc.fitting.diagnostics import describe_skips
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
     METHODS,
@@ -29,6 +30,7 @@ from isingmlc.fitting.shared import SHARED
 from isingmlc.fitting.sparse_networks import fit_paths
 from isingmlc.fitting.symmetric import check_symmetric, fit_symmetric
 from isingmlc.fitting.testable import find_constant
+from isingmlc.input.context import Context
 from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import (
     ModelData,
@@ -66,7 +68,9 @@ class IsingModel(ReadOnly):
     labels : array_like, DataFrame, list of Series or sparse, shape (n, K), or Dataset
         The labels, coded 0/1 (or boolean). A `Dataset` brings its features and their names along.
     features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
-        The features, numeric. Sparse features stay sparse.
+        The features: numbers, booleans or, in a frame, categories (text, or pandas' categorical
+        columns, whose first level is the reference). A category is one variable: it is tested,
+        ranked and selected as a whole. Sparse features stay sparse.
     covariates : array_like, DataFrame, list of Series or sparse, shape (n, c), optional
         Columns that every label model has besides the other labels, such as age and sex: numbers,
         booleans or categories (text, or pandas' categorical columns). They are not tested; every
@@ -98,7 +102,8 @@ class IsingModel(ReadOnly):
     label_names, feature_names, covariate_names : tuple of str
         Names.
     terms : mapping of str to tuple of str
-        Formula terms and their columns; every column is its own term without a formula.
+        Variables and the columns of each: a number has one, a category one per level but the
+        first, a spline or another formula term several.
     nobs : float
         Observations, weighted.
     intercept : bool
@@ -227,7 +232,7 @@ class IsingModel(ReadOnly):
         ...     "hypertension + diabetes + depression ~ bmi + C(smoker)", frame
         ... )
         >>> dict(model.terms)
-        {'bmi': ('bmi',), 'C(smoker)': ('C(smoker)[T.1]',)}
+        {'bmi': ('bmi',), 'C(smoker)': ('smoker: 1 vs 0',)}
 
         What bmi and smoking add, given age:
 
@@ -376,7 +381,7 @@ class IsingModel(ReadOnly):
                 exc.warn(message, exc.DataWarning)
 
     def _counts_are_whole(self) -> bool:
-        """Tell whether frequency weights are whole numbers, as far as that can be seen."""
+        """Return whether frequency weights are whole numbers, as far as that can be seen."""
         data, stats = self.data, self.statistics
         counts, drawn = stats.counts, stats.sampling_weights
         if data is not None:
@@ -584,23 +589,47 @@ class IsingModel(ReadOnly):
             bool(use_correction),
             bool(penalize_covariates),
         )
-        n_jobs = check_jobs(n_jobs)
-        regressors, shared = Regressors.of_statistics(stats, self.intercept), None
-        if method in SHARED:
+        results = self._fit_nodes(settings, chosen, check_jobs(n_jobs))
+        self._warn_about_fit(results.fits, settings, results._fit.regressors)
+        if kind_of_errors == "cluster":
+            estimated = results.fits if results._shared is None else [results._shared]
+            self._warn_about_clusters(max(len(each.basis) for each in estimated))
+        return results
+
+    def _fit_nodes(
+        self, settings: FitSettings, neighbors: BoolArray | None, n_jobs: int = 1
+    ) -> IsingResults:
+        """Fit the label models without any warning; all other labels are neighbors if None."""
+        stats, shared = self.statistics, None
+        regressors = Regressors.of_statistics(stats, self.intercept)
+        if settings.method in SHARED:
             # A pair that one of two labels chose is a pair of both.
             everyone = ~np.eye(len(self.label_names), dtype=np.bool_)
-            pairs = everyone if chosen is None else chosen | chosen.T
+            pairs = everyone if neighbors is None else neighbors | neighbors.T
             check_symmetric(settings, pairs, stats.context)
             shared, fits = fit_symmetric(stats.patterns, stats.counts, settings, pairs, regressors)
         else:
             fits = fit_nodes(
-                stats.patterns, stats.counts, settings, chosen, n_jobs, regressors=regressors
+                stats.patterns, stats.counts, settings, neighbors, n_jobs, regressors=regressors
             )
-        self._warn_about_fit(fits, settings, regressors)
-        if kind_of_errors == "cluster":
-            most = max(len(each.basis) for each in (fits if shared is None else [shared]))
-            self._warn_about_clusters(most)
         return IsingResults(self, settings, fits, regressors, shared)
+
+    def _with_covariates(self, columns: Sequence[str]) -> IsingModel:
+        """Build the same model with some columns of the features as further covariates."""
+        data = self._rows("tests and effects of single columns of a term")
+        at = [self.feature_names.index(name) for name in columns]
+        values = dense(data.features[:, at]).astype(np.float64)  # type: ignore[index]
+        more = Context(values, tuple(columns), (None,) * len(at))
+        rows = replace(data, covariates=data.context.beside(more))
+        return self._of_rows(rows)
+
+    def _of_rows(self, rows: ModelData) -> IsingModel:
+        """Build a model of other rows of the same columns, without any warning."""
+        shift = None if self.intercept else np.zeros(len(rows.feature_names))
+        stats = sum_rows(rows, shift, MAX_MEMORY, when_needed=True)
+        model = IsingModel.__new__(IsingModel)
+        model._hold(stats, self.intercept, rows.terms, rows)
+        return model
 
     def fit_regularized(
         self,
@@ -663,7 +692,8 @@ class IsingModel(ReadOnly):
         SeparationWarning
             Naming labels that unpenalised covariates make certain in part of the rows: their fits
             are the exact limits, on the other rows. Labels that are certain in every row have no
-            fit.
+            fit. Also naming labels that are never 1 unless another is, or one of two: answers that
+            were skipped and coded 0 give interactions that are due to the skip rule.
         AliasingWarning
             Naming unpenalised covariates that are linear functions of others.
         ConvergenceWarning
@@ -740,6 +770,9 @@ class IsingModel(ReadOnly):
             max_iter=max_iter,
             whole_paths=whole_paths,
         )
+        skips = describe_skips(self.statistics)
+        if skips:
+            exc.warn(skips, exc.SeparationWarning)
         return RegularizedIsingResults(self, settings, paths)
 
     def _warn_about_fit(
@@ -764,6 +797,7 @@ class IsingModel(ReadOnly):
             dropped = np.array([(fit.aliased[1 + len(fits) :] != 0).any(axis=1) for fit in fits])
             lost = columns[(unknown & dropped).any(axis=0)]
         failed = np.array([not fit.converged for fit in fits])
+        said = []
         if separated.any():
             message = exc.SEPARATED.format(
                 n_labels=separated.sum(),
@@ -774,7 +808,12 @@ class IsingModel(ReadOnly):
                 else "fit(method='ridge') or fit(method='firth') keep coefficients finite",
                 names=exc.shorten(names[separated]),
             )
-            exc.warn(message, exc.SeparationWarning)
+            said.append(message)
+        # Of neighbours that EBIC chose, fit_regularized has said it.
+        if settings.method not in ("ridge", "firth") and settings.neighbors != "ebic":
+            said.append(describe_skips(self.statistics))
+        if any(said):
+            exc.warn(" ".join(filter(None, said)), exc.SeparationWarning)
         if aliased.any():
             others = "labels or of covariates" if len(columns) else "labels"
             message = exc.ALIASED.format(names=exc.shorten(names[aliased]), others=others)
@@ -798,7 +837,7 @@ class IsingModel(ReadOnly):
             exc.warn(exc.VERY_FEW_CLUSTERS.format(n_clusters=n_clusters), exc.DataWarning)
 
     def _with_groups(self, groups: Any) -> IsingModel:
-        """Give the same model with clusters of its rows."""
+        """Return the same model with clusters of its rows."""
         data = self.data
         if data is None:
             raise exc.ModelError(
@@ -806,19 +845,14 @@ class IsingModel(ReadOnly):
                 "statistics. Give groups where these are made: "
                 "LabelsetStatistics.from_arrays(…, groups=…)."
             )
-        model = IsingModel.__new__(IsingModel)
-        rows = add_groups(data, groups)
-        shift = None if self.intercept else np.zeros(len(data.feature_names))
-        stats = sum_rows(rows, shift, MAX_MEMORY, when_needed=True)
-        model._hold(stats, self.intercept, data.terms, rows)
-        return model
+        return self._of_rows(add_groups(data, groups))
 
     def _rows(self, purpose: str) -> ModelData:
-        """Give the rows of the data, or say that they are needed."""
+        """Return the rows of the data, or say that they are needed."""
         return require_rows(purpose, self.data, self.feature_names)
 
     def without_data(self) -> IsingModel:
-        """Give the same model with its statistics but without its rows.
+        """Return the same model with its statistics but without its rows.
 
         Returns
         -------
@@ -841,22 +875,7 @@ class IsingModel(ReadOnly):
 def choose_covariance(
     model: IsingModel, cov_type: str | None, groups: Any
 ) -> tuple[IsingModel, str]:
-    """Choose where errors come from, and give the model its clusters.
-
-    Parameters
-    ----------
-    model : IsingModel
-        The model.
-    cov_type, groups
-        As `IsingModel.fit` takes them.
-
-    Returns
-    -------
-    model : IsingModel
-        The model, or one that has the groups.
-    cov_type : str
-        Where errors come from.
-    """
+    """Choose where errors come from, and give the model its clusters."""
     if cov_type is not None:
         check_option("cov_type", cov_type, COV_TYPES)
     if groups is not None and cov_type not in (None, "cluster"):
@@ -912,5 +931,6 @@ def _terms_of(stats: LabelsetStatistics) -> dict[str, tuple[str, ...]]:
         term: tuple(stats.feature_names[at] for at in columns)
         for term, columns in stats.term_columns.items()
     }
-    taken = {name for names in wide.values() for name in names}
-    return {**{name: (name,) for name in stats.feature_names if name not in taken}, **wide}
+    term_of = {name: term for term, names in wide.items() for name in names}
+    terms = dict.fromkeys(term_of.get(name, name) for name in stats.feature_names)
+    return {term: wide.get(term, (term,)) for term in terms}

@@ -50,6 +50,15 @@ def summarize_bootstrap(boot: NetworkBootstrap) -> IsingSummary:
         "lower and upper are quantiles of the draws at 95%; share is that of draws in which a pair "
         "has the sign of all rows."
     ]
+    no_limits = listed[listed["reason"] == Reason.INFINITE_PAIR]
+    if len(no_limits):
+        pairs = [
+            f"{one} – {other} in {n} of {boot.n_draws} draws"
+            for one, other, n in no_limits[["first", "second", "separated"]].itertuples(index=False)
+        ]
+        notes.append(
+            f"Pairs without limits cannot be estimated: they were separated, {', '.join(pairs)}."
+        )
     if boot.feature_names:
         notes.append(
             "Limits of features are those of their ranks; among_first is the share of draws in "
@@ -96,31 +105,36 @@ def summarize_dropping(drop: CaseDropping) -> IsingSummary:
 def summarize_comparison(found: NetworkComparison) -> IsingSummary:
     """Summarise groups: the tests, and the pairs that differ most."""
     tests = found.tests.reset_index()
-    numbers = {"statistic": "{:.3f}", "pvalue": "{:.4g}", "distribution": "{}", "pairs": "{:d}"}
+    named = ["group_1", "group_2"] if len(found.networks) > 2 else []
+    numbers = {"statistic": "{:.3f}", "pvalue": "{:.4g}"}
+    numbers |= {"pvalue_adj": "{:.4g}"} if named else {}
+    numbers |= {"distribution": "{}", "pairs": "{:d}"}
     edges = found.edges
     by_size = edges["difference"].abs().sort_values(ascending=False, kind="stable").index
     listed = edges.loc[by_size].sort_values("pvalue", kind="stable").head(_LISTED)
-    weights = [name for name in edges if str(name).startswith("weight_")]
+    weights = [] if named else [name for name in edges if str(name).startswith("weight_")]
     columns = dict.fromkeys((*weights, "difference"), "{:.3f}")
     columns |= dict.fromkeys(("pvalue", "pvalue_adj"), "{:.4g}")
     tables = [
-        list_rows(tests, ["test"], numbers, "Tests"),
-        list_rows(listed, ["first", "second"], columns, _title("pairs", listed, edges)),
+        list_rows(tests, ["test", *named], numbers, "Tests"),
+        list_rows(listed, ["first", "second", *named], columns, _title("pairs", listed, edges)),
     ]
     notes = [
         _NULLS[found.null],
         "M is the largest difference of two groups in a pair, S that of the sums of absolute "
         "interactions. pvalue_adj is adjusted for all pairs (max-T).",
-        "difference is the second group less the first."
-        if len(found.networks) == 2
-        else "difference is the largest of two groups, the later one less the earlier one.",
+        "difference is group_2 less group_1; pvalue_adj is adjusted for all pairs of groups, too."
+        if named
+        else "difference is the second group less the first.",
     ]
+    if (tests["reason"] == Reason.TOO_FEW_ROWS).any():
+        notes.append(f"S has no p-value: {Reason.TOO_FEW_ROWS.meaning}.")
     left_out = edges.loc[edges["reason"] != Reason.OK, "reason"].value_counts()
     if len(left_out):
         why = ", ".join(f"{reason} {count}" for reason, count in left_out.items())
         notes.append(
             f"{left_out.sum()} of {len(edges)} pairs are no part of M, S and strength, since their "
-            f"interaction is not finite in every group ({why})."
+            f"interaction is not finite in both groups ({why})."
         )
     groups = found.groups["observations"]
     left = [("Groups:", f"{len(groups)}"), ("Labels:", f"{len(found.label_names)}")]

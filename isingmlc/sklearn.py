@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
@@ -15,7 +16,7 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import RandomState, check_number, check_option, check_size
+from isingmlc.base.arguments import check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.input.estimators import check_frames
@@ -64,7 +65,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         The penalty of ``null="ridge"``; 1 if omitted.
     neighbors : "ebic", int, or graph, optional
         Which other labels those label models have, as `isingmlc.IsingModel.fit` takes it; all if
-        omitted. `n_neighbors` is something else.
+        omitted.
     cov_type : {"nonrobust", "HC0", "HC2", "cluster"}, optional
         Where the variances of scores come from, as `isingmlc.IsingModel.fit` takes it.
     intercept : bool
@@ -83,30 +84,20 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     n_features : int or float, optional
         How many features ``forward`` and ``ssc`` pick one after the other; if omitted, as many as
         `n_features_to_select` says, or 50 if that is no number.
-    given_labels, refit : bool, optional
-        Whether ``forward`` ranks features given the other labels too, and whether it fits the label
-        models again after each step.
     stop, gamma : "ebic", float, optional
         Whether ``forward`` stops picking where no label's EBIC falls any more, and its gamma.
     combine : str, optional
-        How labels are combined: in the p-values of ``score`` by ``"acat"``, ``"sum"``,
-        ``"omnibus"`` or ``"cauchy"``, in the importance of ``br-chi2``, ``br-ig`` and ``oner`` by
-        ``"sum"``, ``"max"`` or ``"mean"``.
+        How labels are combined: in the p-values of ``score`` by ``"acat"``, ``"sum"`` or
+        ``"omnibus"``, in the importance of ``br-chi2``, ``br-ig`` and ``oner`` by ``"sum"``,
+        ``"max"`` or ``"mean"``.
     discretize : {"mdl", "quantile", "none"}, optional
         How the chi-square and information-gain filters make categories of features.
     n_bins : int, optional
         Intervals with ``discretize="quantile"``.
-    estimator : {"plugin", "knn"}, optional
-        How ``br-ig`` and ``lp-ig`` estimate information gain.
-    n_neighbors : int, optional
-        Neighbours with ``estimator="knn"``.
     min_bucket : int, optional
         Rows of one kind that an interval of ``oner`` wants.
     n_jobs : int, optional
         Processes or threads of ``l1``, ``score+l1`` and the filters; −1 for one per core.
-    random_state : int, Generator or None
-        Source of the noise by which ``estimator="knn"`` breaks ties. Other methods have no use
-        for it.
 
     Attributes
     ----------
@@ -127,8 +118,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Options from `min_count` on are those of `isingmlc.rank_features`. None is the default of the
-    method; any other value is an error if the method has no such option. Only a `random_state`
-    may be set for any method, as scikit-learn's own tools do.
+    method; any other value is an error if the method has no such option.
 
     With `covariates` every label model has these columns, and the others are ranked given them. Of
     n columns that are kept, so many besides the covariates are `n_features_to_select`; `transform`
@@ -180,18 +170,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         keep: int | float | None = None,
         keep_pvalue: float | None = None,
         n_features: int | float | None = None,
-        given_labels: bool | None = None,
-        refit: bool | None = None,
         stop: str | None = None,
         gamma: float | None = None,
         combine: str | None = None,
         discretize: str | None = None,
         n_bins: int | None = None,
-        estimator: str | None = None,
-        n_neighbors: int | None = None,
         min_bucket: int | None = None,
         n_jobs: int | None = None,
-        random_state: RandomState = None,
     ) -> None:
         self.method = method
         self.n_features_to_select = n_features_to_select
@@ -209,18 +194,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.keep = keep
         self.keep_pvalue = keep_pvalue
         self.n_features = n_features
-        self.given_labels = given_labels
-        self.refit = refit
         self.stop = stop
         self.gamma = gamma
         self.combine = combine
         self.discretize = discretize
         self.n_bins = n_bins
-        self.estimator = estimator
-        self.n_neighbors = n_neighbors
         self.min_bucket = min_bucket
         self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def fit(
         self,
@@ -260,10 +240,20 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ['age', 'female', 'bmi']
         """
         # scikit-learn wants no check before this.
-        if isinstance(self.method, Number):
+        if self.method is not None and not isinstance(self.method, str):
             raise exc.DataError(
-                f"method must be the name of a ranking, but is {self.method!r}. For a number of "
-                f"features write IsingSelector(n_features_to_select={self.method!r})."
+                f"method must be the name of one ranking, but is {self.method!r}. "
+                + (
+                    f"For a number of features write IsingSelector(n_features_to_select="
+                    f"{self.method!r})."
+                    if isinstance(self.method, Number)
+                    else "Use one selector for each ranking."
+                )
+            )
+        if self.alpha is not None and self.n_features_to_select not in (None, "auto"):
+            raise exc.DataError(
+                f"alpha={self.alpha!r} and n_features_to_select={self.n_features_to_select!r} "
+                "are two rules for how many features are kept. Set one of them."
             )
         self._method = self._find_method(groups)
         label_names = _names_of(y)
@@ -341,7 +331,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return pvalues
 
     def _find_method(self, groups: Any) -> str:
-        """Give the method, or the one that suits what else is asked for."""
+        """Return the method, or the one that suits what else is asked for."""
         if self.method is not None:
             return self.method
         return default_method(
@@ -355,13 +345,13 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _tests(self) -> bool:
-        """Tell whether p-values of label models choose."""
+        """Return whether p-values of label models choose."""
         found = RANKING_METHODS.get(self._method)
         is_free = self.penalty is None and found is not None and found.needs_fit
         return self.alpha is not None and is_free
 
     def _size(self, available: int) -> int:
-        """Give the most features that may be kept."""
+        """Return the most features that may be kept."""
         wanted = self.n_features_to_select
         if wanted is None or (wanted == "auto" and self.alpha is not None):
             return available
@@ -371,12 +361,10 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return check_size("n_features_to_select", wanted, available)
 
     def _options(self, size: int) -> dict[str, Any]:
-        """Give the options of the method that were set; `size` features are kept."""
+        """Return the options of the method that were set; `size` features are kept."""
         known = {name for method in RANKING_METHODS.values() for name in method.defaults}
         options = {name: getattr(self, name) for name in sorted(known)}
         found = RANKING_METHODS.get(self._method)
-        if found is not None and "random_state" not in found.defaults:
-            del options["random_state"]
         is_number = not isinstance(self.n_features_to_select, str | None)
         if found is not None and "n_features" in found.defaults and is_number:
             options["n_features"] = size if self.n_features is None else self.n_features
@@ -396,14 +384,14 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _names_of(y: Any) -> list[object] | None:
-    """Give the names of the labels, if they have any."""
+    """Return the names of the labels, if they have any."""
     if hasattr(y, "columns"):
         return list(y.columns)
     return None if getattr(y, "name", None) is None else [y.name]
 
 
 def _list_covariates(given: Any) -> list[Any]:
-    """Give names and positions as a list; one of them may stand alone."""
+    """Return names and positions as a list; one of them may stand alone."""
     if isinstance(given, str | int | np.integer):
         return [given]
     try:
@@ -451,7 +439,7 @@ def _say(columns: Sequence[Any]) -> str:
 
 
 def _find_column(column: Any, n_columns: int, place: Mapping[str, int]) -> int | None:
-    """Give the position of a column, None if there is no such column."""
+    """Return the position of a column, None if there is no such column."""
     if isinstance(column, str):
         return place.get(column)
     is_position = isinstance(column, int | np.integer) and not isinstance(column, bool | np.bool_)
@@ -461,9 +449,14 @@ def _find_column(column: Any, n_columns: int, place: Mapping[str, int]) -> int |
 def _code(y: npt.NDArray[Any]) -> BoolArray:
     """Code two-valued columns as false and true; a column of other values is an error."""
     columns = y[:, None] if y.ndim == 1 else y
-    if not (np.issubdtype(columns.dtype, np.number) or columns.dtype == np.bool_):
-        columns = np.column_stack(
-            [np.unique(column, return_inverse=True)[1] for column in columns.T]
+    if columns.dtype == object:
+        columns = pd.DataFrame(columns).infer_objects().to_numpy()
+    if columns.dtype.kind not in "biuf" or (columns != np.round(columns)).any():
+        what = "fractions" if columns.dtype.kind == "f" else "text or objects"
+        raise exc.DataError(
+            f"y must hold 0/1 labels, one column per label, but has {what}. Code each label "
+            "first, e.g. y = (y == 'yes').astype(int) for text or y = (y > limit).astype(int) "
+            "for numbers."
         )
     lowest, highest = columns.min(axis=0), columns.max(axis=0)
     other = ((columns != lowest) & (columns != highest)).any(axis=0)

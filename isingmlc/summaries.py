@@ -25,9 +25,10 @@ from isingmlc.base.printing import (
     two_columns,
 )
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT
+from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT, describe_skips
 from isingmlc.fitting.shared import SHARED
 from isingmlc.fitting.testable import Reason
+from isingmlc.inference.edge_effects import BY_LEVEL
 from isingmlc.inference.robust import degrees_of_clusters, say_robust
 from isingmlc.metrics import METRICS
 
@@ -86,8 +87,9 @@ def summarize_edges(
     top = check_count("top", top, 1)
     is_effect = any(value not in (None, False) for value in effects.values())
     frame = edges.to_frame(adjust, within, **effects, refit=top if is_effect else 0)
-    tested = frame[frame["statistic"].notna()]
-    listed = tested.nsmallest(top, "log10p", keep="first")
+    is_test = ~edges._is_level(frame)
+    tested = frame[is_test & frame["statistic"].notna()]
+    listed = edges._list_strongest(frame[~is_test | frame["statistic"].notna()], top)
     names = ["feature", "label", *(["with"] if "with" in frame else [])]
     # A coefficient has its sign; a statistic needs to be told.
     forms = dict.fromkeys(("coef", "odds_ratio"), "{:.4g}")
@@ -98,7 +100,7 @@ def summarize_edges(
     if is_effect:
         # There is room for one p-value beside an interval.
         del digits["df"], digits["pvalue"]
-    title = f"The {len(listed)} strongest of {len(tested)} edges"
+    title = f"The {min(top, len(tested))} strongest of {len(tested)} edges"
     table = list_rows(listed, names, digits, title)
     left = [
         ("Features:", f"{len(edges.feature_names)}"),
@@ -106,7 +108,7 @@ def summarize_edges(
         ("Products:", edges.products or "none"),
     ]
     right = [
-        ("Edges tested:", f"{len(tested)} of {len(frame)}"),
+        ("Edges tested:", f"{len(tested)} of {is_test.sum()}"),
         ("Distribution:", edges.distribution),
         ("Adjusted p-values:", f"{adjust or 'none'}{f' by {within}' if within else ''}"),
     ]
@@ -114,9 +116,12 @@ def summarize_edges(
         f"{TEST_NAMES[edges.test]} Tests of Feature-Label Edges", left, right, table.width
     )
     notes = [f"Null: {edges.null}."]
+    if edges.test == "score" and edges._fit is not None:
+        notes.append(f"Score statistics of {_NULL_MODELS[edges._fit.settings.method]}.")
     if is_effect:
         notes += _about_effects(listed, effects, bool(edges.adjusted_for))
-    for reason, count in frame.loc[frame["statistic"].isna(), "reason"].value_counts().items():
+    untested = is_test & frame["statistic"].isna()
+    for reason, count in frame.loc[untested, "reason"].value_counts().items():
         edges_were = "1 edge was" if count == 1 else f"{count} edges were"
         notes.append(f"{edges_were} not tested: {reason}.")
     if edges.note:
@@ -141,6 +146,11 @@ def _about_effects(listed: pd.DataFrame, effects: dict[str, Any], is_adjusted: b
         f"{what} are those of one {unit} of a feature, with {100 * level:g}% intervals (Wald), "
         f"given the other labels{' and covariates' * is_adjusted}."
     ]
+    if (listed["estimate"] == BY_LEVEL).any():
+        notes.append(
+            "A category is tested as a whole; below it are its levels against the reference level, "
+            "from a fit with all of them, and their Wald statistics."
+        )
     n_steps = int((listed["estimate"] == "one-step").sum())
     if n_steps:
         notes.append(
@@ -153,30 +163,15 @@ def _about_effects(listed: pd.DataFrame, effects: dict[str, Any], is_adjusted: b
 def tabulate_edges(
     edges: EdgeTests, top: int | None, options: dict[str, Any]
 ) -> tuple[ResultTable, str]:
-    """Choose what a paper shows of many tests; `EdgeTests.to_latex` explains the arguments.
-
-    Parameters
-    ----------
-    edges : EdgeTests
-        The tests.
-    top : int or None
-        How many edges to list, the strongest first; all if None.
-    options : dict
-        Arguments of `EdgeTests.to_frame`.
-
-    Returns
-    -------
-    table : ResultTable
-        The edges, those that could not be tested last, with what tells them apart.
-    title : str
-        What the tests are, as LaTeX.
-    """
+    """Choose what a paper shows of many tests; `EdgeTests.to_latex` explains the arguments."""
     n_listed = None if top is None else check_count("top", top, 1)
     wants_effects = any(options.get(name) for name in ("exponentiate", "conf_int", "per"))
     if n_listed is not None and wants_effects:
         options = {"refit": n_listed, **options}
-    frame = edges.to_frame(**options).sort_values("log10p", kind="stable")
-    listed = frame.head(n_listed) if n_listed else frame
+    frame = edges.to_frame(**options)
+    n_tests = int((~edges._is_level(frame)).sum())
+    listed = edges._list_strongest(frame, n_listed or n_tests)
+    listed = listed.drop(columns="term", errors="ignore")
     idle = ["pvalue_method", *(["df"] if (listed["df"].dropna() == 1).all() else [])]
     # Beside an interval a statistic says nothing new.
     idle += ["statistic"] if wants_effects else []
@@ -189,6 +184,16 @@ def tabulate_edges(
     title = f"{TEST_NAMES[edges.test]} tests of feature--label edges"
     given = f" {escape(say_given(edges.adjusted_for))}" if edges.adjusted_for else ""
     return ResultTable(listed.reset_index(drop=True)), f"{title}{given}."
+
+
+# How null models are fitted, in words.
+_NULL_MODELS = {
+    "mle": "a maximum-likelihood null model",
+    "ridge": "a ridge-penalised null model",
+    "firth": "a null model with Firth's penalty",
+    "joint": "a null model fitted by joint maximum likelihood",
+    "pseudo": "a null model fitted by pseudo-likelihood",
+}
 
 
 def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
@@ -204,6 +209,10 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
     head = two_columns("Feature Ranking", left, right, table.width)
     options = ", ".join(f"{name}={value!r}" for name, value in ranking.settings.items())
     notes = [f"Options: {options}."] if options else []
+    if "null" in ranking.settings:
+        products = ranking.method.startswith("products") and ranking.settings["null"] != "mle"
+        kind = "Regularised score" if products else "Score"
+        notes.insert(0, f"{kind} statistics of {_NULL_MODELS[str(ranking.settings['null'])]}.")
     for what, reasons in (("label", ranking.label_reasons), ("feature", ranking.reasons)):
         for reason in reasons[reasons != Reason.OK].unique():
             names = reasons.index[reasons == reason]
@@ -218,59 +227,35 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
 def summarize_calibration(check: CalibrationResults) -> IsingSummary:
     """Summarise how often null features are found; see `CalibrationResults.summary`."""
     frame = check.to_frame()
-    own = frame[frame["setting"] == check.settings[0]]
-    tables = [
-        _calibration_table(own, "label", "Share of small p-values over the level (1 is right)")
+    order = ["too often", "too seldom", "unclear", "holds", ""]
+    lines = []
+    for name, part in frame.groupby("label", sort=False):
+        cells = [
+            "" if np.isnan(ratio) else f"{ratio:.2f} ({error:.2f})"
+            for ratio, error in zip(part["ratio"], part["error"], strict=True)
+        ]
+        lines.append([str(name), *cells, min(part["verdict"], key=order.index) or "not tested"])
+    header = ["label", *(f"p ≤ {level:g}" for level in frame["level"].unique()), "verdict"]
+    widths = [
+        max(len(shorten_name(line[at])) for line in [header, *lines]) for at in range(len(header))
     ]
-    if len(check.settings) > 1:
-        all_edges, of_features = frame["label"].iloc[0], frame["label"].iloc[-1]
-        for what in (all_edges, of_features):
-            title = f"The same in other settings, {what.strip('()')}"
-            tables.append(_calibration_table(frame[frame["label"] == what], "setting", title))
-    left = [("Setting:", check.settings[0]), ("Features:", f"{check.n_features}")]
-    right = [
-        ("Permutations:", f"{check.n_permutations}"),
-        ("p-values of features:", check.combine),
-    ]
-    width = max(table.width for table in tables)
+    title = "Share of small p-values over the level (1 is right)"
+    align = "l" + "r" * (len(header) - 2) + "l"
+    body = Table(lines, [header[0].ljust(widths[0]), *header[1:]], title, align, widths)
     notes = [
         f"{check.note[0].upper()}{check.note[1:]}: null features are independent of the labels and "
         "keep their distributions.",
         "In brackets: Monte-Carlo standard errors. Ratios from 0.8 to 1.25 (from 0.4 to 2 at "
         "levels below 0.005) are as good as 1.",
     ]
-    blame = check.to_blame
-    if blame:
-        notes.append(f"Found too often: edges of {_list(blame, 'label')}.")
-    good = check.holds
-    if good.iloc[0]:
-        notes.append("No label and no level is off by more than chance explains.")
-    elif len(good) > 1:
-        held = [name for name, holds in good.items() if holds]
-        better = f"hold with {'; '.join(held)}" if held else "hold in none of these settings"
-        notes.append(f"p-values {better}.")
-    return IsingSummary(
-        [two_columns("Calibration of p-values", left, right, width), *tables], notes
+    if check.to_blame:
+        notes.append(f"Found too often: edges of {_list(check.to_blame, 'label')}.")
+    left, right = (
+        [("Features:", f"{check.n_features}")],
+        [("Permutations:", f"{check.n_permutations}")],
     )
-
-
-def _calibration_table(frame: pd.DataFrame, rows: str, title: str) -> Table:
-    """Tabulate ratios with their errors, one column per level, and the worst verdict."""
-    order = ["too often", "too seldom", "unclear", "holds", ""]
-    lines = []
-    for name, part in frame.groupby(rows, sort=False):
-        cells = [
-            "" if np.isnan(ratio) else f"{ratio:.2f} ({error:.2f})"
-            for ratio, error in zip(part["ratio"], part["error"], strict=True)
-        ]
-        worst = min(part["verdict"], key=order.index)
-        lines.append([str(name), *cells, worst or "not tested"])
-    header = [rows, *(f"p ≤ {level:g}" for level in frame["level"].unique()), "verdict"]
-    widths = [
-        max(len(shorten_name(line[at])) for line in [header, *lines]) for at in range(len(header))
-    ]
-    align = "l" + "r" * (len(header) - 2) + "l"
-    return Table(lines, [header[0].ljust(widths[0]), *header[1:]], title, align, widths)
+    head = two_columns("Calibration of p-values", left, right, body.width)
+    return IsingSummary([head, body], notes)
 
 
 def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
@@ -312,7 +297,7 @@ def summarize_network(results: RegularizedIsingResults) -> IsingSummary:
 
 
 def _widen(table: Table, width: int) -> Table:
-    """Give the first column of a table with a header what it lacks to a width."""
+    """Return the first column of a table with a header what it lacks to a width."""
     assert table.header is not None
     first = table.widths[0] + width - table.width
     header = [table.header[0].ljust(first), *table.header[1:]]
@@ -326,7 +311,13 @@ def _about_network(results: RegularizedIsingResults, diagnostics: pd.DataFrame) 
     for reason, names in diagnostics.groupby("reason", sort=False).groups.items():
         if reason != Reason.OK:
             notes.append(f"{_list(names)} {_be(names)} left out: {reason}.")
-    return notes + _about_convergence(diagnostics)
+    return notes + _about_skips(results) + _about_convergence(diagnostics)
+
+
+def _about_skips(results: IsingResults | RegularizedIsingResults) -> list[str]:
+    """Name labels that occur only with another."""
+    skips = describe_skips(results.model.statistics)
+    return [skips] if skips else []
 
 
 def summarize_selection(selection: SelectionResult, top: int) -> IsingSummary:
@@ -406,11 +397,12 @@ def summarize_edge_plan(plan: EdgePlan) -> IsingSummary:
     """Summarise a plan for edges; `EdgePlan.summary` explains it."""
     frame = plan.to_frame()
     tested = frame[frame["reason"] == Reason.OK]
+    groups = tested.groupby(["label", "kind"], sort=False)
+    medians = groups[["information", "raising", "lowering", "needed"]].median()
     rows = []
-    for (label, kind), part in tested.groupby(["label", "kind"], sort=False):
+    for (label, kind), part in groups:
         line = {"label": label, "odds ratio": kind, "features": len(part)}
-        line |= {name: part[name].median() for name in ("information", "raising", "lowering")}
-        rows.append(line | {"needed": part["needed"].median(), "most": part["needed"].max()})
+        rows.append(line | medians.loc[(label, kind)].to_dict() | {"most": part["needed"].max()})
     forms = {"features": "{:d}", "information": "{:.3g}"}
     if plan.n_rows is not None:
         forms |= {"raising": "{:.2f}", "lowering": "{:.2f}"}
@@ -554,22 +546,12 @@ def _strongest(frame: pd.DataFrame, columns: tuple[str, ...]) -> list[Table]:
 
 
 def attention(results: IsingResults) -> list[str]:
-    """Say in sentences what a reader of the fit should know.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-
-    Returns
-    -------
-    list of str
-        One or two sentences per matter; none if all is ordinary.
-    """
+    """Say in sentences what a reader of the fit should know."""
     diagnostics = results.diagnostics
     notes = _about_certain_labels(results)
     varies = (diagnostics["reason"] != Reason.CONSTANT_LABEL).to_numpy()
     notes += _about_pairs(results, varies)
+    notes += _about_skips(results)
     if not results._fit.is_penalised:
         notes += _about_lost_rows(diagnostics, results.nobs, _others(results))
     notes += _about_covariates(results)
@@ -610,7 +592,8 @@ def _about_shared(results: IsingResults) -> list[str]:
         return []
     notes = ["Each pair has one interaction, which stands in the tables of both labels."]
     if results.method == "joint" and results.cov_type == "nonrobust":
-        notes.append(f"Against the table of all label vectors: {results.goodness_of_fit()}")
+        fit = results.goodness_of_fit(n_samples=0)
+        notes.append(f"Against the table of all label vectors: {fit}")
     return notes
 
 

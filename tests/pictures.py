@@ -33,7 +33,7 @@ LONG_NAMES = (
 
 
 def simulate(names, n=1500, features=("x1", "a_rather_long_name_of_a_feature", "$z_2$", "x4")):
-    """Give a fit of labels that hang together and features that act on some of them."""
+    """Return a fit of labels that hang together and features that act on some of them."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, len(features)))
     acts = rng.normal(size=(len(features), len(names))) * (rng.random((1, len(names))) < 0.6)
@@ -48,7 +48,7 @@ COVARIATES = ("age", "sex", AWKWARD, "deprivation_of_the_place_of_birth", "home_
 
 
 def adjusted_model():
-    """Give a model of the bundled example with covariates, one of them a category."""
+    """Return a model of the bundled example with covariates, one of them a category."""
     data = im.datasets.load_example()
     used = data.features[["age", "female", "pets", "deprivation_decile", "home_owner", "urban"]]
     covariates = used.set_axis(list(COVARIATES), axis=1)
@@ -59,7 +59,7 @@ def adjusted_model():
 
 @cache
 def fit(case):
-    """Give the fit of a case: the bundled example, with covariates, long names, or 50 labels."""
+    """Return the fit of a case: the bundled example, with covariates, long names, or 50 labels."""
     if case == "example":
         return im.IsingModel(im.datasets.load_example()).fit()
     if case == "covariates":
@@ -81,7 +81,7 @@ def ranking(case, method="score"):
 
 @cache
 def roc(case):
-    """Give the curve of a ranking whose first and third feature are relevant."""
+    """Return the curve of a ranking whose first and third feature are relevant."""
     ranked = ranking(case)
     return ranked.roc([ranked.order[0], ranked.order[2]])
 
@@ -164,7 +164,7 @@ def drawn_texts(figure):
 
 
 def overlapping(texts):
-    """Give the pairs of texts whose boxes overlap by more than the rounding to whole pixels."""
+    """Return the pairs of texts whose boxes overlap by more than the rounding to whole pixels."""
     boxes = [box.padded(-0.5) for _, box in texts]
     pairs = combinations(range(len(texts)), 2)
     return [(texts[a][0], texts[b][0]) for a, b in pairs if boxes[a].overlaps(boxes[b])]
@@ -172,7 +172,7 @@ def overlapping(texts):
 
 @cache
 def texts_of(name, case):
-    """Give the texts of a picture and the size of its figure."""
+    """Return the texts of a picture and the size of its figure."""
     figure = PICTURES[name](case).figure
     return drawn_texts(figure), figure.bbox.size
 

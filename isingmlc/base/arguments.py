@@ -17,22 +17,7 @@ RandomState: TypeAlias = int | np.random.Generator | None
 
 
 def check_option(argument: str, given: object, allowed: Sequence[object]) -> None:
-    """Raise our error when an option is not one of those that exist.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : object
-        What the user passed.
-    allowed : sequence
-        What may be passed.
-
-    Raises
-    ------
-    DataError
-        When `given` is not in `allowed`.
-    """
+    """Raise our error when an option is not one of those that exist."""
     given = given.item() if isinstance(given, np.generic) else given
     if not any(isinstance(given, type(option)) and given == option for option in allowed):
         options = ", ".join(repr(option) for option in allowed)
@@ -40,32 +25,7 @@ def check_option(argument: str, given: object, allowed: Sequence[object]) -> Non
 
 
 def check_count(argument: str, given: Any, minimum: int) -> int:
-    """Give a whole number of at least `minimum`, or raise our error.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : object
-        What the user passed.
-    minimum : int
-        The least that makes sense.
-
-    Returns
-    -------
-    int
-        The number.
-
-    Raises
-    ------
-    DataError
-        When `given` is not a whole number, or too small.
-
-    Examples
-    --------
-    >>> check_count("n", np.int64(3), 1)
-    3
-    """
+    """Return a whole number of at least `minimum`, or raise our error."""
     number = _whole_number(given)
     if number is None or number < minimum:
         raise exc.DataError(exc.BAD_COUNT.format(argument=argument, minimum=minimum, given=given))
@@ -80,34 +40,7 @@ def check_number(
     below: float = np.inf,
     at_most: float = np.inf,
 ) -> float:
-    """Give a finite number between two bounds, or raise our error.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : object
-        What the user passed.
-    above, below : float
-        Bounds that must not be reached.
-    at_most : float
-        A bound that may be reached.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    DataError
-        When `given` is not a number, or not between the bounds.
-
-    Examples
-    --------
-    >>> check_number("alpha", 0.05, above=0, below=1)
-    0.05
-    """
+    """Return a finite number between two bounds, or raise our error."""
     try:
         number = float(given)
     except (TypeError, ValueError):
@@ -122,54 +55,12 @@ def check_number(
 
 
 def check_memory(given: Any) -> float:
-    """Give the number of bytes that may be used, or raise our error.
-
-    Parameters
-    ----------
-    given : object
-        What the user passed as ``max_memory``; None for any number.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    DataError
-        When `given` is not a number above 0.
-
-    Examples
-    --------
-    >>> check_memory(2e9), check_memory(None)
-    (2000000000.0, inf)
-    """
+    """Return the number of bytes that may be used, or raise our error."""
     return np.inf if given is None else check_number("max_memory", given, above=0)
 
 
 def check_jobs(given: Any) -> int:
-    """Give the number of threads or processes to use, or raise our error.
-
-    Parameters
-    ----------
-    given : object
-        What the user passed as ``n_jobs``.
-
-    Returns
-    -------
-    int
-        The number; negative ones count from the number of cores.
-
-    Raises
-    ------
-    DataError
-        When `given` is not a whole number, or 0.
-
-    Examples
-    --------
-    >>> check_jobs(-1)
-    -1
-    """
+    """Return the number of threads or processes to use, or raise our error."""
     number = _whole_number(given)
     if not number:
         raise exc.DataError(
@@ -179,32 +70,7 @@ def check_jobs(given: Any) -> int:
 
 
 def check_size(argument: str, given: Any, available: int) -> int:
-    """Give a number of features, or the number that a share of them is.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : int or float
-        A number from 1 to `available`, or a share above 0 and at most 1.
-    available : int
-        How many there are.
-
-    Returns
-    -------
-    int
-        The number; a share is rounded down, but to no less than 1.
-
-    Raises
-    ------
-    DataError
-        When `given` is neither, or more than there are.
-
-    Examples
-    --------
-    >>> check_size("max_features", 0.2, 294), check_size("max_features", 7, 294)
-    (58, 7)
-    """
+    """Return a number of features, or the number that a share of them is."""
     if isinstance(given, float | np.floating):
         share = check_number(argument, given, above=0, at_most=1)
         # 0.29 · 100 is a little below 29 in floating point.
@@ -219,28 +85,7 @@ def check_size(argument: str, given: Any, available: int) -> int:
 
 
 def make_generator(random_state: RandomState) -> np.random.Generator:
-    """Give the generator that `random_state` stands for, or raise our error.
-
-    Parameters
-    ----------
-    random_state : int, Generator or None
-        A seed, a generator, or nothing for a fresh one.
-
-    Returns
-    -------
-    Generator
-        Source of randomness.
-
-    Raises
-    ------
-    DataError
-        When `random_state` is none of these.
-
-    Examples
-    --------
-    >>> make_generator(0).integers(10)
-    np.int64(8)
-    """
+    """Return the generator that `random_state` stands for, or raise our error."""
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
@@ -251,30 +96,7 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def as_path(argument: str, given: str | os.PathLike[str]) -> Path:
-    """Give the path that an argument stands for, or raise our error.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : str or path
-        What the user passed; ``~`` is the home folder.
-
-    Returns
-    -------
-    Path
-        The path, which an operating system can take; nothing need be there.
-
-    Raises
-    ------
-    DataError
-        When `given` is no path.
-
-    Examples
-    --------
-    >>> as_path("path", "photos.csv").name
-    'photos.csv'
-    """
+    """Return the path that an argument stands for, or raise our error."""
     try:
         path = Path(os.fspath(given)).expanduser()
         possible = b"\0" not in os.fsencode(path)
@@ -289,62 +111,10 @@ def as_path(argument: str, given: str | os.PathLike[str]) -> Path:
     return path
 
 
-def is_text(given: str) -> bool:
-    r"""Say whether every character of a string is one, so that files and tables can hold it.
-
-    Parameters
-    ----------
-    given : str
-        Any string.
-
-    Returns
-    -------
-    bool
-        False where half a character stands alone (a surrogate of UTF-16).
-
-    Examples
-    --------
-    >>> is_text("größe"), is_text("gr\ud83d")
-    (True, False)
-    """
-    try:
-        given.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def check_names(
     argument: str, given: Any, known: Sequence[str], *, what: str = "features of the model"
 ) -> npt.NDArray[np.intp]:
-    """Give positions of things by their names, or raise our error.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    given : str, iterable of str or None
-        What the user passed: a name or several; None for all of them.
-    known : sequence of str
-        All names.
-    what : str
-        What they are names of, for the message.
-
-    Returns
-    -------
-    ndarray of int
-        The positions, in the order of `given`.
-
-    Raises
-    ------
-    DataError
-        When there is no such name, or one comes more than once.
-
-    Examples
-    --------
-    >>> check_names("features", ["bmi", "age"], ("age", "sex", "bmi"))
-    array([2, 0])
-    """
+    """Return positions of things by their names, or raise our error."""
     if given is None:
         return np.arange(len(known))
     if not isinstance(given, Iterable):
@@ -363,7 +133,7 @@ def check_names(
 
 
 def _whole_number(given: Any) -> int | None:
-    """Give a whole number, or None if it is none; True and False are none."""
+    """Return a whole number, or None if it is none; True and False are none."""
     try:
         return None if isinstance(given, bool) else index(given)
     except TypeError:

@@ -31,25 +31,7 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 def unpack(packed: PackedBits, n_labels: int) -> BoolArray:
-    """Turn packed bits into a boolean matrix with one column per label.
-
-    Parameters
-    ----------
-    packed : ndarray of uint8, shape (rows, ceil(n_labels / 8))
-        Packed bits.
-    n_labels : int
-        How many of the bits are labels.
-
-    Returns
-    -------
-    ndarray of bool, shape (rows, n_labels)
-        The labels.
-
-    Examples
-    --------
-    >>> unpack(np.array([[0b10100000]], dtype=np.uint8), 3)
-    array([[ True, False,  True]])
-    """
+    """Turn packed bits into a boolean matrix with one column per label."""
     return np.unpackbits(packed, axis=1, count=n_labels).view(np.bool_)
 
 
@@ -62,35 +44,7 @@ def chunks(
     width: int | None = None,
     start: int = 0,
 ) -> Iterator[slice]:
-    """Cut items (rows, columns, repetitions) into consecutive slices of bounded size.
-
-    Parameters
-    ----------
-    n : int
-        How many items there are.
-    bytes_each : int
-        What the temporaries of one item take.
-    limit : int, optional
-        What the temporaries of a slice may take, in bytes; `BLOCK_BYTES` if omitted.
-    least : int
-        Fewest items per slice, whatever they take.
-    width : int, optional
-        Items per slice, instead of as many as fit into `limit`.
-    start : int
-        The first item.
-
-    Yields
-    ------
-    slice
-        The next items.
-
-    Examples
-    --------
-    >>> list(chunks(5, width=2))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    >>> list(chunks(5, 8, limit=24, start=1))
-    [slice(1, 4, None), slice(4, 5, None)]
-    """
+    """Cut items (rows, columns, repetitions) into consecutive slices of bounded size."""
     if width is None:
         width = max(least, (BLOCK_BYTES if limit is None else limit) // max(1, bytes_each))
     for first in range(start, n, width):
@@ -98,25 +52,7 @@ def chunks(
 
 
 def chunks_by_size(sizes: IntArray, limit: int) -> list[slice]:
-    """Cut items of different sizes into consecutive slices of about the same size.
-
-    Parameters
-    ----------
-    sizes : ndarray of int
-        The size of each item.
-    limit : int
-        The size of a slice; the last item of a slice may reach beyond it.
-
-    Returns
-    -------
-    list of slice
-        The items; none of the slices is empty.
-
-    Examples
-    --------
-    >>> chunks_by_size(np.array([3, 1, 9, 2, 2]), 4)
-    [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
-    """
+    """Cut items of different sizes into consecutive slices of about the same size."""
     if 0 < sizes.sum() <= limit:
         return [slice(0, len(sizes))]
     before = np.cumsum(sizes) - sizes
@@ -125,41 +61,13 @@ def chunks_by_size(sizes: IntArray, limit: int) -> list[slice]:
 
 
 def dense(matrix: Any) -> FloatArray:
-    """Give an array, whether a matrix is sparse or not.
-
-    Parameters
-    ----------
-    matrix : ndarray or csr_array
-        A block small enough to be dense.
-
-    Returns
-    -------
-    ndarray
-        The same numbers.
-    """
+    """Return an array, whether a matrix is sparse or not."""
     array: FloatArray = matrix.toarray() if sparse.issparse(matrix) else matrix
     return array
 
 
 def typical_sizes(columns: FloatArray) -> FloatArray:
-    """Give the size that the entries of each column mostly have, whatever the largest are.
-
-    Parameters
-    ----------
-    columns : ndarray, shape (rows, columns)
-        The columns.
-
-    Returns
-    -------
-    ndarray, shape (columns,)
-        Medians of the absolute values; where that is zero, of those that are not; one for columns
-        of zeros.
-
-    Examples
-    --------
-    >>> typical_sizes(np.array([[0.0, 2.0], [0.0, -3.0], [5.0, 1e9]]))
-    array([5., 3.])
-    """
+    """Return the size that the entries of each column mostly have, whatever the largest are."""
     sizes = np.abs(columns)
     n_rows = len(columns)
     if not n_rows:
@@ -178,48 +86,12 @@ def typical_sizes(columns: FloatArray) -> FloatArray:
 
 
 def leaves_out_zero(lower: Any, upper: Any) -> Any:
-    """Tell which intervals leave out zero; those without limits do not.
-
-    Parameters
-    ----------
-    lower, upper : ndarray or Series
-        Limits, which may be infinite; NaN where there are none.
-
-    Returns
-    -------
-    ndarray or Series of bool
-        Marks.
-
-    Examples
-    --------
-    >>> leaves_out_zero(np.array([0.1, -np.inf, np.nan]), np.array([np.inf, -0.2, np.nan]))
-    array([ True,  True, False])
-    """
+    """Tell which intervals leave out zero; those without limits do not."""
     return (lower > 0) | (upper < 0)
 
 
 def checksum(features: Features) -> int:
-    """Give a number that changes when values do, to see later whether they are still the same.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        Numbers of any type, in any memory order.
-
-    Returns
-    -------
-    int
-        The same for a copy. Other values, or the same values in other places, have another one,
-        except by a chance of one in four billion.
-
-    Examples
-    --------
-    >>> features = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> checksum(features) == checksum(features.copy())
-    True
-    >>> checksum(features) == checksum(features[::-1])
-    False
-    """
+    """Return a number that changes when values do, to see later whether they are still the same."""
     value = 0
     if sparse.issparse(features):
         for part in (features.data, features.indices, features.indptr):
@@ -246,8 +118,5 @@ def checksum(features: Features) -> int:
 
 
 def _has_high_bits_alone(rows: Any) -> bool:
-    """Tell whether a column seems to have high bits alone, as floats that are whole numbers do.
-
-    A product modulo 2^64 would lose most of them, so they must be folded into the low ones.
-    """
+    """Return whether a column seems to have high bits alone, as whole numbers do."""
     return not (rows.view(np.uint64) << 32).any(axis=0).all()

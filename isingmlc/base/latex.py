@@ -84,11 +84,7 @@ _WIDE_POINTS = 10.3
 
 @dataclass(frozen=True)
 class _Type:
-    """A size of type: how much of it a line holds, in points at ten points.
-
-    For the narrowest of the standard classes, which is article at twelve points (390 points for
-    characters a fifth larger), with a little to spare.
-    """
+    """A size of type: how much of it a line holds, in points at ten points."""
 
     line: float
     gap: float
@@ -108,17 +104,7 @@ _SIZES = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table as text.
-
-    Attributes
-    ----------
-    head : str
-        What stands above it.
-    cells : list of str
-        Its cells.
-    is_number : bool
-        Whether cells hold numbers, which are set to the right.
-    """
+    """A column of a table as text."""
 
     head: str
     cells: list[str]
@@ -126,72 +112,21 @@ class Column:
 
 
 def escape(text: str) -> str:
-    r"""Write text so that LaTeX prints it as it is.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-
-    Returns
-    -------
-    str
-        The text with commands in place of what LaTeX would take for some; letters of other
-        alphabets than Greek are left for the document's own fonts.
-
-    Examples
-    --------
-    >>> print(escape("bmi_2 & 50% [kg/m²]"))
-    bmi\_2 \& 50\% {[}kg/m$^2$]
-    """
+    """Write text so that LaTeX prints it as it is."""
     printable = "".join(sign if sign.isprintable() else " " for sign in text)
     # No ligatures: two hyphens are not a dash.
     return re.sub(r"([-`'])(?=\1)", r"\1{}", printable.translate(_LATEX))
 
 
 def format_pvalue(value: float) -> str:
-    """Write a p-value as papers do.
-
-    Parameters
-    ----------
-    value : float
-        The p-value.
-
-    Returns
-    -------
-    str
-        Three decimals, ``<0.001`` below, and ``--`` if there is none.
-
-    Examples
-    --------
-    >>> format_pvalue(0.0123), format_pvalue(1e-30), format_pvalue(float("nan"))
-    ('0.012', '<0.001', '--')
-    """
+    """Write a p-value as papers do."""
     if np.isnan(value):
         return "--"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def format_number(value: float, digits: int = 3) -> str:
-    """Write a number with some decimals, or as a power of ten if they would not show it.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-    digits : int
-        Decimals.
-
-    Returns
-    -------
-    str
-        The number; ``--`` for NaN.
-
-    Examples
-    --------
-    >>> format_number(-1.23456), format_number(0.0000123), format_number(0.0)
-    ('-1.235', '1.2e-05', '0.000')
-    """
+    """Write a number with some decimals, or as a power of ten if they would not show it."""
     if np.isnan(value):
         return "--"
     if np.isinf(value):
@@ -209,40 +144,7 @@ def to_latex(
     digits: int = 3,
     holds_pvalues: bool = False,
 ) -> str:
-    r"""Write a frame as a table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table. An index that only numbers rows is left out.
-    caption, label : str, optional
-        What stands above the table, and what ``\ref`` finds it by, as LaTeX.
-    digits : int
-        Decimals of numbers.
-    holds_pvalues : bool
-        Whether all numbers are p-values, not only those in columns that are called so.
-
-    Returns
-    -------
-    str
-        A ``table``, or a ``longtable`` if it is longer than a page.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"label": ["a_1", "b"], "pvalue": [1e-30, 0.2]})
-    >>> print(to_latex(frame))
-    \begin{table}[htbp]
-    \centering
-    \begin{tabular}{@{}lr@{}}
-    \toprule
-    label & pvalue \\
-    \midrule
-    a\_1 & $<$0.001 \\
-    b & 0.200 \\
-    \bottomrule
-    \end{tabular}
-    \end{table}
-    """
+    """Write a frame as a table."""
     columns, notes, n_names = _read(frame, digits, holds_pvalues)
     return write_columns(columns, n_names, caption=caption, label=label, notes=notes)
 
@@ -299,27 +201,7 @@ def _is_missing(value: object) -> bool:
 
 
 def read_text(head: str, cells: Sequence[str], is_number: bool) -> Column:
-    """Take a column that is text already, and write its p-values as papers do.
-
-    Parameters
-    ----------
-    head : str
-        What stands above it.
-    cells : sequence of str
-        Its cells.
-    is_number : bool
-        Whether cells hold numbers.
-
-    Returns
-    -------
-    Column
-        The column.
-
-    Examples
-    --------
-    >>> read_text("P>|z|", ["1.2e-14", "--"], True).cells
-    ['<0.001', '--']
-    """
+    """Take a column that is text already, and write its p-values as papers do."""
     stripped = [cell.strip() for cell in cells]
     if _PVALUES.fullmatch(head.strip()):
         stripped = [
@@ -338,34 +220,7 @@ def write_columns(
     title: str | None = None,
     is_float: bool = True,
 ) -> str:
-    r"""Write columns of text as a table, in parts if a line cannot hold them.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        The columns.
-    n_names : int
-        How many of the first name the rows: every part repeats them.
-    caption, label : str, optional
-        Caption and label, as LaTeX.
-    notes : iterable of str
-        Sentences below the table, as text.
-    title : str, optional
-        A line above the table, as text, of one that has no caption.
-    is_float : bool
-        Whether LaTeX may move the table.
-
-    Returns
-    -------
-    str
-        LaTeX.
-
-    Examples
-    --------
-    >>> wide = [Column("label", ["a"], False)] + [Column("x" * 20, ["1.0"], True)] * 4
-    >>> write_columns(wide, 1).count(r"\begin{tabular}")
-    2
-    """
+    """Write columns of text as a table, in parts if a line cannot hold them."""
     has_head = any(column.head for column in columns)
     tried = [_cut_evenly(_fit_to_line(columns, n_names, size), n_names, size) for size in _SIZES]
     parts, size = min(zip(tried, _SIZES, strict=True), key=lambda found: len(found[0]))
@@ -423,7 +278,7 @@ def _fit_to_line(columns: Sequence[Column], n_names: int, size: _Type) -> list[_
 
 
 def _share_out(wanted: list[float], budget: float) -> list[float]:
-    """Give each what it wants if that is enough for all; otherwise the widest give way."""
+    """Return each what it wants if that is enough for all; otherwise the widest give way."""
     ascending = sorted(wanted)
     for at, width in enumerate(ascending):
         if width * (len(wanted) - at) > budget:
@@ -516,7 +371,7 @@ def _typeset_line(cell: str, column: _Fitted) -> str:
 
 
 def _measure(text: str) -> float:
-    """Give the points of a line of text at ten points, from above."""
+    """Return the points of a line of text at ten points, from above."""
     number = _NUMBER.fullmatch(text)
     if number is None:
         return sum(_points(sign) for sign in text)
@@ -554,23 +409,7 @@ def _break(text: str, room: float) -> list[str]:
 
 
 def breakable(text: str) -> str:
-    r"""Escape a sentence whose long names may be broken after signs.
-
-    Parameters
-    ----------
-    text : str
-        The sentence.
-
-    Returns
-    -------
-    str
-        LaTeX.
-
-    Examples
-    --------
-    >>> print(breakable("y_1 and questionnaire_item_1"))
-    y\_1 and questionnair\allowbreak{}e\allowbreak{}\_\allowbreak{}item\allowbreak{}\_\allowbreak{}1
-    """
+    """Escape a sentence whose long names may be broken after signs."""
     return "".join(
         escape(word) if len(word) < 20 else r"\allowbreak{}".join(map(escape, _pieces(word)))
         for word in re.findall(r"\s+|\S+", text)

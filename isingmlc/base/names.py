@@ -13,32 +13,7 @@ _LEVEL = re.compile(r"(?P<factor>.+)\[(?P<coding>[TS]\.)?(?P<level>.+)\]", re.DO
 def display_names(
     names: Sequence[str], terms: Mapping[str, tuple[str, ...]] | None = None
 ) -> list[str]:
-    """Give the names to show of features, covariates or terms.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Features, covariates, or terms of a formula.
-    terms : mapping of str to tuple of str, optional
-        Terms and the columns that each of them made. If they are not known, a name tells by its
-        form that a formula made it: by ``C(…)`` or ``[T.…]``.
-
-    Returns
-    -------
-    list of str
-        What a formula made of a category is written as category and level, products with ×. Other
-        names stay as they are, and so do those that would no longer be told apart.
-
-    Examples
-    --------
-    >>> terms = {"C(smoking)": ("C(smoking)[T.ex]", "C(smoking)[T.never]"), "age": ("age",)}
-    >>> display_names(["C(smoking)[T.never]", "age"], terms)
-    ['smoking: never', 'age']
-    >>> display_names(["C(smoking)", "age"], terms)
-    ['smoking', 'age']
-    >>> display_names(["C(sex)", "C(region)[T.north]", "C(18:1)", "x[1]"])
-    ['sex', 'region: north', 'C(18:1)', 'x[1]']
-    """
+    """Return the names to show of features, covariates or terms."""
     if terms is None:
         made = {name for name in names if any(map(_is_coded, _split(name, ":")))}
     else:
@@ -52,25 +27,7 @@ def display_names(
 def name_writer(
     names: Sequence[str], terms: Mapping[str, tuple[str, ...]] | None = None
 ) -> Callable[[str], str]:
-    """Give a function that puts the names to show into a text.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names that the text may hold.
-    terms : mapping of str to tuple of str, optional
-        As of `display_names`.
-
-    Returns
-    -------
-    callable
-        Takes a text and gives it with names as `display_names` writes them.
-
-    Examples
-    --------
-    >>> name_writer(["C(sex)[T.f]", "C(sex)[T.f]:age"])("First comes 'C(sex)[T.f]:age'.")
-    "First comes 'sex: f × age'."
-    """
+    """Return a function that puts the names to show into a text."""
     pairs = zip(names, display_names(names, terms), strict=True)
     shown = {name: text for name, text in pairs if name != text}
     if not shown:
@@ -82,31 +39,15 @@ def name_writer(
 
 
 def find_terms(names: Sequence[str], terms: Mapping[str, tuple[str, ...]]) -> list[int]:
-    """Tell which features belong to the same term.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Features, or terms themselves.
-    terms : mapping of str to tuple of str
-        Terms and the columns that each of them made.
-
-    Returns
-    -------
-    list of int
-        Features of the same term have the same number.
-
-    Examples
-    --------
-    >>> find_terms(["g[T.a]", "x", "g[T.b]"], {"g": ("g[T.a]", "g[T.b]"), "x": ("x",)})
-    [0, 1, 0]
-    """
+    """Tell which features belong to the same term."""
     term_of = {column: term for term, columns in terms.items() for column in columns}
     numbers: dict[str, int] = {}
     return [numbers.setdefault(term_of.get(name, name), len(numbers)) for name in names]
 
 
 def _display(name: str) -> str:
+    if " vs " in name:
+        return name
     return " × ".join(_display_factor(factor) for factor in _split(name, ":"))
 
 
@@ -135,7 +76,7 @@ def _inside_category(factor: str) -> str:
 
 
 def _is_balanced(text: str) -> bool:
-    """Tell whether brackets close in a text that opened in it: not in ``a) by C(b``."""
+    """Return whether brackets close in a text that opened in it: not in ``a) by C(b``."""
     depth = 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")

@@ -26,23 +26,7 @@ _GIVEN_NAME = 22
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of one table of a summary, as text.
-
-    Attributes
-    ----------
-    rows : list of list of str
-        The cells; the first one of a row names it.
-    header : list of str or None
-        Column heads.
-    title : str or None
-        Title.
-    aligns : str
-        ``l`` or ``r`` for each column.
-    widths : list of int
-        Characters for each column in text.
-    is_prose : bool
-        Whether cells hold words that are not to be cut, not names.
-    """
+    """Cells of one table of a summary, as text."""
 
     rows: list[list[str]]
     header: list[str] | None
@@ -195,27 +179,13 @@ class IsingSummary(Summary):  # type: ignore[misc]
 
 
 def list_rows(frame: pd.DataFrame, names: list[str], digits: dict[str, str], title: str) -> Table:
-    """Tabulate the rows of a frame, names first, then numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    names : list of str
-        Columns that hold text.
-    digits : dict of str to str
-        Columns that hold numbers, and how to write them.
-    title : str
-        Title.
-
-    Returns
-    -------
-    Table
-        The rows as text.
-    """
+    """Tabulate the rows of a frame, names first, then numbers."""
     cells = [
         *(frame[name].astype(str).tolist() for name in names),
-        *([form.format(value) for value in frame[name]] for name, form in digits.items()),
+        *(
+            ["" if value != value else form.format(value) for value in frame[name]]
+            for name, form in digits.items()
+        ),
     ]
     widths = [
         max(len(shorten_name(cell)) for cell in [name, *column])
@@ -234,22 +204,7 @@ def list_rows(frame: pd.DataFrame, names: list[str], digits: dict[str, str], tit
 def two_columns(
     title: str, left: list[tuple[str, str]], right: list[tuple[str, str]], width: int
 ) -> Table:
-    """Put two lists of names and values side by side.
-
-    Parameters
-    ----------
-    title : str
-        Title of the table.
-    left, right : list of (name, value)
-        The lists, of one length.
-    width : int
-        Characters of a row.
-
-    Returns
-    -------
-    Table
-        The head of a summary.
-    """
+    """Put two lists of names and values side by side."""
     gap = 3
     names = [max(len(name) for name, _ in part) for part in (left, right)]
     room = max(width - sum(names) - gap - 3, 12)
@@ -262,25 +217,7 @@ def two_columns(
 
 
 def list_covariates(names: Sequence[str], width: int) -> list[Table]:
-    """Say what models are adjusted for, in as many lines as that takes.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The covariates as the user wrote them.
-    width : int
-        Characters of a row.
-
-    Returns
-    -------
-    list of Table
-        What follows the head of a summary; nothing if there are no covariates.
-
-    Examples
-    --------
-    >>> list_covariates(("age", "sex"), 60)[0].rows
-    [['Adjusted for:', '', '', 'age, sex']]
-    """
+    """Say what models are adjusted for, in as many lines as that takes."""
     if not names:
         return []
     caption = "Adjusted for:"
@@ -292,27 +229,7 @@ def list_covariates(names: Sequence[str], width: int) -> list[Table]:
 
 
 def say_given(names: Sequence[str], width: int = _WIDTH) -> str:
-    """Say in a few words what is conditioned on, for a caption.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The covariates; those of a formula are written as people do.
-    width : int
-        The most characters that the words may have.
-
-    Returns
-    -------
-    str
-        The words: as many names as there is room for. Empty if there are no covariates.
-
-    Examples
-    --------
-    >>> say_given(("age", "C(sex)"))
-    'given age, sex'
-    >>> say_given(("age", "sex", "region", "deprivation_decile"), 36)
-    'given age, sex and 2 more covariates'
-    """
+    """Say in a few words what is conditioned on, for a caption."""
     if not names:
         return ""
     short = [shorten_name(name, _GIVEN_NAME) for name in display_names(names)]
@@ -326,46 +243,12 @@ def say_given(names: Sequence[str], width: int = _WIDTH) -> str:
 
 
 def shorten_name(name: str, width: int = 28) -> str:
-    """Cut a long name in the middle: where names are long they often begin alike.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    width : int
-        The most characters it may have.
-
-    Returns
-    -------
-    str
-        The name, or its beginning and end.
-
-    Examples
-    --------
-    >>> shorten_name("questionnaire_item_17_severity", 20)
-    'questionna…_severity'
-    """
+    """Cut a long name in the middle: where names are long they often begin alike."""
     return name if len(name) <= width else f"{name[: width // 2]}…{name[1 - width // 2 :]}"
 
 
 def say_count(number: float) -> str:
-    """Write how many there are; of weights that add up to no whole number one digit.
-
-    Parameters
-    ----------
-    number : float
-        The number.
-
-    Returns
-    -------
-    str
-        The text.
-
-    Examples
-    --------
-    >>> say_count(5000.0), say_count(222.49880311)
-    ('5,000', '222.5')
-    """
+    """Write how many there are; of weights that add up to no whole number one digit."""
     # Weights are added up with rounding.
     is_whole = abs(number - round(number)) <= 1e-9 * abs(number)
     return f"{number:,.0f}" if is_whole else f"{number:,.1f}"

@@ -3,10 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import fields
+from functools import cached_property, wraps
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+T = TypeVar("T")
+
+# Since version 3 pandas copies on write, so a shallow copy costs nothing; before it must be deep.
+_SHARES_WHEN_WRITTEN = int(pd.__version__.partition(".")[0]) < 3
 
 
-class ReadOnly:
+def copy_table(value: Any) -> Any:
+    """Return a frame or Series that can be written to without a change of this one."""
+    return value.copy(deep=_SHARES_WHEN_WRITTEN)
+
+
+def freeze(value: Any) -> Any:
+    """Return a read-only view of an array; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+class FrozenArrays:
+    """Base of frozen dataclasses behind results: their arrays are read-only."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, field.name, freeze(getattr(self, field.name)))
+
+
+class OwnTables:
+    """Base of results that hold tables: each access returns a table of its own.
+
+    What a user does with it stays with the copy.
+    """
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        return copy_table(value) if isinstance(value, pd.DataFrame | pd.Series) else value
+
+
+class FrozenResult(OwnTables, FrozenArrays):
+    """Base of results that are frozen dataclasses: arrays are read-only, tables are copies."""
+
+
+class cached_array(cached_property[T]):  # noqa: N801
+    """A cached property whose array is read-only."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        super().__init__(wraps(compute)(lambda owner: freeze(compute(owner))))
+
+
+class ReadOnly(OwnTables):
     """Base of objects whose attributes are set once, by their own constructor.
 
     Derived values may still be cached: `functools.cached_property` and `table` keep what they
@@ -27,7 +81,7 @@ class ReadOnly:
 
     def _fill(self, **attributes: object) -> None:
         for name, value in attributes.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, freeze(value))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -39,29 +93,7 @@ class ReadOnly:
 
 
 class table:  # noqa: N801
-    """A cached attribute that hands out its frame or Series anew at each access.
-
-    pandas copies on write, so handing out a shallow copy costs nothing, and whatever a user does
-    with it, sorting in place or setting a column, stays with the copy.
-
-    Parameters
-    ----------
-    compute : callable
-        The method that computes the table.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> class Results:
-    ...     @table
-    ...     def params(self):
-    ...         return pd.Series([1.0, 2.0])
-    >>> results = Results()
-    >>> params = results.params
-    >>> params[0] = 99.0
-    >>> results.params[0]
-    np.float64(1.0)
-    """
+    """A cached attribute that hands out its frame or Series anew at each access."""
 
     def __init__(self, compute: Callable[[Any], Any]) -> None:
         self._compute = compute
@@ -78,7 +110,7 @@ class table:  # noqa: N801
         if key not in cache:
             cache[key] = self._compute(instance)
         value = cache[key]
-        return None if value is None else value.copy(deep=False)
+        return None if value is None else copy_table(value)
 
     def __set__(self, instance: Any, value: object) -> None:
         raise AttributeError(f"{self._name!r} is read-only.")

@@ -9,9 +9,7 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import PVALUES
 from isingmlc.commands.options import (
     add_combine,
-    add_jobs,
     add_null,
-    add_plot,
     add_seed,
     check_penalty,
 )
@@ -20,16 +18,15 @@ from isingmlc.commands.outputs import (
     add_output_arguments,
     check_output,
     write_output,
-    write_picture,
 )
 from isingmlc.commands.values import count
 
 EXAMPLES = """\
 examples:
   isingmlc calibrate data.csv --labels 'y_*' --seed 0
-  isingmlc calibrate data.csv --labels 'y_*' --covariates age,sex --plot calibration.png
+  isingmlc calibrate data.csv --labels 'y_*' --covariates age,sex
   isingmlc calibrate data.csv --labels 'y_*' --groups practice
-  isingmlc calibrate data.csv --labels 'y_*' --pvalue chi2 --no-compare --out calibration.csv
+  isingmlc calibrate data.csv --labels 'y_*' --pvalue chi2 --out calibration.csv
 
 Rows of the features are permuted, so that none has an effect, and tested as isingmlc test does.
 The table says how often p-values fall below 0.05, 0.01 and 0.001, over how often they should.
@@ -41,8 +38,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "calibrate",
         help="check p-values on permuted features",
-        description="Check how often features that do nothing are found on these data, which label "
-        "is to blame, and which setting holds.",
+        description="Check how often features that do nothing are found on these data, and which "
+        "label is to blame.",
         epilog=EXAMPLES,
     )
     add_input_arguments(parser)
@@ -64,16 +61,12 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--permutations",
         type=count,
+        default=100,
         metavar="N",
-        help="how many permutations (default: as many as make 20,000 null features)",
-    )
-    group.add_argument(
-        "--no-compare", action="store_true", help="check this setting alone, no others beside it"
+        help="how many permutations (default: 100)",
     )
     add_seed(group, "the permutations")
-    add_jobs(group, "threads")
     add_output_arguments(parser, formats=SUMMARY_FORMATS)
-    add_plot(parser, "calibration.png")
     parser.set_defaults(run=run)
 
 
@@ -91,15 +84,7 @@ def run(options: Namespace) -> None:
     check = results.check_calibration(
         options.permutations,
         min_count=options.min_count,
-        compare=not options.no_compare,
         random_state=options.seed,
-        n_jobs=options.jobs,
         **{name: value for name, value in given.items() if value is not None},
     )
     write_output(options, check.to_frame(), check.summary())
-    if options.plot is not None:
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(5.6, 5.2), layout="constrained")
-        check.plot(ax=figure.subplots())
-        write_picture(options, figure)

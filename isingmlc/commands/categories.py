@@ -14,65 +14,57 @@ Levels = Mapping[str, tuple[str, ...]]
 """The levels of each category."""
 
 # How many levels a message lists.
-_LISTED = 5
+LISTED = 5
+# Whole numbers with at most so many values may be codes of a category.
+FEW_VALUES = 10
 
 
 def find_categories(argument: str, frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Find the columns of text and their levels.
+    """Find the columns of text and their levels."""
+    import pandas as pd
 
-    Parameters
-    ----------
-    argument : str
-        What the columns are, for messages.
-    frame : DataFrame
-        The columns.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Levels in the order of the letters, or in that of the file where it has one.
-
-    Raises
-    ------
-    DataError
-        When a column holds numbers among which there is text, dates, identifiers, or something else
-        than numbers and text.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [50, 60, 70], "region": ["south", "north", "south"]})
-    >>> find_categories("features", frame)
-    {'region': ('north', 'south')}
-    """
     from isingmlc.input.tables import is_numeric
 
     found = {}
     for name, column in frame.items():
         if not is_numeric(column):
             levels = _levels(argument, column)
-            check_levels(argument, str(name), levels, int(column.notna().sum()))
+            if not isinstance(column.dtype, pd.CategoricalDtype):
+                check_levels(argument, str(name), levels, int(column.notna().sum()))
             found[str(name)] = levels
     return found
 
 
+def as_categories(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Make categories of columns that a user named, whole numbers written without a point."""
+    import pandas as pd
+
+    made = {}
+    for name in names:
+        column = frame[name]
+        is_number = pd.api.types.is_numeric_dtype(column)
+        if is_number and (column.dropna() % 1 == 0).all():
+            column = column.astype("Int64")
+        made[name] = column.astype("category")
+    return frame.assign(**made)
+
+
+def find_few_valued(frame: pd.DataFrame) -> dict[str, str]:
+    """Find columns of few whole numbers, which may be codes, and their range."""
+    import pandas as pd
+
+    found = {}
+    for name, column in frame.items():
+        if not pd.api.types.is_numeric_dtype(column) or column.dtype.kind == "b":
+            continue
+        values = column.dropna().unique()
+        if 2 < len(values) <= FEW_VALUES and (values % 1 == 0).all():
+            found[str(name)] = f"{min(values):g} to {max(values):g}"
+    return found
+
+
 def check_levels(argument: str, name: str, levels: tuple[str, ...], n_known: int) -> None:
-    """Refuse text that is no category.
-
-    Parameters
-    ----------
-    argument, name : str
-        What the column is, and its name, for messages.
-    levels : tuple of str
-        The different texts in it.
-    n_known : int
-        Rows that have one.
-
-    Raises
-    ------
-    DataError
-        When they are numbers among which there is text, dates or identifiers.
-    """
+    """Refuse text that is no category."""
     from isingmlc.input.text import find_kind, is_number
 
     kind = find_kind(levels, n_known)
@@ -97,100 +89,25 @@ def check_levels(argument: str, name: str, levels: tuple[str, ...], n_known: int
 
 
 def _levels(argument: str, column: pd.Series) -> tuple[str, ...]:
-    """Give the levels that occur in a column."""
+    """Return the levels that occur in a column."""
     import pandas as pd
 
-    known = column.dropna()
-    if isinstance(known.dtype, pd.CategoricalDtype):
-        return tuple(str(level) for level in known.cat.remove_unused_categories().cat.categories)
-    if pd.api.types.infer_dtype(known, skipna=True) not in ("string", "empty"):
+    from isingmlc.input.categories import list_levels
+
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if not is_category and kind not in ("string", "empty"):
         raise exc.DataError(
             f"{argument} must hold numbers or categories, but column {column.name!r} is of type "
             f"{column.dtype}. Leave it out with --drop NAMES, or turn it into numbers or text."
         )
-    return tuple(sorted(known.unique()))
-
-
-def code_categories(
-    frame: pd.DataFrame, levels: Levels
-) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
-    """Replace categories by 0/1 columns, one per level but the first, as a formula does.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The columns.
-    levels : mapping of str to tuple of str
-        Which of them are categories, with their levels.
-
-    Returns
-    -------
-    frame : DataFrame
-        Numbers; missing values are missing in all columns of a category.
-    terms : dict of str to tuple of str
-        What was a column, and the columns that it is now.
-
-    Raises
-    ------
-    DataError
-        When a category has a level that is not among its levels.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [50, 60], "region": ["south", "north"]})
-    >>> code_categories(frame, {"region": ("north", "south")})
-    (   age  region[T.south]
-    0   50              1.0
-    1   60              0.0, {'age': ('age',), 'region': ('region[T.south]',)})
-    """
-    import pandas as pd
-
-    if not levels:
-        return frame, {str(name): (str(name),) for name in frame.columns}
-    parts: list[pd.Series] = []
-    terms: dict[str, tuple[str, ...]] = {}
-    for name in map(str, frame.columns):
-        column = frame[name]
-        if name not in levels:
-            parts.append(column)
-            terms[name] = (name,)
-            continue
-        text = column.astype(object).map(str, na_action="ignore")
-        unseen = [level for level in text.dropna().unique() if level not in levels[name]]
-        if unseen:
-            raise exc.DataError(
-                f"feature {name!r} has the level(s) {exc.shorten(unseen)}, which were not among "
-                f"those seen before, {exc.shorten(levels[name])}."
-            )
-        made = {f"{name}[T.{level}]": text.eq(level).astype(float) for level in levels[name][1:]}
-        parts += [values.where(text.notna()).rename(each) for each, values in made.items()]
-        # A category of one level is constant and makes no column.
-        if made:
-            terms[name] = tuple(made)
-    coded = pd.concat(parts, axis=1) if parts else frame[[]]
-    return coded, terms
+    return list_levels(column)
 
 
 def count_missing(
     frame: pd.DataFrame, categories: Iterable[str], roles: Mapping[str, Sequence[str]]
 ) -> None:
-    """Refuse categories that lack values, and say which columns of all do and how many.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        All columns.
-    categories : iterable of str
-        The features that are categories.
-    roles : mapping of str to sequence of str
-        Arguments and their columns.
-
-    Raises
-    ------
-    DataError
-        When categories lack values; those that others lack are said by whoever reads them.
-    """
+    """Refuse categories that lack values, and say which columns of all do and how many."""
     from isingmlc.input.gaps import missing_error
 
     if not frame[list(categories)].isna().to_numpy().any():
@@ -201,25 +118,7 @@ def count_missing(
 
 
 def list_gaps(counts: Mapping[str, int], roles: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """List the columns of each argument that lack values, and how many.
-
-    Parameters
-    ----------
-    counts : mapping of str to int
-        The columns.
-    roles : mapping of str to sequence of str
-        Arguments and their columns.
-
-    Returns
-    -------
-    dict of str to str
-        The lists, of arguments that lack some.
-
-    Examples
-    --------
-    >>> list_gaps({"x": 5}, {"labels": ["a", "b"], "features": ["x", "z"]})
-    {'features': "'x' (5)"}
-    """
+    """List the columns of each argument that lack values, and how many."""
     listed = {
         argument: ", ".join(f"{name!r} ({counts[name]})" for name in names if name in counts)
         for argument, names in roles.items()
@@ -228,26 +127,10 @@ def list_gaps(counts: Mapping[str, int], roles: Mapping[str, Sequence[str]]) -> 
 
 
 def describe_categories(levels: Levels) -> str:
-    """List categories with their levels, the reference first.
-
-    Parameters
-    ----------
-    levels : mapping of str to tuple of str
-        The categories.
-
-    Returns
-    -------
-    str
-        A list in words.
-
-    Examples
-    --------
-    >>> describe_categories({"region": ("north", "south")})
-    'region (north, south)'
-    """
+    """List categories with their levels, the reference first."""
     listed = []
     for name, each in levels.items():
-        more = len(each) - _LISTED
-        shown = ", ".join(each[:_LISTED]) + (f", … {more} more" if more > 0 else "")
+        more = len(each) - LISTED
+        shown = ", ".join(each[:LISTED]) + (f", … {more} more" if more > 0 else "")
         listed.append(f"{name} ({shown})")
     return ", ".join(listed)

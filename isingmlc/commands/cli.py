@@ -35,12 +35,11 @@ COMMANDS = (
     "reproduce",
     "describe",
     "simulate",
-    "completion",
 )
 # What messages call arguments, and how these are typed.
 _TYPED = {
     "missing='drop'": "--missing drop",
-    "by='feature'": "--by feature",
+    "unit='column'": "--unit column",
     "pass clusters of rows as groups=.": "name clusters of rows with --groups.",
     "pass them as sampling_weights.": "name them with --sampling-weights.",
 }
@@ -98,18 +97,7 @@ def make_parser() -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What stands after the command; ``sys.argv`` if omitted.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 2 after an error, 130 after an interruption.
-    """
+    """Run the command line."""
     options = make_parser().parse_args(arguments)
     name = f"isingmlc {options.command}"
     if isinstance(sys.stdout, io.TextIOWrapper):

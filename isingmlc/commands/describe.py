@@ -36,11 +36,7 @@ def run(options: Namespace) -> None:
 
     check_output(options)
     read = {file: read_file(file, options) for file in options.data}
-    weights = {file: each.freq_weights for file, each in read.items()}
-    description = describe(
-        {file: each.data for file, each in read.items()},
-        freq_weights=weights if options.freq_weights else None,
-    )
+    description = describe({file: each.data for file, each in read.items()})
     tables = {"datasets": description.datasets, "labels": description.labels}
     if options.table is None:
         text = f"{description}\n\n{description.labels.to_string(float_format='%.3f')}"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.categories import (
+    LISTED,
     Levels,
-    code_categories,
+    as_categories,
     count_missing,
     describe_categories,
     find_categories,
+    find_few_valued,
 )
 from isingmlc.commands.values import name_list, separator
 
@@ -37,21 +38,7 @@ SAMPLING = {
 
 @dataclass(frozen=True)
 class Input:
-    """What a command reads from a file.
-
-    Attributes
-    ----------
-    data : Dataset
-        Labels and features, without missing values; categories among them are 0/1 columns.
-    covariates : DataFrame or None
-        The covariates of the same rows, if any are named.
-    groups, sampling_weights, freq_weights : Series or None
-        Their clusters and weights, if these are named.
-    levels : mapping of str to tuple of str
-        The categories among the features, with their levels.
-    terms : mapping of str to tuple of str
-        Which columns of the features belong together: those of a category.
-    """
+    """What a command reads from a file."""
 
     data: Dataset
     covariates: pd.DataFrame | None = None
@@ -92,25 +79,7 @@ def add_input_arguments(
     counts_missing: bool = False,
     scan: bool = False,
 ) -> None:
-    """Add the arguments that `read_file` understands.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        Parser of a subcommand.
-    several : bool
-        Whether the command takes more than one file.
-    optional : bool
-        Whether it can do without any.
-    labels_alone : bool
-        Whether no column is a feature unless ``--features`` names it.
-    covariates : bool
-        Whether the command takes covariates, clusters and sampling weights.
-    counts_missing : bool
-        Whether the command can do with missing values, and counts them.
-    scan : bool
-        Whether the command does without rows, so that files of any size will do.
-    """
+    """Add the arguments that `read_file` understands."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "data",
@@ -162,13 +131,21 @@ def add_input_arguments(
         )
     else:
         parser.set_defaults(covariates=None, **dict.fromkeys(SAMPLING))
-    if covariates or counts_missing:
+    if covariates:
         group.add_argument(
             "--weights",
             dest="freq_weights",
             metavar="NAME",
             help="the column that says how many observations a row stands for; it is no feature",
         )
+    group.add_argument(
+        "--categories",
+        type=name_list,
+        action="extend",
+        metavar="NAMES",
+        help="columns of numbers that are categories, in the same way, e.g. codes of a region; "
+        "text always is",
+    )
     group.add_argument(
         "--drop",
         type=name_list,
@@ -202,38 +179,13 @@ def add_input_arguments(
 
 
 def read_file(file: str, options: Namespace, like: Input | None = None) -> Input:
-    """Read one file as the arguments say.
-
-    Parameters
-    ----------
-    file : str
-        Its path, or ``-`` for CSV on standard input.
-    options : Namespace
-        Parsed arguments.
-    like : Input, optional
-        What was read before from a file of the same columns: categories have its levels.
-
-    Returns
-    -------
-    Input
-        Labels, features and covariates.
-
-    Raises
-    ------
-    FileError
-        When the file cannot be read, or lacks what is asked for.
-    DataError
-        When nothing says which columns are labels.
-    """
+    """Read one file as the arguments say."""
     is_arff = Path(file).suffix.lower() == ".arff"
     return _read_arff(file, options) if is_arff else _read_table(file, options, like)
 
 
 def make_model(options: Namespace, *, needs_rows: bool = False) -> IsingModel:
-    """Make the model of the data that the arguments name; without features if they have none.
-
-    If nobody says whether they are scanned, files are not where the command `needs_rows`.
-    """
+    """Make the model of the data that the arguments name; without features if they have none."""
     from isingmlc.commands.scanning import is_scanned, scan_model
 
     if is_scanned(options, needs_rows):
@@ -261,6 +213,7 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
     from isingmlc.datasets._files import file_error
     from isingmlc.datasets.label_list import read_label_list
     from isingmlc.datasets.tables import choose_roles, read_frame, separator_hint
+    from isingmlc.input.categories import code_categories
     from isingmlc.input.columns import choose_columns
 
     labels = list(read_label_list(options.xml)) if options.xml else options.labels
@@ -269,10 +222,10 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
             f"nothing says which columns of {file} are labels. Give their names or a pattern, e.g. "
             "--labels a,b,c or --labels 'y_*'."
         )
-    given = {"sep": options.sep, "encoding": options.encoding}
+    form = {"sep": options.sep, "encoding": options.encoding}
     path, frame = read_frame(
         sys.stdin.buffer if file == "-" else file,
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in form.items() if value is not None},
     )
     label_columns, feature_columns = choose_roles(
         path, frame, labels, options.features, options.drop
@@ -283,16 +236,19 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
         columns = choose_covariates(known, label_columns, options)
         drawn = choose_sampling(known, [*label_columns, *(options.features or ())], options)
         taken = {*columns, *drawn.values()}
-        features = frame[[name for name in feature_columns if name not in taken]]
+        named = [name for name in feature_columns if name not in taken]
+        if options.categories:
+            chosen = choose_columns("categories", [*named, *columns], options.categories)
+            frame = as_categories(frame, chosen)
+        features = frame[named]
         found = find_categories("features", features)
-        announce(options, found, find_categories("covariates", frame[columns]))
+        of_covariates = find_categories("covariates", frame[columns])
         levels = found if like is None else _same_categories(found, like.levels)
         if options.missing == "raise":
             roles = {"labels": label_columns, "features": list(features), "covariates": columns}
             roles |= {argument: [name] for argument, name in drawn.items()}
             count_missing(frame, levels, roles)
         coded, terms = code_categories(features, levels)
-        warn_of_constants(levels)
         names = tuple(map(str, coded.columns))
         data = Dataset(
             frame[label_columns],
@@ -303,7 +259,9 @@ def _read_table(file: str, options: Namespace, like: Input | None) -> Input:
         )
         covariates = frame[columns] if columns else None
         sampling = {argument: frame[name] for argument, name in drawn.items()}
-        return _complete(Input(data, covariates, **sampling, levels=levels, terms=terms), options)
+        given = _complete(Input(data, covariates, **sampling, levels=levels, terms=terms), options)
+        announce(options, found, of_covariates, find_few_valued(frame[[*named, *columns]]))
+        return given
     except exc.DataError as error:
         raise file_error(path, f"{error}{separator_hint(list(frame.columns))}") from error
 
@@ -352,30 +310,29 @@ def choose_sampling(columns: list[str], taken: list[str], options: Namespace) ->
     return found
 
 
-def announce(options: Namespace, features: Levels, covariates: Levels) -> None:
-    """Say on standard error which columns are taken as categories, the reference level first."""
-    for argument, levels in (("features", features), ("covariates", covariates)):
-        if levels:
-            print(
-                f"isingmlc {options.command}: text {argument} are coded as categories: "
-                f"{describe_categories(levels)}",
-                file=sys.stderr,
-            )
-
-
-def warn_of_constants(levels: Levels) -> None:
-    """Say which categories have one level, and so make no column."""
-    constant = [name for name, each in levels.items() if len(each) < 2]
-    if constant:
-        exc.warn(
-            f"feature(s) {exc.shorten(constant)} hold the same text in every row and were left "
-            "out.",
-            exc.DataWarning,
+def announce(
+    options: Namespace, features: Levels, covariates: Levels, few_valued: Mapping[str, str]
+) -> None:
+    """Say on standard error how variables are used that could be used otherwise."""
+    said = [
+        f"{argument} used as categories, the reference level first: {describe_categories(levels)}"
+        for argument, levels in (("features", features), ("covariates", covariates))
+        if levels
+    ]
+    if few_valued and options.command != "describe":
+        listed = [f"{name} ({values})" for name, values in few_valued.items()]
+        more = len(listed) - LISTED
+        shown = ", ".join(listed[:LISTED]) + (f" and {more} more" if more > 0 else "")
+        said.append(
+            f"used as numbers, with one effect per unit: {shown}. --categories NAMES makes "
+            "categories of them"
         )
+    for line in said:
+        print(f"isingmlc {options.command}: {line}", file=sys.stderr)
 
 
 def _same_categories(found: Levels, wanted: Levels) -> Levels:
-    """Give the categories of another file, which must be those of this one."""
+    """Return the categories of another file, which must be those of this one."""
     differ = sorted(set(found) ^ set(wanted))
     if differ:
         raise exc.DataError(
@@ -432,6 +389,11 @@ def _read_arff(file: str, options: Namespace) -> Input:
 
     if options.sep is not None:
         raise exc.DataError(f"--sep is for tables, but {file} is an ARFF file. Leave it out.")
+    flags = {"covariates": "--covariates", **SAMPLING}
+    for flag in (flag for name, flag in flags.items() if getattr(options, name) is not None):
+        raise exc.DataError(
+            f"{flag} names a column of a table, but {file} is an ARFF file. Write it as CSV first."
+        )
     data = read_mulan(
         file, options.xml, labels=options.labels, encoding=options.encoding or "utf-8"
     )
@@ -442,82 +404,20 @@ def _read_arff(file: str, options: Namespace) -> Input:
 
 
 def _choose(data: Dataset, options: Namespace) -> Input:
-    """Keep the features that were asked for, and take out the covariates."""
+    """Keep the features that were asked for."""
+    import pandas as pd
+
     from isingmlc.input.columns import choose_columns
 
     names = list(data.feature_names)
-    unwanted = set(choose_columns("drop", names, options.drop) if options.drop else [])
+    unwanted = choose_columns("drop", names, options.drop) if options.drop else []
     asked = names
     if options.features is not None:
         asked = choose_columns("features", names, options.features) if options.features else []
-    covariates, sampling = None, {}
-    if options.covariates is not None:
-        covariates, used = _arff_columns(
-            data, unwanted, partial(choose_covariates, options=options)
-        )
-        unwanted |= used
-    drawn = {name: getattr(options, name) for name in SAMPLING}
-    if any(drawn.values()):
-        columns, used = _arff_columns(
-            data,
-            unwanted - {*(options.covariates or ())},
-            lambda known, labels: list(choose_sampling(known, labels, options).values()),
-        )
-        unwanted |= used
-        sampling = {name: columns[column] for name, column in drawn.items() if column}
     kept = [name for name in asked if name not in unwanted]
-    return Input(
-        replace(data, features=_columns_of(data, kept), feature_names=tuple(kept)),
-        covariates,
-        **sampling,
-    )
-
-
-def _columns_of(data: Dataset, names: list[str]) -> Any:
-    """Give some of the features, sparse ones too."""
-    import pandas as pd
-
     if isinstance(data.features, pd.DataFrame):
-        return data.features[names]
-    place = {name: at for at, name in enumerate(data.feature_names)}
-    return data.features[:, [place[name] for name in names]]
-
-
-def _arff_columns(
-    data: Dataset, unwanted: set[str], choose: Callable[[list[str], list[str]], list[str]]
-) -> tuple[pd.DataFrame, set[str]]:
-    """Take columns from an ARFF file, where a category came as one 0/1 column per level.
-
-    Returns
-    -------
-    columns : DataFrame
-        Numbers, and categories put together again.
-    used : set of str
-        The columns that they were made of.
-    """
-    import pandas as pd
-
-    categories: dict[str, list[str]] = {}
-    plain = []
-    for name in data.feature_names:
-        stem, equals, _ = name.partition("=")
-        if equals and stem not in data.feature_names:
-            categories.setdefault(stem, []).append(name)
-        elif name not in unwanted:
-            plain.append(name)
-    labels = list(data.labels.columns)
-    chosen = choose([*plain, *categories, *labels], labels)
-    made, used = {}, set()
-    for name in chosen:
-        columns = categories.get(name, [name])
-        values = _columns_of(data, columns)
-        values = values.to_numpy() if isinstance(values, pd.DataFrame) else values.toarray()
-        used |= {*columns}
-        if name not in categories:
-            made[name] = pd.Series(values[:, 0])
-            continue
-        codes = values.argmax(axis=1)
-        codes[pd.isna(values).any(axis=1)] = -1
-        levels = [column.partition("=")[2] for column in columns]
-        made[name] = pd.Series(pd.Categorical.from_codes(codes, levels))
-    return pd.DataFrame(made), used
+        features = data.features[kept]
+    else:
+        place = {name: at for at, name in enumerate(names)}
+        features = data.features[:, [place[name] for name in kept]]
+    return Input(replace(data, features=features, feature_names=tuple(kept)))

@@ -1,6 +1,6 @@
 """Names that the parsers offer as choices.
 
-They stand here once more so that help and completion do not import the modules that compute; a
+They stand here once more so that help does not import the modules that compute; a
 test compares the two.
 """
 
@@ -22,7 +22,7 @@ RANKINGS = (
 RANKED_BY_SUMS = ("score", "products", "products-joint", "forward", "ssc")
 PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
-COMBINE = ("acat", "sum", "omnibus", "cauchy")
+COMBINE = ("acat", "sum", "omnibus")
 NULLS = ("mle", "ridge", "firth")
 SHARED = ("joint", "pseudo")
 COMPARED = (*NULLS, "ebic")
@@ -46,7 +46,7 @@ MEASURES = ("sensitivity", "specificity", "correlation", "cs")
 METRICS = ("subset", "hamming", "jaccard", "f1", "f1-micro", "f1-macro")
 CLASSIFIERS = ("ising", "chain")
 SPLITS = ("stratified", "random", "ordered")
-BY = ("feature", "term")
+UNITS = ("term", "column")
 EXPERIMENTS = (
     "figure-scene",
     "figure-score",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.names import ADJUSTMENTS, BY, COMBINE, COV_TYPES, NULLS, RANKINGS
+from isingmlc.commands.names import ADJUSTMENTS, COMBINE, COV_TYPES, NULLS, RANKINGS, UNITS
 from isingmlc.commands.outputs import SHOWN
 from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
@@ -54,7 +54,7 @@ def add_sparse(group: _ActionsContainer) -> None:
 
 
 def given_options(options: Namespace, *names: str) -> dict[str, Any]:
-    """Give those of some options that a person gave, by name."""
+    """Return those of some options that a person gave, by name."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -111,26 +111,13 @@ def check_cov_type(options: Namespace) -> None:
 
 
 def check_penalty(options: Namespace, *others: str) -> None:
-    """Refuse a penalty for label models that have none, and clusters that are not used.
-
-    Label models of `others` kinds beside ridge may have a penalty.
-    """
+    """Refuse a penalty for label models that have none, and clusters that are not used."""
     check_cov_type(options)
     refuse_foreign(options, "null", {"penalty": ("ridge", *others)})
 
 
 def refuse_foreign(options: Namespace, chooser: str, owners: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse options that do not belong to what another option chose.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    chooser : str
-        The option that chooses.
-    owners : mapping
-        For some options, the choices that they belong to.
-    """
+    """Refuse options that do not belong to what another option chose."""
     chosen = getattr(options, chooser)
     for name, choices in owners.items():
         value = getattr(options, name)
@@ -154,13 +141,13 @@ def add_ranking(group: _ActionsContainer, see: str) -> None:
     )
 
 
-def add_by(group: _ActionsContainer, verb: str) -> None:
+def add_unit(group: _ActionsContainer, verb: str) -> None:
     """Add the option that says whether the columns of a category stay together."""
     group.add_argument(
-        "--by",
-        choices=BY,
-        default="feature",
-        help=f"{verb} single columns, or all columns of a category together (default: feature)",
+        "--unit",
+        choices=UNITS,
+        default="term",
+        help=f"{verb} variables as a whole, or single columns of categories (default: term)",
     )
 
 
@@ -186,13 +173,12 @@ def add_combine(group: _ActionsContainer) -> None:
         "--combine",
         choices=COMBINE,
         help="how the tests of a feature over labels become one p-value: by Cauchy combination, "
-        "by their sum, by their quadratic form, or by a Cauchy combination of these three "
-        "(default: acat); for methods score and score+l1",
+        "by their sum or by their quadratic form (default: acat); for methods score and score+l1",
     )
 
 
 def adjustment(options: Namespace) -> str | None:
-    """Give the adjustment of p-values as Python takes it."""
+    """Return the adjustment of p-values as Python takes it."""
     return None if options.adjust == "none" else str(options.adjust)
 
 

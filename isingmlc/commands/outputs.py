@@ -29,7 +29,6 @@ _BY_ENDING = {
     ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
-    ".arff": "arff",
     ".tex": "latex",
 }
 # How many rows a person is shown who did not say how many.
@@ -43,19 +42,7 @@ def add_output_arguments(
     formats: tuple[str, ...] = FORMATS,
     default: str = "table",
 ) -> None:
-    """Add the arguments that `write_output` understands.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        Parser of a subcommand.
-    tables : tuple of str
-        The tables that the result has, if it has several; the first is the usual one.
-    formats : tuple of str
-        The forms that the result can take.
-    default : str
-        The form if neither ``--format`` nor the ending of ``--out`` says one.
-    """
+    """Add the arguments that `write_output` understands."""
     group = parser.add_argument_group("output")
     if tables:
         group.add_argument(
@@ -83,7 +70,7 @@ def add_output_arguments(
 
 
 def output_format(options: Namespace) -> str:
-    """Give the form in which the result is wanted, and refuse endings that stand for none."""
+    """Return the form in which the result is wanted, and refuse endings that stand for none."""
     if options.format is not None:
         return str(options.format)
     if options.out is None or not options.out.suffix:
@@ -100,20 +87,7 @@ def output_format(options: Namespace) -> str:
 
 
 def check_output(options: Namespace, *, summary: bool = True) -> None:
-    """Refuse a form that the result cannot take, before anything is computed.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    summary : bool
-        Whether a summary is to be written, not one of the tables.
-
-    Raises
-    ------
-    DataError
-        When the form is not known, or is that of a summary where there is none.
-    """
+    """Refuse a form that the result cannot take, before anything is computed."""
     if output_format(options) == "latex" and not summary:
         raise exc.DataError(
             "Only the summary can be written as LaTeX. Leave out what asks for another table, or "
@@ -122,7 +96,7 @@ def check_output(options: Namespace, *, summary: bool = True) -> None:
 
 
 def first_rows(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
-    """Give as many rows as ``--top`` says; if omitted, a few for a person, all for a program."""
+    """Return as many rows as ``--top`` says; if omitted, a few for a person, all for a program."""
     usual = SHOWN if output_format(options) == "table" else len(table)
     return table.head(options.top or usual)
 
@@ -130,24 +104,7 @@ def first_rows(options: Namespace, table: pd.DataFrame) -> pd.DataFrame:
 def write_output(
     options: Namespace, table: pd.DataFrame, text: IsingSummary | str | None = None
 ) -> None:
-    """Write the result of a command.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    table : DataFrame
-        The result as data; its index is written too if it has a name.
-    text : IsingSummary or str, optional
-        The result as a person reads it; the table itself if omitted.
-
-    Raises
-    ------
-    FileError
-        When the file cannot be written.
-    DataError
-        When the form needs a file, or a package that is not installed.
-    """
+    """Write the result of a command."""
     kind = output_format(options)
     if kind == "table":
         shown = table.to_string() if text is None else str(text)
@@ -176,20 +133,7 @@ def _write(options: Namespace, content: str | bytes) -> None:
 
 
 def write_picture(options: Namespace, figure: Figure | SubFigure | None) -> None:
-    """Write a picture to the file that ``--plot`` names.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    figure : Figure
-        The picture.
-
-    Raises
-    ------
-    FileError
-        When the file cannot be written, or its ending stands for no picture.
-    """
+    """Write a picture to the file that ``--plot`` names."""
     from matplotlib.figure import Figure
 
     assert isinstance(figure, Figure)

@@ -178,7 +178,7 @@ def run(options: Namespace) -> None:
 
 
 def _read_source(options: Namespace) -> Any:
-    """Give what is known already: a fit of the data, or one that was saved."""
+    """Return what is known already: a fit of the data, or one that was saved."""
     for name in ("groups", "sampling_weights"):
         if getattr(options, name) is not None:
             flag = name.replace("_", "-")

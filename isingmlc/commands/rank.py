@@ -9,11 +9,11 @@ from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import RANKED_BY_SUMS, RANKING_NULLS
 from isingmlc.commands.options import (
-    add_by,
     add_combine,
     add_null,
     add_ranking,
     add_top,
+    add_unit,
     check_penalty,
 )
 from isingmlc.commands.outputs import (
@@ -33,7 +33,7 @@ examples:
   isingmlc rank data.parquet --labels a,b,c --null ridge --penalty 2
   isingmlc rank scene-train.arff --xml scene.xml --method score+l1 --option keep=0.1
   isingmlc rank data.csv --labels 'y_*' --method forward --n-features 20
-  isingmlc rank data.csv --labels 'y_*' --by term
+  isingmlc rank data.csv --labels 'y_*' --categories region
   isingmlc rank data.csv --labels 'y_*' --method br-ig --out ranking.csv
   zcat data.csv.gz | isingmlc rank - --labels 'y_*' --format json
 
@@ -49,12 +49,12 @@ methods (isingmlc.rank_features explains them and their options):
   oner               accuracy of rules on one feature
 
 --null, --penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
-models: score, products, products-joint and score+l1. --null auto is ridge for score and score+l1,
-and maximum likelihood for the others. --covariates is for these and for l1, forward and ssc.
---by term is for score, forward and ssc.
+models: score, products, products-joint and score+l1. --null auto is ridge; tests (isingmlc test)
+use maximum likelihood, --null mle. --covariates is for these and for l1, forward and ssc.
+Categories and other variables of several columns are for score, forward and ssc.
 """
 # Options of methods that have a flag of their own.
-_SETTINGS = ("combine", "n_features", "given_labels", "refit", "stop")
+_SETTINGS = ("combine", "n_features", "stop")
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
@@ -70,25 +70,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_ranking(group, "see below")
     add_null(group, RANKING_NULLS, "auto")
     add_combine(group)
-    add_by(group, "rank")
+    add_unit(group, "rank")
     group.add_argument(
         "--n-features",
         type=count_or_share,
         metavar="N",
         help="how many features forward and ssc pick, a number or a share; the others follow "
         "(default: 50)",
-    )
-    group.add_argument(
-        "--given-labels",
-        action="store_true",
-        default=None,
-        help="forward: what features add to the other labels too",
-    )
-    group.add_argument(
-        "--refit",
-        action="store_true",
-        default=None,
-        help="forward: fit the label models again after each step, which takes longer",
     )
     group.add_argument(
         "--stop",
@@ -131,11 +119,12 @@ def run(options: Namespace) -> None:
     # What is wrong with the options is said before the data are read.
     check_output(options, summary=not options.contributions)
     has_covariates = options.covariates is not None
-    check_request(options.method, settings, **null, by=options.by, has_covariates=has_covariates)
+    asked = {**null, "unit": options.unit}
+    check_request(options.method, settings, **asked, has_covariates=has_covariates)
     check_penalty(options, "auto")
     model = make_model(options, needs_rows=options.method not in RANKED_BY_SUMS)
     ranker = Ranker(model, options.cov_type)
-    ranking = ranker.rank(options.method, by=options.by, **null, **settings)
+    ranking = ranker.rank(options.method, unit=options.unit, **null, **settings)
     table = ranking.to_frame()
     if options.contributions:
         # Labels may be called as columns of the table are.

@@ -5,19 +5,15 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from glob import has_magic
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.categories import Levels, check_levels, list_gaps
-from isingmlc.commands.inputs import (
-    announce,
-    choose_covariates,
-    choose_sampling,
-    warn_of_constants,
-)
+from isingmlc.commands.categories import FEW_VALUES, Levels, check_levels, list_gaps
+from isingmlc.commands.inputs import announce, choose_covariates, choose_sampling
 
 if TYPE_CHECKING:
     from isingmlc.model import IsingModel
@@ -29,21 +25,7 @@ _PARQUET = (".parquet", ".pq", ".parq")
 
 
 def is_scanned(options: Namespace, needs_rows: bool = False) -> bool:
-    """Choose whether files are summed up as they are read, and say so.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-    needs_rows : bool
-        Whether what is asked for cannot be had from sums.
-
-    Returns
-    -------
-    bool
-        What ``--scan`` says; if it says nothing, whether there is a folder or a pattern of files,
-        or one large Parquet file and no need of its rows.
-    """
+    """Choose whether files are summed up as they are read, and say so."""
     if options.scan is not None:
         return bool(options.scan)
     if Path(options.data).is_dir() or (has_magic(options.data) and not Path(options.data).exists()):
@@ -85,30 +67,19 @@ def _parquet_size(data: str) -> tuple[int, int] | None:
 
 
 def scan_model(options: Namespace) -> IsingModel:
-    """Sum the rows of files up, and make the model of the sums.
-
-    Parameters
-    ----------
-    options : Namespace
-        Parsed arguments.
-
-    Returns
-    -------
-    IsingModel
-        A model without rows.
-
-    Raises
-    ------
-    FileError
-        When a file cannot be read, or lacks a column.
-    DataError
-        When nothing says which columns are labels, or an option is not for files that are scanned.
-    """
+    """Sum the rows of files up, and make the model of the sums."""
+    from isingmlc.input.categories import name_columns
+    from isingmlc.input.columns import choose_columns
     from isingmlc.model import IsingModel
     from isingmlc.statistics.labelsets import MAX_MEMORY
     from isingmlc.statistics.sources.engines import read_table
     from isingmlc.statistics.sources.files import open_files
-    from isingmlc.statistics.sources.text import code_text, remember_categories
+    from isingmlc.statistics.sources.text import (
+        as_text,
+        code_text,
+        count_values,
+        remember_categories,
+    )
 
     for name in ("xml", "sep", "encoding"):
         if getattr(options, name) is not None:
@@ -120,14 +91,27 @@ def scan_model(options: Namespace) -> IsingModel:
         )
     with open_files(options.data) as opened:
         labels, features, covariates, drawn = _choose(opened, options)
-        levels = _find_categories(opened, "features", features)
-        announce(options, levels, _find_categories(opened, "covariates", covariates))
+        wanted = options.categories
+        named = choose_columns("categories", [*features, *covariates], wanted) if wanted else []
+        opened = replace(opened, table=as_text(opened.table, named))
+        levels = _find_categories(opened, "features", features, named)
+        announce(
+            options,
+            levels,
+            _find_categories(opened, "covariates", covariates, named),
+            count_values(opened.table, [*features, *covariates], FEW_VALUES),
+        )
         if options.missing == "raise":
             roles = {"labels": labels, "features": features, "covariates": covariates}
             roles |= {argument: [name] for argument, name in drawn.items()}
             _refuse_gaps(opened, levels, roles)
-        warn_of_constants(levels)
-        terms = {name: _columns_of(name, levels) for name in features}
+        constant = [name for name, each in levels.items() if len(each) < 2]
+        if constant:
+            exc.warn(exc.ONE_LEVEL.format(names=exc.shorten(constant)), exc.DataWarning)
+        terms = {
+            name: name_columns(name, levels[name]) if name in levels else (name,)
+            for name in features
+        }
         stats, _ = read_table(
             code_text(opened.table, levels),
             labels,
@@ -137,20 +121,19 @@ def scan_model(options: Namespace) -> IsingModel:
             drawn.get("groups"),
             drawn.get("sampling_weights"),
             options.missing,
-            None,
             MAX_MEMORY,
             opened.levels,
             {column: name for name, columns in terms.items() for column in columns},
         )
     stats = remember_categories(stats, terms)
     model = IsingModel.from_statistics(stats, intercept=not options.no_intercept)
-    asks_for_terms = getattr(options, "by", None) == "term"
-    if asks_for_terms and any(name not in model.terms for name, made in terms.items() if made):
+    if any(name not in model.terms for name, made in terms.items() if len(made) > 1):
         raise exc.DataError(
-            "--by term needs the sums of categories in memory, but there are too many labelsets. "
-            "Leave it out, or model fewer labels."
+            "to test a category as a whole its sums must fit into memory, but there are too many "
+            "labelsets. Leave categories out with --drop NAMES, or model fewer labels."
         )
-    return model
+    known = {name: made for name, made in terms.items() if made}
+    return IsingModel._restore(model.statistics, model.intercept, known)
 
 
 def _choose(
@@ -178,16 +161,21 @@ def _choose(
     return labels, [name for name in features if name not in taken], covariates, drawn
 
 
-def _find_categories(opened: OpenFiles, argument: str, names: list[str]) -> Levels:
+def _find_categories(
+    opened: OpenFiles, argument: str, names: list[str], chosen: list[str]
+) -> Levels:
     """Find the columns of text and their levels, as `find_categories` does in memory."""
-    from isingmlc.statistics.sources.text import find_levels, text_columns
+    from isingmlc.statistics.sources.text import find_levels, sort_numbers, text_columns
 
     text = text_columns(opened.table, names)
     orders = opened.levels(text)
     found = {}
     for name in text:
         levels, n_known = find_levels(opened.table, name, orders.get(name, ()))
-        check_levels(argument, name, levels, n_known)
+        if name in chosen:
+            levels = sort_numbers(levels)
+        else:
+            check_levels(argument, name, levels, n_known)
         found[name] = levels
     return found
 
@@ -202,10 +190,3 @@ def _refuse_gaps(opened: OpenFiles, levels: Levels, roles: Mapping[str, Sequence
         gaps = count_rows(opened.table, names, is_missing)
         n_rows = count_any(opened.table, list(gaps), is_missing)
         raise missing_error(n_rows, list_gaps(gaps, roles))
-
-
-def _columns_of(name: str, levels: Levels) -> tuple[str, ...]:
-    """Name the columns that a feature makes: itself, or one per level but the first."""
-    if name not in levels:
-        return (name,)
-    return tuple(f"{name}[T.{level}]" for level in levels[name][1:])

@@ -11,13 +11,13 @@ from isingmlc.commands.names import CLASSIFIERS, METRICS, RANKINGS, SPLITS
 from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
-    add_by,
     add_combine,
     add_cov_type,
     add_jobs,
     add_neighbors,
     add_seed,
     add_top,
+    add_unit,
     adjustment,
     check_cov_type,
 )
@@ -71,7 +71,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: forward; score with "
         "--alpha, --neighbors, --cov-type or --combine)",
     )
-    add_by(group, "choose")
+    add_unit(group, "choose")
     add_neighbors(group)
     add_cov_type(group)
     add_alpha(
@@ -140,13 +140,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 
 def candidates(text: str) -> list[str | tuple[str, dict[str, object]]]:
-    """Read rankings that are separated by commas, options after colons.
-
-    Examples
-    --------
-    >>> candidates("br-ig,score:null=ridge")
-    ['br-ig', ('score', {'null': 'ridge'})]
-    """
+    """Read rankings that are separated by commas, options after colons."""
     entries: list[str | tuple[str, dict[str, object]]] = []
     for entry in text.split(","):
         name, *settings = (part.strip() for part in entry.split(":"))
@@ -171,14 +165,10 @@ def run(options: Namespace) -> None:
     if options.combine is not None:
         methods = [_combined(entry, options.combine) for entry in methods or ["score"]]
     given = read_file(options.data, options)
-    data: Any = given.data if given.data.feature_names else given.data.labels
-    conditioned = given.conditioned
-    if options.by == "term":
-        data, conditioned = model_of(given, tests=options.alpha is not None), {}
     selection = select_features(
-        data,
+        model_of(given, tests=options.alpha is not None),
         method=methods,
-        by=options.by,
+        unit=options.unit,
         neighbors=options.neighbors,
         cov_type=options.cov_type,
         alpha=options.alpha,
@@ -193,7 +183,6 @@ def run(options: Namespace) -> None:
         metric=options.metric,
         random_state=options.seed,
         n_jobs=options.jobs,
-        **conditioned,
     )
     selected = selection.ranking.to_frame().loc[list(selection.selected)]
     tables = {"selected": selected, "path": selection.path}
@@ -220,7 +209,7 @@ def run(options: Namespace) -> None:
 
 
 def _combined(entry: Any, combine: str) -> tuple[str, dict[str, object]]:
-    """Give a ranking the option that says how its p-values are made."""
+    """Return a ranking the option that says how its p-values are made."""
     name, settings = (entry, {}) if isinstance(entry, str) else entry
     if name == "auto":
         raise exc.DataError(

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.options import add_seed
-from isingmlc.commands.outputs import (
-    add_output_arguments,
-    output_format,
-    say_written,
-    write_output,
-)
+from isingmlc.commands.outputs import add_output_arguments, check_output, write_output
 from isingmlc.commands.values import count
 
 if TYPE_CHECKING:
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   isingmlc simulate artdata1 --seed 0 --out art1.csv
-  isingmlc simulate artdata4 -n 500 --n-features 100 --noise independent --out art4.arff
+  isingmlc simulate artdata4 -n 500 --n-features 100 --noise independent --out art4.csv
   isingmlc simulate example --out survey.parquet
   isingmlc fit survey.parquet --labels diabetes,asthma,depression --save network.npz
   isingmlc simulate network --fit network.npz --n-samples 1000 --seed 1
@@ -105,22 +100,15 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--thresholds", metavar="FILE", help="CSV of thresholds (network; default: zeros)"
     )
-    add_output_arguments(parser, formats=("csv", "json", "parquet", "arff"), default="csv")
+    add_output_arguments(parser, formats=("csv", "json", "parquet"), default="csv")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> None:
     """Make the data and write them."""
-    kind = output_format(options)
+    check_output(options)
     data = _draw(options) if options.what == "network" else _make(options)
-    if kind != "arff":
-        write_output(options, data.labels.join(data.features))
-        return
-    if options.out is None:
-        raise exc.DataError("ARFF is two files, of data and of labels. Name one with --out FILE.")
-    from isingmlc.datasets import to_mulan
-
-    say_written(options, *to_mulan(data, options.out))
+    write_output(options, data.labels.join(data.features))
 
 
 def _make(options: Namespace) -> Dataset:

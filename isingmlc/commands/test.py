@@ -9,11 +9,11 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import PRODUCTS, PVALUES
 from isingmlc.commands.options import (
     add_adjust,
-    add_by,
     add_jobs,
     add_null,
     add_seed,
     add_top,
+    add_unit,
     adjustment,
     check_penalty,
     refuse_foreign,
@@ -36,7 +36,7 @@ examples:
   isingmlc test data.csv --labels 'y_*' --pvalue saddlepoint --format csv
   isingmlc test data.csv --labels 'y_*' --neighbors 10
   isingmlc test data.csv --labels 'y_*' --odds-ratios sd --out edges.tex
-  isingmlc test data.csv --labels 'y_*' --covariates age,sex --by term
+  isingmlc test data.csv --labels 'y_*' --covariates age,sex --categories region
   isingmlc test data.csv --labels 'y_*' --cov-type cluster --groups practice
   isingmlc test survey.csv --labels 'y_*' --sampling-weights w --groups district
 """
@@ -75,7 +75,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "the feature, or, which tells whether the feature moves the ties of the label, each or all "
         "given the feature",
     )
-    add_by(group, "test")
+    add_unit(group, "test")
     add_null(group)
     group.add_argument(
         "--pvalue",
@@ -127,14 +127,16 @@ def run(options: Namespace) -> None:
         cov_type=options.cov_type,
     )
     test = getattr(results, f"{options.method}_test")
-    edges = test(products=options.products, by=options.by, min_count=options.min_count, **settings)
+    edges = test(
+        products=options.products, unit=options.unit, min_count=options.min_count, **settings
+    )
     adjust = adjustment(options)
     effects: dict[str, Any] = {}
     if options.odds_ratios is not None:
         effects = {"exponentiate": True, "per": options.odds_ratios}
     refit = options.top or SHOWN
     table = edges.to_frame(adjust, options.within, **effects, refit=refit if effects else 0)
-    table = table.sort_values("log10p", kind="stable", na_position="last", ignore_index=True)
+    table = edges._list_strongest(table, len(table)).reset_index(drop=True)
     write_output(
         options,
         first_rows(options, table),

@@ -41,13 +41,7 @@ def penalty(text: str) -> float:
 
 
 def neighbors(text: str) -> int | str:
-    """Read which other labels label models have: those of a sparse network, or how many.
-
-    Examples
-    --------
-    >>> neighbors("ebic"), neighbors("10")
-    ('ebic', 10)
-    """
+    """Read which other labels label models have: those of a sparse network, or how many."""
     if text == "ebic":
         return text
     return _number(text, int, lambda number: number >= 0, "ebic or a whole number of at least 0")
@@ -64,13 +58,7 @@ def _number(text: str, kind: type[Number], accept: Callable[[Number], bool], wan
 
 
 def count_or_share(text: str) -> int | float:
-    """Read a number of things, or a share of them all where there is a decimal point.
-
-    Examples
-    --------
-    >>> count_or_share("50"), count_or_share("0.2")
-    (50, 0.2)
-    """
+    """Read a number of things, or a share of them all where there is a decimal point."""
     try:
         return int(text) if text.strip().isdecimal() else float(text)
     except ValueError:
@@ -80,24 +68,12 @@ def count_or_share(text: str) -> int | float:
 
 
 def count_list(text: str) -> list[int]:
-    """Read counts that are separated by commas.
-
-    Examples
-    --------
-    >>> count_list("200, 500")
-    [200, 500]
-    """
+    """Read counts that are separated by commas."""
     return [count(part.strip()) for part in text.split(",")]
 
 
 def name_list(text: str) -> list[str]:
-    """Read names that are separated by commas; quotes hold a name with a comma together.
-
-    Examples
-    --------
-    >>> name_list('beach,"hot, dry",y_*')
-    ['beach', 'hot, dry', 'y_*']
-    """
+    """Read names that are separated by commas; quotes hold a name with a comma together."""
     names = [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row]
     names = [name for name in names if name]
     if not names:
@@ -106,13 +82,7 @@ def name_list(text: str) -> list[str]:
 
 
 def setting(text: str) -> tuple[str, object]:
-    """Read an option of a method, written as name=value; what looks like a number becomes one.
-
-    Examples
-    --------
-    >>> setting("keep=0.3"), setting("combine=max")
-    (('keep', 0.3), ('combine', 'max'))
-    """
+    """Read an option of a method, written as name=value; what looks like a number becomes one."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise ArgumentTypeError(f"must be of the form name=value, but is {text!r}")

@@ -10,7 +10,7 @@ from isingmlc.datasets.artificial import (
 from isingmlc.datasets.describe import Description, describe, limit_labels
 from isingmlc.datasets.example import load_example
 from isingmlc.datasets.fetch import fetch_mulan
-from isingmlc.datasets.mulan import load_mulan, read_mulan, to_mulan
+from isingmlc.datasets.mulan import load_mulan, read_mulan
 from isingmlc.datasets.networks import make_network_data
 from isingmlc.datasets.tables import read_table
 from isingmlc.input.tables import Dataset
@@ -31,5 +31,4 @@ __all__ = [
     "make_xor_example",
     "read_mulan",
     "read_table",
-    "to_mulan",
 ]

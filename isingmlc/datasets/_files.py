@@ -10,51 +10,13 @@ from isingmlc.base.arguments import as_path
 
 
 def file_error(path: Path, problem: str, line: int | None = None) -> exc.FileError:
-    """Make the error that says what is wrong in which file, and on which line.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    problem : str
-        What is wrong and what to do.
-    line : int, optional
-        Its line, counted from 1.
-
-    Returns
-    -------
-    FileError
-        The error, to be raised.
-
-    Examples
-    --------
-    >>> print(file_error(Path("a.arff"), "two commas in a row.", 3))
-    a.arff, line 3: two commas in a row.
-    """
+    """Make the error that says what is wrong in which file, and on which line."""
     place = str(path) if line is None else f"{path}, line {line}"
     return exc.FileError(f"{place}: {problem}")
 
 
 def existing_file(given: str | PathLike[str]) -> Path:
-    """Give the path of a file that is there and is not empty, or raise our error.
-
-    Parameters
-    ----------
-    given : str or path
-        What the user passed; ``~`` is the home folder.
-
-    Returns
-    -------
-    Path
-        The path.
-
-    Raises
-    ------
-    FileError
-        When there is no such file, or it is a folder, or it is empty.
-    DataError
-        When `given` is no path.
-    """
+    """Return the path of a file that is there and is not empty, or raise our error."""
     path = as_path("path", given)
     try:
         if path.is_dir():
@@ -74,25 +36,7 @@ def existing_file(given: str | PathLike[str]) -> Path:
 
 
 def read_lines(path: Path, encoding: str) -> list[str]:
-    """Give the lines of a text file, without their ends.
-
-    Parameters
-    ----------
-    path : Path
-        A file that is there.
-    encoding : str
-        Its encoding.
-
-    Returns
-    -------
-    list of str
-        The lines.
-
-    Raises
-    ------
-    FileError
-        When the file cannot be read, or not as text in that encoding.
-    """
+    """Return the lines of a text file, without their ends."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -28,7 +28,6 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import is_text
 from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets._files import existing_file, file_error, read_lines
 
@@ -51,8 +50,6 @@ _NUMBER = re.compile(
 )
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _NEEDS_CARE = re.compile(r"""['"?\\\t%_]|[^\x00-\x7f]""")
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_.:/+-]+")
-_ESCAPED = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'", '"': r"\"", "%": r"\%"}
 _UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _QUOTE_HINT = "Put names and values that hold spaces or any of , { } % in quotes."
 _SPARSE_HINT = "A sparse row is written {column value, column value, …}."
@@ -60,17 +57,7 @@ _SPARSE_HINT = "A sparse row is written {column value, column value, …}."
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column that a file declares.
-
-    Attributes
-    ----------
-    name : str
-        Its name, without quotes.
-    kind : {"number", "category", "text"}
-        What its cells hold; dates count as text.
-    values : tuple of str
-        The values of a category, in the order of the file.
-    """
+    """One column that a file declares."""
 
     name: str
     kind: Literal["number", "category", "text"]
@@ -84,22 +71,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class ArffTable:
-    """What an ARFF file holds, as numbers.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    relation : str
-        The name in its ``@relation`` line.
-    attributes : tuple of Attribute
-        The columns.
-    cells : ndarray or csr_array, shape (rows, columns)
-        Numbers; for a category the position of the value in its list; NaN where the value is
-        missing, and in columns of text.
-    lines : tuple of int
-        The line of the file that each row stands on.
-    """
+    """What an ARFF file holds, as numbers."""
 
     path: Path
     relation: str
@@ -124,25 +96,7 @@ _Encoder = Callable[[str], float]
 
 
 def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffTable:
-    """Read an ARFF file, dense or sparse.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    encoding : str
-        Its encoding.
-
-    Returns
-    -------
-    ArffTable
-        Its columns and cells; sparse if its rows are.
-
-    Raises
-    ------
-    FileError
-        When the file is absent or damaged; the message has the line.
-    """
+    """Read an ARFF file, dense or sparse."""
     path = existing_file(path)
     lines = read_lines(path, encoding)
     if not any(line.strip() for line in lines):
@@ -162,80 +116,10 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffTable:
     )
 
 
-def quote(name: str) -> str:
-    r"""Write a name or value so that it reads back as it is.
-
-    Parameters
-    ----------
-    name : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The text, in quotes and with escapes if it needs them.
-
-    Examples
-    --------
-    >>> print(quote("area"), quote("Brown Creeper's"))
-    area 'Brown Creeper\'s'
-    """
-    if _SAFE_NAME.fullmatch(name):
-        return name
-    return "'" + "".join(_ESCAPED.get(character, character) for character in name) + "'"
-
-
-def whole_number(digits: str) -> int:
-    """Read a whole number of any length; what nothing can count is only known to be large.
-
-    Parameters
-    ----------
-    digits : str
-        The number, with or without a plus sign.
-
-    Returns
-    -------
-    int
-        The number, or its first digits if there are more than 18.
-
-    Examples
-    --------
-    >>> whole_number("+007")
-    7
-    """
-    # Python refuses to read thousands of digits.
-    return int(digits.lstrip("+0")[:18] or "0")
-
-
-def beginning(text: str) -> str:
-    """Cut a text that is too long for a message.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The text, or its beginning and three dots.
-
-    Examples
-    --------
-    >>> len(beginning("x" * 1000))
-    41
-    """
-    return text if len(text) <= 40 else text[:40] + "…"
-
-
 def _unquote(text: str) -> str:
     if text[0] not in "'\"":
         return text
-    plain = _ESCAPE.sub(_unescape, text[1:-1])
-    if is_text(plain):
-        return plain
-    # Escapes are those of Java, where a character beyond \uffff is written as two.
-    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _ESCAPE.sub(_unescape, text[1:-1])
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -276,7 +160,6 @@ def _read_attribute(place: _Place, text: str) -> Attribute:
     if match is None:
         raise _unreadable(place, text, len("@attribute"))
     name, kind = _unquote(match[1]), match[2]
-    _check_text(place, name)
     if _NUMERIC.fullmatch(kind):
         return Attribute(name, "number")
     if _TEXT.fullmatch(kind):
@@ -287,21 +170,10 @@ def _read_attribute(place: _Place, text: str) -> Attribute:
             f"in braces, but is {_cut(kind)}."
         )
     values = ["?" if value is None else value for value in _split(place, kind, 1, "}")]
-    _check_text(place, *values)
     repeated = [value for value, count in Counter(values).items() if count > 1]
     if repeated:
         raise place.error(f"attribute {name!r} lists {exc.shorten(repeated)} more than once.")
     return Attribute(name, "category", tuple(values))
-
-
-def _check_text(place: _Place, *names: str) -> None:
-    """Refuse what is no text, before it becomes the name of a column."""
-    for name in names:
-        if not is_text(name):
-            raise place.error(
-                f"{_cut(name)} holds half a character (a lone surrogate). Write a character beyond "
-                r"\uffff as itself, or as both of its halves."
-            )
 
 
 def _split(place: _Place, text: str, at: int = 0, closing: str = "") -> list[str | None]:
@@ -339,7 +211,7 @@ def _unreadable(
 
 
 def _cut(text: str) -> str:
-    return repr(beginning(text))
+    return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
 def _encode(place: _Place, attribute: Attribute, value: str | None) -> float:
@@ -359,7 +231,7 @@ def _encode(place: _Place, attribute: Attribute, value: str | None) -> float:
 
 
 def _encoders(attributes: Sequence[Attribute]) -> list[_Encoder]:
-    """Give the quick way to a number for each column; it fails if `_encode` must look."""
+    """Return the quick way to a number for each column; it fails if `_encode` must look."""
     return [
         float if attribute.kind == "number" else attribute.codes.__getitem__
         for attribute in attributes
@@ -442,10 +314,10 @@ def _sparse_row(place: _Place, text: str, attributes: Sequence[Attribute]) -> di
         return entries
     at = 1
     while match := _ENTRY.match(text, at):
-        column = whole_number(match[1])
+        column = int(match[1])
         if column >= len(attributes):
             raise place.error(
-                f"there is no column {beginning(match[1])}: {len(attributes)} attributes are "
+                f"there is no column {column}: {len(attributes)} attributes are "
                 "declared, counted from 0."
             )
         if column in entries:

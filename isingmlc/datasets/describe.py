@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
-from isingmlc.base.arrays import FloatArray
 from isingmlc.base.tables import ResultTable
-from isingmlc.datasets.table_one import check_labels, known_weights
+from isingmlc.datasets.table_one import check_labels
 from isingmlc.input.tables import Dataset
 
 _DECIMALS = {"cardinality": "{:.3f}", "density": "{:.3f}", "imbalance": "{:.2f}"}
@@ -61,8 +60,6 @@ class Description:
 
 def describe(
     data: Dataset | Iterable[Dataset] | Mapping[str, Dataset],
-    *,
-    freq_weights: Any = None,
 ) -> Description:
     """Count rows, features, labels and label sets, and measure how dense and even the labels are.
 
@@ -70,8 +67,6 @@ def describe(
     ----------
     data : Dataset, or several in a list or a mapping from names
         What to describe; values may be missing.
-    freq_weights : array_like or mapping of str to array_like, optional
-        How many observations each row stands for: of one data set, or of several by name.
 
     Returns
     -------
@@ -120,9 +115,8 @@ def describe(
             "data holds two data sets of one name. Pass a mapping, e.g. "
             "{'train': train, 'test': test}."
         )
-    weights = _find_weights(freq_weights, dict(named))
-    per_label = {name: _label_table(each.labels, weights[name]) for name, each in named}
-    rows = [_row(each, weights[name], per_label[name]) for name, each in named]
+    per_label = {name: _label_table(each.labels) for name, each in named}
+    rows = [_row(each, per_label[name]) for name, each in named]
     return Description(
         datasets=ResultTable(rows, index=pd.Index(names, name="dataset")),
         labels=pd.concat(per_label, names=["dataset", "label"]),
@@ -184,45 +178,23 @@ def _checked(given: Dataset, wanted: str = "a Dataset") -> Dataset:
     return given
 
 
-def _find_weights(given: Any, named: Mapping[str, Dataset]) -> dict[str, FloatArray]:
-    """Give what the rows of each data set count."""
-    if given is None:
-        return {name: np.ones(len(each.labels)) for name, each in named.items()}
-    by_name = given if isinstance(given, Mapping) else dict.fromkeys(named, given)
-    if set(by_name) != set(named) or (len(named) > 1 and not isinstance(given, Mapping)):
-        raise exc.DataError(
-            f"freq_weights must be those of one data set, or map names to them, here "
-            f"{exc.shorten(named)}. Pass a mapping with these names."
-        )
-    return {name: known_weights(by_name[name], each.labels) for name, each in named.items()}
-
-
-def _label_table(labels: pd.DataFrame, weights: FloatArray) -> pd.DataFrame:
+def _label_table(labels: pd.DataFrame) -> pd.DataFrame:
     check_labels(labels)
-    known = labels.notna().to_numpy()
-    positives = pd.Series(
-        weights @ (labels == 1).to_numpy(np.bool_, na_value=False), labels.columns
-    )
+    positives = (labels == 1).sum()
     return ResultTable(
         {
-            "positives": _count(positives, weights),
-            "share": positives / (weights @ known),
+            "positives": positives,
+            "share": positives / labels.notna().sum(),
             "imbalance": positives.max() / positives.where(positives > 0),
-            "missing": _count(pd.Series(weights @ ~known, labels.columns), weights),
+            "missing": labels.isna().sum(),
         }
     )
 
 
-def _count(values: Any, weights: FloatArray) -> Any:
-    """Give counts as whole numbers, if that is what weights are."""
-    is_whole = (weights == np.round(weights)).all()
-    return np.round(values).astype(np.int64) if is_whole else values
-
-
-def _row(data: Dataset, weights: FloatArray, label_table: pd.DataFrame) -> dict[str, float]:
+def _row(data: Dataset, label_table: pd.DataFrame) -> dict[str, float]:
     n_labels = data.labels.shape[1]
     absent = data.labels.isna().to_numpy().any(axis=1)
-    complete = data.labels[~absent & (weights > 0)].to_numpy().astype(np.bool_)
+    complete = data.labels[~absent].to_numpy().astype(np.bool_)
     if isinstance(data.features, pd.DataFrame):
         absent |= data.features.isna().to_numpy().any(axis=1)
     elif data.features is not None:
@@ -230,12 +202,12 @@ def _row(data: Dataset, weights: FloatArray, label_table: pd.DataFrame) -> dict[
         absent[cells.coords[0][np.isnan(cells.data)]] = True
     cardinality = label_table["share"].sum()
     return {
-        "n": _count(weights.sum(), weights),
+        "n": len(data.labels),
         "p": len(data.feature_names),
         "K": n_labels,
         "labelsets": len(np.unique(np.packbits(complete, axis=1), axis=0)),
         "cardinality": cardinality,
         "density": cardinality / n_labels,
         "imbalance": label_table["imbalance"].mean(),
-        "missing": _count(weights[absent].sum(), weights),
+        "missing": int(absent.sum()),
     }

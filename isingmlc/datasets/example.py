@@ -89,7 +89,7 @@ Interactions between the conditions at the reference values (the pairs left out 
 The draw was chosen among thirty, for the sake of the example: at most seeds a characteristic that
 acts on an interaction also shows, more weakly, on the two conditions themselves; here it does not.
 
-The data can be drawn anew with `python -m isingmlc.datasets.make_example`.
+The data can be drawn anew with `tests/reference/make_example.py`.
 """
 
 

@@ -13,7 +13,7 @@ from isingmlc.base.arguments import as_path, check_option
 from isingmlc.datasets._files import file_error
 from isingmlc.datasets.arff import read_arff
 from isingmlc.datasets.label_list import read_label_list, write_label_list
-from isingmlc.datasets.mulan import PARTS, cache_folder, part_files, read_parts
+from isingmlc.datasets.mulan import PARTS, cache_folder, import_pooch, part_files, read_parts
 from isingmlc.datasets.registry import PUBLISHED
 from isingmlc.input.tables import Dataset
 
@@ -58,6 +58,8 @@ def fetch_mulan(
     FileError
         When a file cannot be downloaded or is not the one that is expected; the message says
         where to put it by hand.
+    EngineError
+        When pooch is not installed: ``pip install "isingmlc[download]"``.
     DataError
         When `name` or `part` is not known, or another argument cannot be used.
 
@@ -133,8 +135,7 @@ def fetch_mulan(
 
 def _download(address: str, digest: str | None, folder: Path, file: str) -> None:
     """Bring a file into the folder, if it is not there already with that checksum."""
-    import pooch  # takes long to import, and only those who download need it
-
+    pooch = import_pooch()
     by_hand = (
         f"To do it by hand, take it from {MULAN_PAGE}, put it into {folder} with the others of the "
         "set, and use load_mulan."

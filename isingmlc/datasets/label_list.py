@@ -18,26 +18,7 @@ NAMESPACE = "http://mulan.sourceforge.net/labels"
 
 
 def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
-    """Read the names of the labels, in the order of the file.
-
-    In a hierarchy a label comes before those below it.
-
-    Parameters
-    ----------
-    path : str or path
-        The XML file.
-
-    Returns
-    -------
-    tuple of str
-        The names.
-
-    Raises
-    ------
-    FileError
-        When the file is absent, is not XML, lists no labels, or declares entities, which can be
-        used to read other files or to fill the memory.
-    """
+    """Read the names of the labels, in the order of the file."""
     path = existing_file(path)
     try:
         root = parse(path).getroot()
@@ -69,50 +50,14 @@ def read_label_list(path: str | PathLike[str]) -> tuple[str, ...]:
 
 
 def line_with(path: Path, text: str) -> int | None:
-    """Find the first line of a file that holds some text.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    text : str
-        What to look for.
-
-    Returns
-    -------
-    int or None
-        The line, counted from 1.
-    """
+    """Find the first line of a file that holds some text."""
     lines = path.read_bytes().splitlines()
     return next((at for at, line in enumerate(lines, 1) if text.encode() in line), None)
 
 
 def write_label_list(path: Path, names: Iterable[str]) -> None:
-    """Write the names of labels as Mulan reads them.
-
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-    names : iterable of str
-        The names.
-
-    Raises
-    ------
-    DataError
-        When a name holds a character that XML cannot hold.
-    """
+    """Write the names of labels as Mulan reads them."""
     root = ElementTree.Element("labels", xmlns=NAMESPACE)
     for name in names:
         ElementTree.SubElement(root, "label", name=name)
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
-    try:
-        ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError) as error:
-        raise exc.DataError(
-            "a label's name holds a control character, which XML cannot hold. Rename the label."
-        ) from error
-    path.write_text(
-        f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8", newline="\n"
-    )
+    ElementTree.ElementTree(root).write(path, "utf-8", xml_declaration=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,22 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import as_path, check_option, is_text
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arguments import as_path, check_option
 from isingmlc.datasets._files import file_error
-from isingmlc.datasets.arff import ArffTable, beginning, quote, read_arff, whole_number
-from isingmlc.datasets.coding import check_memory, columns_of, number_matrix
-from isingmlc.datasets.label_list import line_with, read_label_list, write_label_list
+from isingmlc.datasets.arff import ArffTable, read_arff
+from isingmlc.datasets.coding import columns_of, number_matrix
+from isingmlc.datasets.label_list import line_with, read_label_list
 from isingmlc.datasets.registry import PUBLISHED
 from isingmlc.input.columns import Selection, choose_columns
-from isingmlc.input.rows import prepare
 from isingmlc.input.tables import Dataset
 
 PARTS = ("train", "test", "all")
 DATA_VARIABLE = "ISINGMLC_DATA"
 
+_NO_POOCH = (
+    "downloading data sets needs pooch, which is not installed. Install the extra: pip install "
+    '"isingmlc[download]".'
+)
 _MEKA_COUNT = re.compile(r"-C\s+(-?)(\d+)", re.ASCII)
 
 
@@ -66,8 +68,7 @@ def read_mulan(
     ------
     FileError
         When a file is absent or damaged, or a label is not in the ARFF file or not 0/1; the
-        message has the line. When categories have so many values that columns for them would take
-        more than 2 GB.
+        message has the line.
 
     Warns
     -----
@@ -189,134 +190,24 @@ def load_mulan(
     )
 
 
-def to_mulan(data: Dataset | tuple[Any, Any], stem: str | PathLike[str]) -> tuple[Path, Path]:
-    """Write a data set as an ARFF file and the list of its labels.
-
-    Parameters
-    ----------
-    data : Dataset or pair of labels and features
-        What to write: 0/1 labels, and numeric features that are a frame, an array or sparse. NaN
-        is written as missing.
-    stem : str or path
-        Where to write. ``.arff`` and ``.xml`` are added; if it ends in one of these already,
-        that ending is taken off first. Files that are there are overwritten.
-
-    Returns
-    -------
-    pair of Path
-        The ARFF file, sparse if the features are, and the XML file.
-
-    Raises
-    ------
-    DataError
-        When the data cannot be used.
-    FileError
-        When the files cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isingmlc import datasets
-    >>> labels = pd.DataFrame({"beach": [0, 1], "urban": [1, 1]})
-    >>> features = pd.DataFrame({"hue": [0.25, np.nan]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     arff, xml = datasets.to_mulan((labels, features), Path(folder, "photos"))
-    ...     print(arff.read_text())
-    ...     again = datasets.read_mulan(arff, xml)
-    @relation photos
-    <BLANKLINE>
-    @attribute hue numeric
-    @attribute beach {0,1}
-    @attribute urban {0,1}
-    <BLANKLINE>
-    @data
-    0.25,0,1
-    ?,1,1
-    <BLANKLINE>
-    >>> bool(again.labels.equals(labels) and again.features.equals(features))
-    True
-    """
-    stem = as_path("stem", stem)
-    if not stem.name:
-        raise exc.DataError(f"stem must end in the name of a file, but is {str(stem)!r}.")
-    if stem.suffix.lower() in (".arff", ".xml"):
-        stem = stem.with_suffix("")
-    if isinstance(data, Dataset):
-        labels, features, feature_names = data.labels, data.features, data.feature_names
-    elif isinstance(data, tuple | list) and len(data) == 2:
-        (labels, features), feature_names = data, None
-    else:
-        raise exc.DataError(
-            "data must be a Dataset or a pair (labels, features), but is of type "
-            f"{type(data).__name__}."
-        )
-    if features is None:
-        raise exc.DataError(exc.NOT_A_TABLE.format(argument="features", given="NoneType"))
-    if not (sparse.issparse(features) or isinstance(features, pd.DataFrame)):
-        features = np.asarray(features)
-    # Missing features may be written, so the door sees zeros in their place; and what is odd about
-    # columns that are tested matters to who reads the file.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", exc.DataWarning)
-        checked = prepare(labels, _zeros_for_nan(features), feature_names=feature_names)
-    # The name of a file may hold bytes that are no text.
-    title = stem.name.encode("utf-8", "replace").decode()
-    header = [
-        f"@relation {quote(title)}",
-        "",
-        *(f"@attribute {quote(name)} numeric" for name in checked.feature_names),
-        *(f"@attribute {quote(name)} {{0,1}}" for name in checked.label_names),
-        "",
-        "@data",
-    ]
-    if sparse.issparse(features):
-        rows = _sparse_rows(sparse.csr_array(features), checked.labels)
-    else:
-        frame = pd.DataFrame(features)
-        rows = _dense_rows(frame.to_numpy(np.float64, na_value=np.nan), checked.labels)
-    arff, xml = (stem.with_name(stem.name + ending) for ending in (".arff", ".xml"))
-    for name in (*checked.label_names, *checked.feature_names):
-        if not is_text(name):
-            raise exc.DataError(
-                f"the name {name!r} holds half a character (a lone surrogate), which a file cannot "
-                "hold. Rename the column."
-            )
-    try:
-        write_label_list(xml, checked.label_names)
-        arff.write_text("\n".join([*header, *rows, ""]), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise file_error(stem, f"the files cannot be written here ({error.strerror}).") from error
-    return arff, xml
-
-
 def cache_folder() -> Path:
-    """Give the folder in which downloaded data sets are kept.
+    """Return the folder in which downloaded data sets are kept."""
+    return Path(import_pooch().os_cache("isingmlc"))
 
-    Returns
-    -------
-    Path
-        A folder for caches, by the custom of the operating system.
-    """
-    import pooch  # takes long to import, and only those who load files need it
 
-    return Path(pooch.os_cache("isingmlc"))
+def import_pooch() -> Any:
+    """Return the module that downloads files, or say how to install it."""
+    try:
+        import pooch  # takes long to import, and only those who download need it
+    except ImportError as error:
+        raise exc.EngineError(_NO_POOCH) from error
+    return pooch
 
 
 def find_part(
     name: str, part: str, data_dir: str | PathLike[str] | None = None
 ) -> tuple[Path, tuple[str, ...]] | None:
-    """Find the files that make up a part of a data set.
-
-    Parameters
-    ----------
-    name, part, data_dir
-        As `load_mulan` takes them.
-
-    Returns
-    -------
-    tuple of folder and file names, or None
-        The first folder that holds them; None if no folder does.
-    """
+    """Find the files that make up a part of a data set."""
     for folder in _folders(name, data_dir):
         for files in part_files(name, part):
             try:
@@ -329,47 +220,14 @@ def find_part(
 
 
 def part_files(name: str, part: str) -> list[tuple[str, ...]]:
-    """List the ARFF files that make up a part, in each way in which they may do so.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    part : {"train", "test", "all"}
-        The part.
-
-    Returns
-    -------
-    list of tuple of str
-        File names; any one of the tuples will do.
-    """
+    """List the ARFF files that make up a part, in each way in which they may do so."""
     if part == "all":
         return [(f"{name}-train.arff", f"{name}-test.arff"), (f"{name}.arff",)]
     return [(f"{name}-{part}.arff",)]
 
 
 def read_parts(folder: Path, name: str, files: Sequence[str]) -> Dataset:
-    """Read the files of a data set and put their rows below each other.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    name : str
-        Name of the data set; its labels are in ``<name>.xml``.
-    files : sequence of str
-        Names of one or more ARFF files.
-
-    Returns
-    -------
-    Dataset
-        All rows.
-
-    Raises
-    ------
-    FileError
-        When a file is absent or damaged, or when they do not make the same columns.
-    """
+    """Read the files of a data set and put their rows below each other."""
     xml = folder / f"{name}.xml"
     first, *others = (read_mulan(folder / file, xml) for file in files)
     labels, features = [first.labels], [first.features]
@@ -409,7 +267,9 @@ def _folders(name: str, data_dir: str | PathLike[str] | None) -> list[Path]:
     else:
         named = os.environ.get(DATA_VARIABLE)
         roots = [Path(named).expanduser()] if named else []
-        roots.append(cache_folder())
+        # Without it nothing was downloaded.
+        with suppress(exc.EngineError):
+            roots.append(cache_folder())
     return [folder for root in roots for folder in (root / name, root)]
 
 
@@ -421,13 +281,13 @@ def _meka_labels(table: ArffTable) -> tuple[str, ...]:
             "nothing says which attributes are labels. Pass Mulan's list of labels as xml=, or "
             "give their number in the file, e.g. @relation 'name: -C 3'.",
         )
-    count = whole_number(match[2])
+    count = int(match[2])
     names = tuple(attribute.name for attribute in table.attributes)
     if not 0 < count <= len(names):
         raise file_error(
             table.path,
-            f"the @relation line has -C {match[1]}{beginning(match[2])}, but the "
-            f"labels must be between 1 and all {len(names)} of the attributes.",
+            f"the @relation line has -C {match[1]}{match[2]}, but the labels "
+            f"must be between 1 and all {len(names)} of the attributes.",
         )
     return names[-count:] if match[1] else names[:count]
 
@@ -467,7 +327,7 @@ def _build(table: ArffTable, label_names: Sequence[str], name: str, description:
 
 
 def _label_frame(table: ArffTable, positions: Sequence[int]) -> pd.DataFrame:
-    """Give the labels as 0/1 integers, or say which of them is not 0/1, and where."""
+    """Return the labels as 0/1 integers, or say which of them is not 0/1, and where."""
     columns = []
     for at in positions:
         attribute = table.attributes[at]
@@ -480,9 +340,6 @@ def _label_frame(table: ArffTable, positions: Sequence[int]) -> pd.DataFrame:
                 f"declared as {given}.",
             )
         columns += made
-    if sparse.issparse(table.cells):
-        size = 16 * len(table.lines) * len(columns)  # floats, then integers
-        check_memory(table, size, f"a frame of {len(columns)} labels", "Choose fewer labels.")
     matrix = number_matrix(table, columns)
     matrix = matrix.toarray() if sparse.issparse(matrix) else matrix
     wrong = np.argwhere((matrix != 0) & (matrix != 1))
@@ -496,48 +353,3 @@ def _label_frame(table: ArffTable, positions: Sequence[int]) -> pd.DataFrame:
             table.lines[row],
         )
     return pd.DataFrame(matrix.astype(np.int64), columns=[column.name for column in columns])
-
-
-def _zeros_for_nan(features: Any) -> Any:
-    if isinstance(features, pd.DataFrame):
-        return features.fillna(0)
-    if not sparse.issparse(features):
-        return np.nan_to_num(features, posinf=np.inf, neginf=-np.inf)
-    filled = sparse.csr_array(features, copy=True)
-    if filled.dtype.kind == "f":
-        filled.data[np.isnan(filled.data)] = 0
-    return filled
-
-
-def _number(value: float) -> str:
-    """Write the shortest text that reads back as the same number."""
-    return "?" if np.isnan(value) else repr(value).removesuffix(".0")
-
-
-def _dense_rows(features: FloatArray, labels: Any) -> list[str]:
-    return [
-        ",".join([*map(_number, row), *("1" if label else "0" for label in given)])
-        for row, given in zip(features.tolist(), labels.tolist(), strict=True)
-    ]
-
-
-def _sparse_rows(features: Any, labels: Any) -> list[str]:
-    # In order and without doubles, on a copy: the matrix may be the user's own.
-    features = sparse.csr_array(features, copy=True)
-    features.sum_duplicates()
-    n_features = features.shape[1]
-    rows = []
-    for at, given in enumerate(labels):
-        stored = slice(features.indptr[at], features.indptr[at + 1])
-        entries = [
-            f"{column} {_number(value)}"
-            for column, value in zip(
-                features.indices[stored].tolist(),
-                features.data[stored].astype(np.float64).tolist(),
-                strict=True,
-            )
-            if value != 0
-        ]
-        entries += [f"{n_features + label} 1" for label in np.flatnonzero(given).tolist()]
-        rows.append("{" + ",".join(entries) + "}")
-    return rows

@@ -25,15 +25,7 @@ _BOOMER = "https://github.com/mrapp-ke/Boomer-Datasets/raw"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """Where a file is, and what it must be.
-
-    Attributes
-    ----------
-    address : str
-        Its address.
-    sha256 : str or None
-        Its checksum; None if none is known.
-    """
+    """Where a file is, and what it must be."""
 
     address: str
     sha256: str | None = None
@@ -41,16 +33,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Published:
-    """A data set that can be downloaded.
-
-    Attributes
-    ----------
-    n_rows, n_attributes, n_labels : int
-        Its size as Mulan states it, training and test rows together, a category being one
-        attribute.
-    files : mapping of str to RemoteFile
-        Its ARFF files, and its list of labels if that is not made from the ARFF file.
-    """
+    """A data set that can be downloaded."""
 
     n_rows: int
     n_attributes: int

@@ -12,6 +12,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.base.readonly import FrozenResult
 from isingmlc.base.tables import ResultTable
 from isingmlc.input.sampling import SAMPLING_WEIGHTS, check_weights
 from isingmlc.input.tables import (
@@ -39,7 +40,7 @@ _MAX_LEVELS = 30
 
 
 @dataclass(frozen=True, repr=False)
-class TableOne:
+class TableOne(FrozenResult):
     """What labels and features look like, in all rows and by group.
 
     Made by `isingmlc.describe`; it prints as the first table of a paper.
@@ -53,7 +54,7 @@ class TableOne:
         other numbers.
     overlap : ResultTable
         How many rows have both of two labels; on the diagonal, how many have the label. Rows count
-        as much as their weights say.
+        as often as `freq_weights` say; sampling weights do not change counts.
     n_rows : int
         Rows, whatever their weights.
 
@@ -79,7 +80,7 @@ class TableOne:
     _numbers: ResultTable
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the numbers behind the table, one row per variable, level and group.
+        """Return the numbers behind the table, one row per variable, level and group.
 
         Returns
         -------
@@ -161,8 +162,8 @@ def describe(
         How many observations each row stands for; rows that stand for none are left out. The table
         is that of so many rows.
     sampling_weights : array_like, shape (n,), optional
-        Inverse probabilities of being drawn. They are brought to a mean of one, so that counts add
-        up to the observations that there are; shares, means and quantiles are estimates for the
+        Inverse probabilities of being drawn. Counts, and what is missing, are those of the sample,
+        unweighted; the shares beside them, means and quantiles are weighted: estimates for the
         population.
     label_names, feature_names : sequence, optional
         Names that override those of a frame.
@@ -239,7 +240,7 @@ def describe(
     positive = (label_frame == 1).to_numpy().astype(np.float64)
     names = pd.Index(label_frame.columns, name="label")
     overlap = ResultTable(
-        weights.count(positive.T @ (weights.each[:, None] * positive)), names, names
+        weights.count(positive.T @ (weights.times[:, None] * positive)), names, names
     )
     table = _print(numbers, label_frame, weights, parts, _find_medians(medians, kinds))
     return TableOne(table, overlap, len(label_frame), ResultTable(numbers))
@@ -257,7 +258,7 @@ class _Weights:
         return replace(self, each=self.each[rows], times=self.times[rows])
 
     def count(self, values: Any) -> Any:
-        """Give counts as whole numbers, if that is what weights are."""
+        """Return counts as whole numbers, if that is what weights are."""
         return values.round().astype(np.int64) if self.is_whole else values
 
     def spread(self, column: FloatArray) -> dict[str, float]:
@@ -283,27 +284,7 @@ class _Weights:
 
 
 def known_weights(given: Any, rows: Any, name: str = "freq_weights") -> FloatArray:
-    """Check weights, none of which may be missing.
-
-    Parameters
-    ----------
-    given : array_like, shape (n,)
-        What the user passed.
-    rows : DataFrame, array or sparse
-        The labels.
-    name : {"freq_weights", "sampling_weights"}
-        Which weights.
-
-    Returns
-    -------
-    ndarray of float
-        The weights.
-
-    Raises
-    ------
-    DataError
-        When they cannot be used.
-    """
+    """Check weights, none of which may be missing."""
     weights = check_weights(given, "labels", rows, "drop", name)
     n_missing = int(np.isnan(weights).sum())
     if n_missing:
@@ -319,10 +300,11 @@ def _find_weights(freq_weights: Any, sampling_weights: Any, rows: Any) -> _Weigh
     times = np.ones(rows.shape[0])
     if freq_weights is not None:
         times = known_weights(freq_weights, rows)
+    is_whole = bool((times == np.round(times)).all())
     if sampling_weights is None:
-        return _Weights(times, times, bool((times == np.round(times)).all()))
+        return _Weights(times, times, is_whole)
     drawn = known_weights(sampling_weights, rows, SAMPLING_WEIGHTS)
-    return _Weights(times * drawn * (times.sum() / (times @ drawn)), times, False)
+    return _Weights(times * drawn * (times.sum() / (times @ drawn)), times, is_whole)
 
 
 def _as_frame(table: Any, argument: str, given: Sequence[object] | None) -> pd.DataFrame:
@@ -334,18 +316,7 @@ def _as_frame(table: Any, argument: str, given: Sequence[object] | None) -> pd.D
 
 
 def check_labels(labels: pd.DataFrame) -> None:
-    """Refuse labels that hold something else than 0, 1 and missing values.
-
-    Parameters
-    ----------
-    labels : DataFrame
-        The labels.
-
-    Raises
-    ------
-    DataError
-        When some do.
-    """
+    """Refuse labels that hold something else than 0, 1 and missing values."""
     wrong = [name for name in labels if not labels[name].dropna().isin([0, 1]).all()]
     if wrong:
         raise exc.DataError(
@@ -355,7 +326,7 @@ def check_labels(labels: pd.DataFrame) -> None:
 
 
 def _find_groups(by: Any, features: pd.DataFrame, n_rows: int) -> pd.Series | None:
-    """Give the group of each row as text."""
+    """Return the group of each row as text."""
     if by is None:
         return None
     if isinstance(by, str):
@@ -377,14 +348,14 @@ def _find_groups(by: Any, features: pd.DataFrame, n_rows: int) -> pd.Series | No
 
 
 def _levels(values: pd.Series) -> list[Any]:
-    """Give what occurs, in order: that of a category, otherwise ascending."""
+    """Return what occurs, in order: that of a category, otherwise ascending."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return [level for level in values.cat.categories if (values == level).any()]
     return sorted(values.dropna().unique(), key=lambda value: (str(type(value)), value))
 
 
 def _find_medians(given: bool | Sequence[str], kinds: dict[str, str]) -> set[str]:
-    """Give the numbers that are printed as medians."""
+    """Return the numbers that are printed as medians."""
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     if isinstance(given, bool):
         return set(numbers) if given else set()
@@ -422,9 +393,9 @@ def _measure(
     parts = {}
     if ones:
         part = both[ones].astype("float64")
-        count = weights.each @ np.nan_to_num(part)
+        count = weights.times @ np.nan_to_num(part)
         with np.errstate(invalid="ignore"):
-            share = count / (weights.each @ part.notna().to_numpy())
+            share = weights.each @ np.nan_to_num(part) / (weights.each @ part.notna().to_numpy())
         parts["ones"] = pd.DataFrame({"count": count, "share": share}, part.columns)
     if numbers:
         part = both[numbers].astype("float64")
@@ -436,24 +407,25 @@ def _measure(
     listed = pd.concat([part.rename_axis("variable").reset_index() for part in parts.values()])
     listed["level"] = ""
     for name in (name for name, kind in kinds.items() if kind == "category"):
-        counts = _count_levels(both[name], weights)
-        share = counts / (counts.sum() or 1.0)
+        counts = _count_levels(both[name], weights.times)
+        weighted = _count_levels(both[name], weights.each)
+        share = weighted / (weighted.sum() or 1.0)
         lines = {"variable": name, "level": counts.index, "count": counts, "share": share}
         listed = pd.concat([listed, pd.DataFrame(lines)])
-    unknown = weights.each @ both.isna().to_numpy(np.float64)
+    unknown = weights.times @ both.isna().to_numpy(np.float64)
     missing = pd.Series(weights.count(unknown), both.columns)
     listed["kind"] = listed["variable"].map(kinds)
     listed["group"] = group
     listed["missing"] = listed["variable"].map(missing)
-    listed["n"] = weights.count(weights.each.sum() - listed["missing"])
+    listed["n"] = weights.count(weights.times.sum() - listed["missing"])
     order = {name: at for at, name in enumerate(kinds)}
     listed = listed.sort_values("variable", key=lambda names: names.map(order), kind="stable")
     return listed.reindex(columns=list(_COLUMNS)).reset_index(drop=True)
 
 
-def _count_levels(column: pd.Series, weights: _Weights) -> pd.Series:
+def _count_levels(column: pd.Series, weights: FloatArray) -> pd.Series:
     """Count the levels of a category, those without rows too."""
-    each = pd.Series(weights.each, column.index)
+    each = pd.Series(weights, column.index)
     counts = each.groupby(column, observed=False, sort=False).sum()
     if isinstance(column.dtype, pd.CategoricalDtype):
         counts = counts.reindex(column.cat.categories, fill_value=0.0)
@@ -479,11 +451,11 @@ def _print(
         own = own.reindex(pd.MultiIndex.from_frame(table.loc[2:, ["variable", "level"]]))
         own_weights = weights.take(rows)
         per_row = own_weights.spread(several[rows])
-        cells = [f"{own_weights.each.sum():.0f}", _spread(per_row["mean"], per_row["sd"])]
+        cells = [f"{own_weights.times.sum():.0f}", _spread(per_row["mean"], per_row["sd"])]
         described = own.reset_index().itertuples()
         table[str(name)] = [*cells, *(_cell(row, row.variable in medians) for row in described)]
     everyone = numbers[numbers["group"] == ALL_ROWS]
-    share = everyone["missing"] / weights.each.sum()
+    share = everyone["missing"] / weights.times.sum()
     said = [
         f"{count:.0f} ({each:.1%})" for count, each in zip(everyone["missing"], share, strict=True)
     ]

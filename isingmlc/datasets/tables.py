@@ -79,7 +79,7 @@ def read_table(
     Warns
     -----
     DataWarning
-        When columns without a name are left out or are among the features, or rows are dropped.
+        When columns without a name are left out, or rows are dropped.
 
     Examples
     --------
@@ -98,27 +98,7 @@ def read_table(
 
 
 def read_frame(path: str | PathLike[str] | IO[Any], **options: Any) -> tuple[Path, pd.DataFrame]:
-    """Read all columns of a file.
-
-    Parameters
-    ----------
-    path, **options
-        As `read_table` takes them.
-
-    Returns
-    -------
-    path : Path
-        What messages call the file.
-    frame : DataFrame
-        Its columns, whose names are text.
-
-    Raises
-    ------
-    FileError
-        When the file is absent or cannot be read.
-    DataError
-        When `path` is no path, or the options ask for chunks.
-    """
+    """Read all columns of a file."""
     for option in ("chunksize", "iterator"):
         if options.get(option):
             raise exc.DataError(
@@ -142,31 +122,7 @@ def choose_roles(
     features: Selection | None = None,
     drop: Selection | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Choose the columns of a file that are labels, and those that are features.
-
-    Parameters
-    ----------
-    path, frame
-        What `read_frame` gives.
-    labels, features, drop
-        As `read_table` takes them.
-
-    Returns
-    -------
-    labels, features : list of str
-        Names of the columns.
-
-    Raises
-    ------
-    FileError
-        When a column is not there.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"id": [1, 2], "hue": [0.5, 0.7], "is_beach": [1, 0]})
-    >>> choose_roles(Path("photos.csv"), frame, "is_*", drop="id")
-    (['is_beach'], ['hue'])
-    """
+    """Choose the columns of a file that are labels, and those that are features."""
     columns = list(frame.columns)
     try:
         if drop is not None:
@@ -183,34 +139,19 @@ def choose_roles(
             feature_columns = choose_columns("features", columns, asked) if asked else []
     except exc.DataError as error:
         raise file_error(path, f"{error}{separator_hint(columns)}") from error
-    _warn_of_unnamed(path, left_out, _unnamed(columns, feature_columns, features))
+    if left_out:
+        message = (
+            f"{path}: column(s) {exc.shorten(left_out)} have no name and count the rows, like an "
+            "index that pandas wrote, and were left out. To keep them, name them in features=."
+        )
+        exc.warn(message, exc.DataWarning)
     return label_columns, feature_columns
 
 
 def make_dataset(
     path: Path, frame: pd.DataFrame, labels: list[str], features: list[str], missing: str
 ) -> Dataset:
-    """Make a data set of the columns of a file.
-
-    Parameters
-    ----------
-    path, frame
-        What `read_frame` gives.
-    labels, features : list of str
-        What `choose_roles` gives.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
-
-    Returns
-    -------
-    Dataset
-        Labels and features.
-
-    Raises
-    ------
-    FileError
-        When values cannot be used.
-    """
+    """Make a data set of the columns of a file."""
     try:
         data = prepare(frame[labels], frame[features] if features else None, missing=missing)
     except exc.DataError as error:
@@ -308,48 +249,8 @@ def _row_numbers(frame: pd.DataFrame) -> list[str]:
     return list(takewhile(counts_rows, frame.columns))
 
 
-def _unnamed(
-    columns: list[str], feature_columns: list[str], features: Selection | None
-) -> list[str]:
-    """List the features without a name that were not asked for by name or position."""
-    asked = set() if features is None else set(as_items("features", features))
-    return [
-        column
-        for at, column in enumerate(columns)
-        if column in feature_columns
-        and _UNNAMED.fullmatch(column)
-        and asked.isdisjoint({column, at, at - len(columns)})
-    ]
-
-
-def _warn_of_unnamed(path: Path, left_out: list[str], kept: list[str]) -> None:
-    if left_out:
-        message = (
-            f"{path}: column(s) {exc.shorten(left_out)} have no name and count the rows, like an "
-            "index that pandas wrote, and were left out. To keep them, name them in features=."
-        )
-        exc.warn(message, exc.DataWarning)
-    if kept:
-        message = (
-            f"{path}: column(s) {exc.shorten(kept)} have no name in the file and are taken as "
-            "features. Choose the columns with features=, or name them in the file."
-        )
-        exc.warn(message, exc.DataWarning)
-
-
 def separator_hint(columns: list[str]) -> str:
-    """Say which separator to try if a whole line was read as one column.
-
-    Parameters
-    ----------
-    columns : list of str
-        Names of the columns.
-
-    Returns
-    -------
-    str
-        A sentence to add to a message; empty if there are several columns.
-    """
+    """Say which separator to try if a whole line was read as one column."""
     if len(columns) == 1:
         for separator, written in {"\t": r"\t", ";": ";", ",": ","}.items():
             if separator in columns[0]:

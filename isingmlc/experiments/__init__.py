@@ -7,6 +7,7 @@ from isingmlc.experiments.paper import (
     load_paper_table,
 )
 from isingmlc.experiments.runner import PARTS, reproduce
+from isingmlc.experiments.theorem import theorem_bound
 
 __all__ = [
     "PARTS",
@@ -15,4 +16,5 @@ __all__ = [
     "load_paper_ranks",
     "load_paper_table",
     "reproduce",
+    "theorem_bound",
 ]

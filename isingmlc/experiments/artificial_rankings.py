@@ -25,25 +25,7 @@ TIES = (
 def rank_artdata(
     workshop: Workshop, cases: Sequence[tuple[int, int]], n_simulations: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rank the features of simulated data by all methods.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    cases : sequence of (which, n)
-        Which of the four data sets, with how many rows.
-    n_simulations : int
-        Simulations per case.
-
-    Returns
-    -------
-    areas : DataFrame
-        Columns dataset, n, method, simulation, auc.
-    curves : DataFrame
-        Columns dataset, n, method, fpr, tpr: the mean true positive rate at each false positive
-        rate.
-    """
+    """Rank the features of simulated data by all methods."""
     units = [
         Unit(
             f"ArtData{which}-n{n}",
@@ -75,31 +57,7 @@ def rank_artdata(
 def rank_simulations(
     which: int, n: int, n_simulations: int, seed: int
 ) -> dict[str, dict[str, Any]]:
-    """Simulate data, rank the features by all methods, and see how early relevant ones come.
-
-    Parameters
-    ----------
-    which : {1, 2, 3, 4}
-        Which of the data sets.
-    n : int
-        Rows.
-    n_simulations : int
-        How often.
-    seed : int
-        Source of randomness.
-
-    Returns
-    -------
-    dict of str to dict
-        For each method the areas below the curves, ``auc``, and the mean true positive rate
-        ``tpr`` from the false positive rates 0, 1/m, … on, m being the irrelevant features.
-
-    Examples
-    --------
-    >>> found = rank_simulations(which=3, n=1000, n_simulations=1, seed=0)
-    >>> len(found["score"]["tpr"])
-    42
-    """
+    """Simulate data, rank the features by all methods, and see how early relevant ones come."""
     generator = np.random.default_rng([seed, which, n])
     areas: dict[str, list[float]] = {method: [] for method in METHODS}
     curves: dict[str, list[FloatArray]] = {method: [] for method in METHODS}
@@ -118,28 +76,7 @@ def rank_simulations(
 
 
 def mean_rates(roc: RankingRoc, n_irrelevant: int) -> FloatArray:
-    """Give the mean true positive rate between each false positive rate and the next.
-
-    Their mean is the area below the curve, so means of them over simulations have the mean area.
-
-    Parameters
-    ----------
-    roc : RankingRoc
-        The curve.
-    n_irrelevant : int
-        The number m of irrelevant features.
-
-    Returns
-    -------
-    ndarray, shape (m + 1,)
-        The rates from 0, 1/m, … on; 1 at the end.
-
-    Examples
-    --------
-    >>> roc = RankingRoc("score", np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.5, 0.5, 1.0, 1.0]))
-    >>> mean_rates(roc, 2)
-    array([0.5, 1. , 1. ])
-    """
+    """Return the mean true positive rate between each false positive rate and the next."""
     fpr, tpr = np.append(0.0, roc.fpr), np.append(0.0, roc.tpr)
     width, height = np.diff(fpr), np.diff(tpr)
     area = np.append(0.0, np.cumsum(width * (tpr[:-1] + height / 2)))

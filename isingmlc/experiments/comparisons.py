@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from isingmlc.compare import CompareResult, friedman
 from isingmlc.experiments.curves import METHODS
+from isingmlc.experiments.friedman import FriedmanTest, friedman
 from isingmlc.experiments.index_page import DIFFERENCE
 from isingmlc.experiments.paper import (
     FRIEDMAN_PVALUES,
@@ -29,30 +29,7 @@ _POSTHOC = ("hamming", "subset")
 def beside_paper(
     measure: str, here: pd.DataFrame, fewer: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Put printed values and differences below those found here.
-
-    Parameters
-    ----------
-    measure : str
-        Which measure.
-    here : DataFrame, data sets × methods
-        What was found.
-    fewer : DataFrame, data sets × methods, optional
-        What was found with fewer labels, for some of the data sets.
-
-    Returns
-    -------
-    DataFrame
-        Columns dataset, value (here, paper or difference) and methods.
-
-    Examples
-    --------
-    >>> beside_paper("subset", pd.DataFrame({"score": {"scene": 0.5}})).round(3)
-      dataset       value  score
-    0   scene        here  0.500
-    1   scene       paper  0.486
-    2   scene  difference  0.014
-    """
+    """Put printed values and differences below those found here."""
     printed = load_paper_table(measure).reindex(here.index, columns=here.columns)
     parts = {HERE: here, PAPER: printed, DIFFERENCE: here - printed}
     if fewer is not None:
@@ -63,21 +40,8 @@ def beside_paper(
     return stacked.loc[rows].dropna(how="all").reset_index()
 
 
-def list_comparisons(here: Mapping[str, pd.DataFrame], measure: str) -> dict[str, CompareResult]:
-    """Compare methods on the data sets that both have, on the paper's and on all here.
-
-    Parameters
-    ----------
-    here : mapping of str to DataFrame, data sets × methods
-        What was found, by measure.
-    measure : str
-        Which measure.
-
-    Returns
-    -------
-    dict of str to CompareResult
-        The comparisons.
-    """
+def list_comparisons(here: Mapping[str, pd.DataFrame], measure: str) -> dict[str, FriedmanTest]:
+    """Compare methods on the data sets that both have, on the paper's and on all here."""
     table, printed = here[measure], load_paper_table(measure)
     both = [name for name in printed.index if name in table.index]
     methods = [method for method in METHODS if method in table]
@@ -90,22 +54,11 @@ def list_comparisons(here: Mapping[str, pd.DataFrame], measure: str) -> dict[str
 
 
 def compare_ranks(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """List average ranks of the methods.
-
-    Parameters
-    ----------
-    here
-        As `list_comparisons` takes it.
-
-    Returns
-    -------
-    DataFrame
-        Columns measure, compared, data sets and methods.
-    """
+    """List average ranks of the methods."""
     rows = []
     for measure in here:
         for name, result in list_comparisons(here, measure).items():
-            first = {"measure": measure, "compared": name, "data sets": len(result.datasets)}
+            first = {"measure": measure, "compared": name, "data sets": len(result.table)}
             rows.append({**first, **result.ranks.to_dict()})
         printed = load_paper_ranks(measure)
         first = {"measure": measure, "compared": "paper, as printed", "data sets": 13}
@@ -114,27 +67,16 @@ def compare_ranks(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def run_friedman(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """List Friedman's tests.
-
-    Parameters
-    ----------
-    here
-        As `list_comparisons` takes it.
-
-    Returns
-    -------
-    DataFrame
-        Columns measure, compared, data sets, methods, statistic, df, p and p printed.
-    """
+    """List Friedman's tests."""
     return pd.DataFrame(
         [
             {
                 "measure": measure,
                 "compared": name,
-                "data sets": len(result.datasets),
-                "methods": len(result.methods),
+                "data sets": len(result.table),
+                "methods": result.table.shape[1],
                 "statistic": result.statistic,
-                "df": result.df,
+                "df": result.table.shape[1] - 1,
                 "p": result.pvalue,
                 "p printed": (
                     FRIEDMAN_PVALUES[measure] if name == "paper, all data sets" else np.nan
@@ -147,19 +89,7 @@ def run_friedman(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """List p-values of all pairs of methods by Conover's test.
-
-    Parameters
-    ----------
-    here
-        As `list_comparisons` takes it.
-
-    Returns
-    -------
-    DataFrame
-        Columns measure, method, with, one column per comparison, and the p-value that the paper
-        prints.
-    """
+    """List p-values of all pairs of methods by Conover's test."""
     rows = []
     for measure, table in here.items():
         tests = {name: result.posthoc for name, result in list_comparisons(here, measure).items()}
@@ -176,22 +106,10 @@ def compare_pairs(here: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def draw_critical_differences(here: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw average ranks of all methods here, one picture per measure.
-
-    Parameters
-    ----------
-    here
-        As `list_comparisons` takes it.
-
-    Returns
-    -------
-    Figure
-        The pictures; bars join methods that Conover's test does not tell apart.
-    """
+    """Draw average ranks of all methods here, one picture per measure."""
     figure = Figure(figsize=(8, 2.6 * len(here)), layout="constrained")
     panels = np.ravel(figure.subplots(len(here), 1))
     for ax, (measure, table) in zip(panels, here.items(), strict=True):
-        result = friedman(table)
-        result.plot_critical_difference(ax=ax, test="conover")
+        friedman(table).draw(ax)
         set_title(ax, f"{measure}: average ranks on {len(table)} data sets")
     return figure

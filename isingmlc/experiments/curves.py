@@ -28,28 +28,7 @@ PAPER: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def make_panels(number: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Make a figure with two panels in each row.
-
-    Parameters
-    ----------
-    number : int
-        How many panels.
-    width, height : float
-        Size of one panel in inches.
-
-    Returns
-    -------
-    figure : Figure
-        The figure.
-    panels : list of Axes
-        Its panels, row by row.
-
-    Examples
-    --------
-    >>> figure, panels = make_panels(3, 5, 4)
-    >>> len(panels), figure.get_size_inches().tolist()
-    (3, [10.0, 8.0])
-    """
+    """Make a figure with two panels in each row."""
     columns = min(number, 2)
     rows = -(-number // columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
@@ -67,22 +46,7 @@ def draw_curves(
     x: str,
     y: str,
 ) -> Entries:
-    """Draw one curve per column.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where to draw.
-    curves : DataFrame
-        Curves in columns, places in the index.
-    title, x, y : str
-        Words for the picture and its axes.
-
-    Returns
-    -------
-    list of (Artist, str)
-        Entries of a legend.
-    """
+    """Draw one curve per column."""
     entries: Entries = []
     for (name, curve), (color, style) in zip(curves.items(), LINES, strict=False):
         (line,) = ax.plot(curve.index, curve, "o", color=color, linestyle=style, markersize=3.5)
@@ -97,27 +61,13 @@ def draw_curves(
 
 
 def name_ticks(ax: Axes, places: Sequence[int]) -> None:
-    """Use a logarithmic horizontal axis that names these places and no others.
-
-    Parameters
-    ----------
-    ax : Axes
-        The axes.
-    places : sequence of int
-        What to name.
-    """
+    """Use a logarithmic horizontal axis that names these places and no others."""
     ax.set_xscale("log")
     ax.set_xticks(places, [str(place) for place in places])
     ax.xaxis.set_minor_locator(NullLocator())
 
 
 def thin_out(lines: Sequence[Artist]) -> None:
-    """Make later curves thinner, so that those below show where they coincide.
-
-    Parameters
-    ----------
-    lines : sequence of Artist
-        The curves, in the order in which they are drawn.
-    """
+    """Make later curves thinner, so that those below show where they coincide."""
     for line, width in zip(lines, np.linspace(3.2, 1.4, len(lines)), strict=True):
         line.set(linewidth=width)

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from isingmlc.datasets import Dataset, describe
-from isingmlc.experiments.index_page import Section, TableView
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.paper import load_paper_datasets
 from isingmlc.experiments.sources import N_LABELS, absent_names, find_sources, list_sets, load_split
 from isingmlc.experiments.workshop import Unit, Workshop
@@ -28,20 +28,7 @@ QUICK = FULL
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Describe the data sets that are here, beside the paper's Table 1.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to describe.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Describe the data sets that are here, beside the paper's Table 1."""
     found = find_sources(settings.datasets, workshop.data)
     units = [
         Unit(name, {"name": name, "seed": workshop.seed}, source.digest)
@@ -75,27 +62,12 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         "Table 1: data sets",
         [paragraph for paragraph in text if paragraph],
         asdict(settings),
-        [TableView("Data sets, here and as printed", file)],
+        {"Data sets, here and as printed": file},
     )
 
 
 def describe_set(name: str, seed: int, data: Path | None) -> dict[str, Any]:
-    """Describe a data set, training and test rows together.
-
-    Parameters
-    ----------
-    name : str
-        The data set.
-    seed : int
-        Source of a sample, if there are more rows than the paper used.
-    data : Path or None
-        Folder with the data sets.
-
-    Returns
-    -------
-    dict
-        A row of the table.
-    """
+    """Describe a data set, training and test rows together."""
     split = load_split(name, data, seed)
     whole = Dataset(
         pd.concat([split.train.labels, split.test.labels]), None, split.train.feature_names

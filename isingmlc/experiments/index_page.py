@@ -13,7 +13,6 @@ import pandas as pd
 from isingmlc.experiments.workshop import Workshop, list_versions
 
 DIFFERENCE = "difference"
-"""What the names of rows of differences begin with in the column ``value``."""
 
 _QUICK = "A quick look: few simulations, few sizes, small data sets; see the settings."
 _PAGE = """\
@@ -24,20 +23,14 @@ _PAGE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>The paper's experiments, run again</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 72rem;
-  margin: 2rem auto; padding: 0 1rem; }}
-h1, h2 {{ line-height: 1.25; }}
-h2 {{ border-top: 1px solid #ccc; margin-top: 3rem; padding-top: 1.5rem; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; }}
 p, ul {{ max-width: 48rem; }}
 figure {{ margin: 1.5rem 0; overflow-x: auto; }}
 figure img {{ max-width: 100%; }}
-figcaption, caption {{ text-align: left; font-weight: 600; margin-bottom: .5rem; }}
-table {{ border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem .6rem; text-align: right; white-space: nowrap; }}
-th {{ border-bottom: 2px solid #222; }}
-td {{ border-bottom: 1px solid #ddd; }}
-.text {{ text-align: left; }}
-.files, details {{ font-size: .875rem; color: #555; }}
+figcaption {{ font-weight: 600; margin-bottom: .5rem; }}
+table {{ border-collapse: collapse; font-size: .875rem; }}
+th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd; }}
+.files, details {{ font-size: .875rem; }}
 </style>
 </head>
 <body>
@@ -55,82 +48,18 @@ called <em>paper</em> are printed there, all others were computed by isingmlc.</
 
 
 @dataclass(frozen=True)
-class TableView:
-    """A table on the page.
-
-    Attributes
-    ----------
-    caption : str
-        What it shows.
-    file : str
-        The file with its values.
-    digits : int
-        Decimals of numbers that are not whole.
-    best : bool
-        Whether the largest number of each row is set off, but in rows of differences.
-    """
-
-    caption: str
-    file: str
-    digits: int = 3
-    best: bool = False
-
-
-@dataclass(frozen=True)
-class FigureView:
-    """A figure on the page.
-
-    Attributes
-    ----------
-    caption : str
-        What it shows.
-    name : str
-        Name of its files without their endings.
-    """
-
-    caption: str
-    name: str
-
-
-@dataclass(frozen=True)
 class Section:
-    """What one part of the experiments adds to the page.
-
-    Attributes
-    ----------
-    title : str
-        Its title.
-    text : sequence of str
-        Paragraphs.
-    settings : mapping
-        How it was computed.
-    tables : sequence of TableView
-        Its tables.
-    figures : sequence of FigureView
-        Its figures.
-    """
+    """What one part of the experiments adds to the page: tables and figures by caption."""
 
     title: str
     text: Sequence[str]
     settings: Mapping[str, Any]
-    tables: Sequence[TableView] = field(default_factory=tuple)
-    figures: Sequence[FigureView] = field(default_factory=tuple)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, str] = field(default_factory=dict)
 
 
 def keep_section(workshop: Workshop, part: str, section: Section, quick: bool) -> None:
-    """Keep what a part adds to the page, with seed, versions and warnings.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to.
-    part : str
-        The part.
-    section : Section
-        What it adds.
-    quick : bool
-        Whether it is only a quick look.
-    """
+    """Keep what a part adds to the page, with seed, versions and warnings."""
     kept = {
         **asdict(section),
         "quick": quick,
@@ -142,15 +71,7 @@ def keep_section(workshop: Workshop, part: str, section: Section, quick: bool) -
 
 
 def write_index(workshop: Workshop, parts: Iterable[str]) -> None:
-    """Write the page with all parts that are there, of this run and of earlier ones.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to.
-    parts : iterable of str
-        All parts, in the order of the page.
-    """
+    """Write the page with all parts that are there, of this run and of earlier ones."""
     found = {
         part: json.loads((workshop.out / _section_file(part)).read_bytes())
         for part in parts
@@ -173,8 +94,14 @@ def _show_section(workshop: Workshop, part: str, kept: Mapping[str, Any]) -> str
     if kept["quick"]:
         pieces.append(f"<p><strong>{_QUICK}</strong></p>")
     pieces += [f"<p>{html.escape(paragraph)}</p>" for paragraph in kept["text"]]
-    pieces += [_show_figure(FigureView(**view)) for view in kept["figures"]]
-    pieces += [_show_table(workshop, TableView(**view)) for view in kept["tables"]]
+    for caption, name in kept["figures"].items():
+        shown = f'<img src="{name}.png" alt="{html.escape(caption)}">'
+        pieces.append(_show(caption, shown, f"{name}.png", f"{name}.svg"))
+    for caption, file in kept["tables"].items():
+        # Names such as "None" are names.
+        frame = pd.read_csv(workshop.out / file, keep_default_na=False, na_values=[""])
+        shown = frame.to_html(index=False, border=0, na_rep="–", float_format="{:.4g}".format)
+        pieces.append(_show(caption, shown, file))
     settings = {**kept["settings"], "seed": kept["seed"]}
     pieces += [
         _show_list("Settings", (f"{name}: {_plain(value)}" for name, value in settings.items())),
@@ -189,60 +116,13 @@ def _show_section(workshop: Workshop, part: str, kept: Mapping[str, Any]) -> str
     return "\n".join(pieces)
 
 
-def _show_figure(view: FigureView) -> str:
-    name, caption = html.escape(view.name), html.escape(view.caption)
+def _show(caption: str, shown: str, *files: str) -> str:
+    """Show a figure or a table with links to its files."""
+    links = ", ".join(f'<a href="{file}">{file}</a>' for file in files)
     return (
-        f"<figure><figcaption>{caption}</figcaption>\n"
-        f'<img src="{name}.png" alt="{caption}">\n'
-        f'<p class="files"><a href="{name}.png">{name}.png</a>, '
-        f'<a href="{name}.svg">{name}.svg</a></p></figure>'
+        f"<figure><figcaption>{html.escape(caption)}</figcaption>\n{shown}\n"
+        f'<p class="files">{links}</p></figure>'
     )
-
-
-def _show_table(workshop: Workshop, view: TableView) -> str:
-    # Names such as "None" are names.
-    frame = pd.read_csv(workshop.out / view.file, keep_default_na=False, na_values=[""])
-    texts = {name: _cells(frame[name], view.digits) for name in frame}
-    kinds = {
-        name: "" if pd.api.types.is_numeric_dtype(frame[name]) else ' class="text"'
-        for name in frame
-    }
-    best = _best_cells(frame) if view.best else set()
-    head = "".join(f"<th{kinds[name]}>{html.escape(str(name))}</th>" for name in frame)
-    rows = [
-        "".join(
-            f"<td{kinds[name]}>{_emphasise(texts[name][row], (row, name) in best)}</td>"
-            for name in frame
-        )
-        for row in range(len(frame))
-    ]
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    file = html.escape(view.file)
-    return (
-        f"<figure><table><caption>{html.escape(view.caption)}</caption>\n"
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>\n"
-        f'<p class="files"><a href="{file}">{file}</a></p></figure>'
-    )
-
-
-def _cells(column: pd.Series, digits: int) -> list[str]:
-    """Write the cells of a column; whole numbers without decimals, missing ones as a dash."""
-    if not pd.api.types.is_numeric_dtype(column):
-        return [html.escape(str(value)) if pd.notna(value) else "" for value in column]
-    whole = (column.dropna() % 1 == 0).all()
-    form = f"{{:.{0 if whole else digits}f}}"
-    return [form.format(value).replace("-", "−") if pd.notna(value) else "–" for value in column]
-
-
-def _best_cells(frame: pd.DataFrame) -> set[tuple[int, str]]:
-    numbers = frame.select_dtypes("number")
-    rows = frame.index[~frame["value"].str.startswith(DIFFERENCE)]
-    is_best = numbers.eq(numbers.max(axis=1), axis=0).loc[rows]
-    return {(row, name) for row in rows for name in numbers if is_best.loc[row, name]}
-
-
-def _emphasise(text: str, is_best: bool) -> str:
-    return f"<strong>{text}</strong>" if is_best else text
 
 
 def _show_list(title: str, lines: Iterable[str]) -> str:

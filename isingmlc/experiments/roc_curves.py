@@ -11,7 +11,7 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.datasets.artificial import DEFAULT_ROWS
 from isingmlc.experiments.artificial_rankings import TIES, rank_artdata
 from isingmlc.experiments.curves import METHODS, make_panels, thin_out
-from isingmlc.experiments.index_page import FigureView, Section, TableView
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.workshop import Workshop
 from isingmlc.plots import plot_roc
 from isingmlc.plots.style import set_title
@@ -31,20 +31,7 @@ QUICK = Settings(n_simulations=5)
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Rank simulated features and draw mean ROC curves.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to simulate.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Rank simulated features and draw mean ROC curves."""
     cases = [(which, DEFAULT_ROWS[which]) for which in settings.datasets]
     areas, curves = rank_artdata(workshop, cases, settings.n_simulations)
     figure, panels = make_panels(len(cases), 5.2, 5.2)
@@ -74,13 +61,13 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         "ROC curves on artificial data",
         text,
         asdict(settings),
-        [TableView("Mean area and its standard error", files[0])],
-        [FigureView("Mean ROC curves of seven methods", name)],
+        {"Mean area and its standard error": files[0]},
+        {"Mean ROC curves of seven methods": name},
     )
 
 
 def _as_steps(method: str, rates: FloatArray) -> RankingRoc:
-    """Give the curve that goes right at each mean rate; its area is the mean area."""
+    """Return the curve that goes right at each mean rate; its area is the mean area."""
     fpr = np.linspace(0, 1, len(rates))
     return RankingRoc(
         method,
@@ -90,7 +77,7 @@ def _as_steps(method: str, rates: FloatArray) -> RankingRoc:
 
 
 def _summarise(areas: pd.DataFrame) -> pd.DataFrame:
-    """Give mean areas and their standard errors, one row per data set and one column per method."""
+    """Return mean areas and standard errors, one row per data set and one column per method."""
     by_case = areas.pivot_table("auc", ["dataset", "n", "simulation"], "method")[list(METHODS)]
     grouped = by_case.groupby(["dataset", "n"])
     both = pd.concat({"AUC": grouped.mean(), "standard error": grouped.sem()}, names=["value"])

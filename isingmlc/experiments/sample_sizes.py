@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from isingmlc.experiments.artificial_rankings import TIES, rank_artdata
 from isingmlc.experiments.curves import METHODS, draw_curves, make_panels, name_ticks
-from isingmlc.experiments.index_page import FigureView, Section, TableView
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.workshop import Workshop
 from isingmlc.plots.style import add_legend
 
@@ -25,20 +25,7 @@ QUICK = Settings(sizes=(50, 100, 400), n_simulations=5)
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Rank simulated features of data with few and with many rows, and draw the areas.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to simulate.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Rank simulated features of data with few and with many rows, and draw the areas."""
     cases = [(which, n) for which in settings.datasets for n in settings.sizes]
     areas, _ = rank_artdata(workshop, cases, settings.n_simulations)
     means = areas.pivot_table("auc", ["dataset", "n"], "method")[list(METHODS)]
@@ -62,6 +49,6 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         "Area below ROC curves by the number of rows",
         text,
         asdict(settings),
-        [TableView("Mean area", file)],
-        [FigureView("Mean area by the number of rows", name)],
+        {"Mean area": file},
+        {"Mean area by the number of rows": name},
     )

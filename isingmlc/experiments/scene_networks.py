@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import isingmlc as im
-from isingmlc.experiments.index_page import FigureView, Section, TableView
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.sources import absent_names, find_sources
 from isingmlc.experiments.workshop import Workshop
 
@@ -26,20 +26,7 @@ QUICK = FULL
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Draw the two networks.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to draw.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Draw the two networks."""
     from matplotlib.figure import Figure
 
     name = settings.dataset
@@ -71,6 +58,6 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         f"{TITLE}: {name}",
         [text],
         asdict(settings),
-        [TableView("Edges of the two features", file)],
-        [FigureView("Score statistics of the two features and all labels", names)],
+        {"Edges of the two features": file},
+        {"Score statistics of the two features and all labels": names},
     )

@@ -14,7 +14,7 @@ from scipy import stats
 import isingmlc as im
 from isingmlc.base.arrays import FloatArray
 from isingmlc.experiments.curves import draw_curves
-from isingmlc.experiments.index_page import FigureView, Section, TableView
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.plots.style import (
     DOTTED,
@@ -43,20 +43,7 @@ QUICK = Settings(n_simulations=20, sizes=(100, 500), effects=(0.0, 0.5, 1.0, 1.5
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Simulate score statistics and draw their distribution and growth.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to simulate; `effects` must hold 0 and `shown_effect`.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Simulate score statistics and draw their distribution and growth."""
     units = [
         Unit(
             f"n{n}-a{a:g}",
@@ -103,35 +90,13 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         "Section 3.2: score statistics and the size of effects",
         text,
         asdict(settings),
-        [TableView("Mean and standard deviation by rows and effect", files[0])],
-        [FigureView("Score statistics of a relevant and an irrelevant feature", name)],
+        {"Mean and standard deviation by rows and effect": files[0]},
+        {"Score statistics of a relevant and an irrelevant feature": name},
     )
 
 
 def simulate_statistics(a: float, n: int, n_simulations: int, seed: int) -> list[float]:
-    """Simulate score statistics of x1 and y1.
-
-    Parameters
-    ----------
-    a : float
-        Effect of x1 on y1.
-    n : int
-        Rows.
-    n_simulations : int
-        How many statistics.
-    seed : int
-        Source of randomness.
-
-    Returns
-    -------
-    list of float
-        The statistics.
-
-    Examples
-    --------
-    >>> len(simulate_statistics(a=0.5, n=1000, n_simulations=2, seed=0))
-    2
-    """
+    """Simulate score statistics of x1 and y1."""
     # The same effect and size get the same draws, whatever else is simulated.
     generator = np.random.default_rng([seed, n, round(1000 * a)])
     statistics = []

@@ -37,17 +37,7 @@ ABSENT = (
 
 @dataclass(frozen=True)
 class Source:
-    """A data set whose files are here.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    files : tuple of Path
-        Its ARFF files: of training and test rows, or one of all rows.
-    digest : str
-        What changes when the files do.
-    """
+    """A data set whose files are here."""
 
     name: str
     files: tuple[Path, ...]
@@ -68,37 +58,13 @@ class Split:
 
 
 def list_sets() -> tuple[str, ...]:
-    """Name the real data sets that are looked for: the paper's, then some more.
-
-    Returns
-    -------
-    tuple of str
-        Names.
-
-    Examples
-    --------
-    >>> list_sets()[:3]
-    ('scene', 'yeast', 'genbase')
-    """
+    """Name the real data sets that are looked for: the paper's, then some more."""
     printed = load_paper_table("subset").index
     return (*(name for name in printed if name not in SIMULATED), *MORE)
 
 
 def find_sources(names: Iterable[str], data: Path | None) -> dict[str, Source]:
-    """Find out which data sets are here.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names of data sets.
-    data : Path or None
-        Folder with the data sets; None for the places where `load_mulan` looks.
-
-    Returns
-    -------
-    dict of str to Source
-        Those that are here.
-    """
+    """Find out which data sets are here."""
     found = {}
     for name in names:
         parts = [find_part(name, part, data) for part in ("train", "test")]
@@ -111,23 +77,7 @@ def find_sources(names: Iterable[str], data: Path | None) -> dict[str, Source]:
 
 
 def absent_names(names: Iterable[str], found: Iterable[str]) -> str:
-    """Say which data sets are absent; nothing if all are here.
-
-    Parameters
-    ----------
-    names, found : iterable of str
-        All names, and those that are here.
-
-    Returns
-    -------
-    str
-        A sentence for the page.
-
-    Examples
-    --------
-    >>> absent_names(["scene", "genbase"], ["scene"]).split(".")[0]
-    'Absent, and left out everywhere: genbase'
-    """
+    """Say which data sets are absent; nothing if all are here."""
     here = set(found)
     lacking = [name for name in names if name not in here]
     return ABSENT.format(names=", ".join(lacking)) if lacking else ""
@@ -135,30 +85,7 @@ def absent_names(names: Iterable[str], found: Iterable[str]) -> str:
 
 @lru_cache(maxsize=2)
 def load_split(name: str, data: Path | None, seed: int, n_labels: int = N_LABELS) -> Split:
-    """Load training and test rows of a data set.
-
-    Parameters
-    ----------
-    name : str
-        A data set that is here.
-    data : Path or None
-        Folder with the data sets.
-    seed : int
-        Source of the split into halves if the files have none, and of a sample if there are
-        more rows than the paper used.
-    n_labels : int
-        The most labels to keep.
-
-    Returns
-    -------
-    Split
-        The rows, with the labels that are most frequent in training.
-
-    Raises
-    ------
-    FileError
-        When a file is damaged, or training and test file differ in their columns.
-    """
+    """Load training and test rows of a data set."""
     generator = np.random.default_rng(seed)
     if find_part(name, "test", data) and find_part(name, "train", data):
         train, test = load_mulan(name, "train", data), load_mulan(name, "test", data)
@@ -179,20 +106,7 @@ def load_split(name: str, data: Path | None, seed: int, n_labels: int = N_LABELS
 
 
 def simulate_split(name: str, seed: int, number: int) -> Split:
-    """Draw ArtData3 or ArtData4 and split it into halves, its features in random order.
-
-    Parameters
-    ----------
-    name : {"ArtData3", "ArtData4"}
-        Which.
-    seed, number : int
-        Source of the data, the order and the split.
-
-    Returns
-    -------
-    Split
-        Half of the rows each, as in the paper.
-    """
+    """Draw ArtData3 or ArtData4 and split it into halves, its features in random order."""
     which = int(name[-1])
     generator = np.random.default_rng([seed, which, number])
     data = shuffle_features(make_artdata(which, random_state=generator), generator)
@@ -200,42 +114,13 @@ def simulate_split(name: str, seed: int, number: int) -> Split:
 
 
 def shuffle_features(data: Dataset, generator: np.random.Generator) -> Dataset:
-    """Put features into random order.
-
-    Rankings break ties by the order of the features, and the relevant ones are drawn first: in
-    that order ties would look like successes.
-
-    Parameters
-    ----------
-    data : Dataset
-        Features in a frame.
-    generator : Generator
-        Source of the order.
-
-    Returns
-    -------
-    Dataset
-        The same features in another order.
-    """
+    """Put features into random order."""
     names = [str(name) for name in generator.permutation(list(data.feature_names))]
     return replace(data, features=data.features[names], feature_names=tuple(names))
 
 
 def split_in_halves(data: Dataset, generator: np.random.Generator) -> Split:
-    """Split rows at random, half for training.
-
-    Parameters
-    ----------
-    data : Dataset
-        All rows.
-    generator : Generator
-        Source of the split.
-
-    Returns
-    -------
-    Split
-        The halves.
-    """
+    """Split rows at random, half for training."""
     order = generator.permutation(len(data.labels))
     half = -(-len(order) // 2)
     return Split(*(_take(data, np.sort(rows)) for rows in (order[:half], order[half:])))

@@ -18,7 +18,8 @@ from isingmlc.experiments.comparisons import (
     run_friedman,
 )
 from isingmlc.experiments.curves import METHODS, PAPER
-from isingmlc.experiments.index_page import FigureView, Section, TableView
+from isingmlc.experiments.friedman import import_posthocs
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.paper import MEASURES
 from isingmlc.experiments.sources import (
     FEWER_LABELS,
@@ -94,22 +95,10 @@ QUICK = Settings(datasets=("scene", "emotions", "flags"), n_simulations=3, n_siz
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Select features by all methods on all data sets, and compare with the paper's tables.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to do.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Select features by all methods on all data sets, and compare with the paper's tables."""
     sources = find_sources(settings.datasets, workshop.data)
     names = [*sources, *SIMULATED]
+    import_posthocs()  # now rather than after hours
     fewer = [name for name in sources if name in MANY_LABELS]
     common = {**asdict(settings), "seed": workshop.seed}
     del common["datasets"], common["methods"]
@@ -143,44 +132,38 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         measure: _tabulate(found, measure, FEWER_LABELS).reindex(fewer, columns=settings.methods)
         for measure in NUMBERS
     }
-    tables = [
-        TableView(
-            f"Table {number}: {measure}",
-            workshop.write_table(
-                f"table{number}-{measure}",
-                beside_paper(measure, here[measure], with_fewer[measure]),
-            ),
-            best=True,
+    tables = {
+        f"Table {number}: {measure}": workshop.write_table(
+            f"table{number}-{measure}",
+            beside_paper(measure, here[measure], with_fewer[measure]),
         )
         for measure, number in NUMBERS.items()
-    ]
-    tables += [
-        TableView(
+    }
+    for caption, name, table in (
+        (
             "Average ranks; the best of all methods has the highest",
-            workshop.write_table("tables-ranks", compare_ranks(here)),
-            digits=2,
+            "tables-ranks",
+            compare_ranks(here),
         ),
-        TableView(
+        (
             "Friedman's test that all methods perform alike",
-            workshop.write_table("tables-friedman", run_friedman(here)),
-            digits=4,
+            "tables-friedman",
+            run_friedman(here),
         ),
-        TableView(
+        (
             "Tables 5 and 6: p-values of Conover's test, adjusted by Holm's method",
-            workshop.write_table("tables5-6-conover", compare_pairs(here)),
-            digits=4,
+            "tables5-6-conover",
+            compare_pairs(here),
         ),
-        TableView(
+        (
             "What was selected",
-            workshop.write_table("tables-selections", _list_selections(found, names, settings)),
+            "tables-selections",
+            _list_selections(found, names, settings),
         ),
-    ]
-    figures = [
-        FigureView(
-            "Average ranks here, all data sets and methods",
-            workshop.write_figure("tables-ranks", draw_critical_differences(here)),
-        )
-    ]
+    ):
+        tables[caption] = workshop.write_table(name, table)
+    drawn = workshop.write_figure("tables-ranks", draw_critical_differences(here))
+    figures = {"Average ranks here, all data sets and methods": drawn}
     return Section(
         "Tables 2–6: classifiers on selected features",
         _explain(settings, sources),
@@ -202,34 +185,7 @@ def measure(
     seed: int,
     data: Path | None,
 ) -> dict[str, Any]:
-    """Select features on training rows and measure the classifier on test rows.
-
-    Parameters
-    ----------
-    name : str
-        A data set.
-    method : str
-        A method of ranking, ``"auto"``, or ``"auto-ising"``, which has `IsingClassifier` instead
-        of the chain.
-    n_labels : int
-        The most labels to keep, for real data.
-    n_simulations : int
-        Simulations to average over, for simulated data.
-    max_features, validation, metric
-        As `select_features` takes them.
-    n_sizes : int
-        How many subset sizes are tried, its ``grid``.
-    seed : int
-        Source of randomness.
-    data : Path or None
-        Folder with the data sets.
-
-    Returns
-    -------
-    dict
-        The measures, how many features were selected, of which ranking, and how many features it
-        could not tell apart because their importance is 0.
-    """
+    """Select features on training rows and measure the classifier on test rows."""
     splits = (
         (simulate_split(name, seed, number) for number in range(n_simulations))
         if name in SIMULATED
@@ -266,12 +222,12 @@ def _select(split: Split, method: str, options: dict[str, Any]) -> dict[str, Any
 
 
 def _weight(sources: Mapping[str, Source], name: str) -> int:
-    """Give the size of the files: what takes longest is to begin first."""
+    """Return the size of the files: what takes longest is to begin first."""
     return sum(file.stat().st_size for file in sources[name].files) if name in sources else 0
 
 
 def _tabulate(found: pd.DataFrame, measure: str, n_labels: int) -> pd.DataFrame:
-    """Give a measure by data set and method, with so many labels at most."""
+    """Return a measure by data set and method, with so many labels at most."""
     return found[found["labels"] == n_labels].pivot_table(measure, "dataset", "method")
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from isingmlc.datasets import make_timing_data
 from isingmlc.experiments.curves import METHODS, PAPER, draw_curves, name_ticks
-from isingmlc.experiments.index_page import FigureView, Section, TableView
+from isingmlc.experiments.index_page import Section
 from isingmlc.experiments.workshop import Unit, Workshop
 from isingmlc.plots.style import add_legend
 from isingmlc.ranking.methods import rank_features
@@ -36,20 +36,7 @@ QUICK = Settings(
 
 
 def run(workshop: Workshop, settings: Settings) -> Section:
-    """Measure how long rankings take, one after the other, and draw the times.
-
-    Parameters
-    ----------
-    workshop : Workshop
-        Where to work.
-    settings : Settings
-        What to measure.
-
-    Returns
-    -------
-    Section
-        What the page shows.
-    """
+    """Measure how long rankings take, one after the other, and draw the times."""
     by_features = [(p, settings.labels_beside) for p in settings.numbers_of_features]
     by_labels = [(settings.features_beside, K) for K in settings.numbers_of_labels]
     cases = list(dict.fromkeys(by_features + by_labels))
@@ -99,35 +86,13 @@ def run(workshop: Workshop, settings: Settings) -> Section:
         "Computing time",
         text,
         asdict(settings),
-        [TableView("Seconds by features p and labels K", file, digits=4)],
-        [FigureView("Computing time by the numbers of features and labels", name)],
+        {"Seconds by features p and labels K": file},
+        {"Computing time by the numbers of features and labels": name},
     )
 
 
 def measure_time(method: str, p: int, K: int, n: int, n_simulations: int, seed: int) -> float:
-    """Measure how long a ranking takes.
-
-    Parameters
-    ----------
-    method : str
-        The method.
-    p, K, n : int
-        Features, labels and rows.
-    n_simulations : int
-        How often to measure.
-    seed : int
-        Source of the data.
-
-    Returns
-    -------
-    float
-        Median of the seconds of processor time.
-
-    Examples
-    --------
-    >>> measure_time("score", p=5, K=2, n=50, n_simulations=1, seed=0) >= 0
-    True
-    """
+    """Measure how long a ranking takes."""
     # Whatever is imported at the first call is not part of the time.
     options = PAPER.get(method, {})
     rank_features(make_timing_data(n, 2, 2, random_state=seed), method=method, **options)

@@ -33,18 +33,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "statsmodels")
 
 
 def list_versions() -> dict[str, str]:
-    """Give the versions of what the numbers depend on.
-
-    Returns
-    -------
-    dict of str to str
-        Names and versions.
-
-    Examples
-    --------
-    >>> list(list_versions())[:2]
-    ['isingmlc', 'python']
-    """
+    """Return the versions of what the numbers depend on."""
     return {
         "isingmlc": im.__version__,
         "python": platform.python_version(),
@@ -54,17 +43,7 @@ def list_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work that is computed at once and kept.
-
-    Attributes
-    ----------
-    name : str
-        Its name, fit to name a file.
-    settings : mapping
-        The arguments of the function, as JSON can hold them.
-    digest : str
-        What changes when the files that the function reads do.
-    """
+    """A piece of work that is computed at once and kept."""
 
     name: str
     settings: Mapping[str, Any]
@@ -73,30 +52,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Workshop:
-    """An output folder, and how to work for it.
-
-    Attributes
-    ----------
-    out : Path
-        The folder; tables and figures are written there, results of finished units below
-        ``work``.
-    data : Path or None
-        Folder with Mulan's data sets; None for the places where `load_mulan` looks.
-    n_jobs : int
-        Processes to use.
-    seed : int
-        What all randomness comes from.
-    warned : dict of str to list of str
-        Warnings of the units computed or read so far, by their class.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     workshop = Workshop.open(folder)
-    ...     workshop.compute("squares", pow, [Unit("two", {"base": 2, "exp": 2})])
-    [4]
-    """
+    """An output folder, and how to work for it."""
 
     out: Path
     data: Path | None = None
@@ -112,25 +68,7 @@ class Workshop:
         n_jobs: int = 1,
         seed: int = 0,
     ) -> Workshop:
-        """Make the folder and see that it can be written.
-
-        Parameters
-        ----------
-        out, data, n_jobs, seed
-            See the attributes.
-
-        Returns
-        -------
-        Workshop
-            The workshop.
-
-        Raises
-        ------
-        FileError
-            When the folder cannot be written.
-        DataError
-            When `out` or `data` is no path.
-        """
+        """Make the folder and see that it can be written."""
         folder = as_path("out", out)
         try:
             (folder / "work").mkdir(parents=True, exist_ok=True)
@@ -149,25 +87,7 @@ class Workshop:
         *,
         one_by_one: bool = False,
     ) -> list[Any]:
-        """Compute units; those that are finished already are read.
-
-        Parameters
-        ----------
-        task : str
-            What the units belong to; names their folder and the progress bar.
-        function : callable
-            Takes the settings of a unit by keyword and gives what JSON can hold; it must be found
-            by its name in a module, so that other processes know it.
-        units : sequence of Unit
-            What to compute, the longest first.
-        one_by_one : bool
-            Whether to use this process only, so that times can be measured.
-
-        Returns
-        -------
-        list
-            The results, in the order of the units.
-        """
+        """Compute units; those that are finished already are read."""
         found = {unit.name: self._read(task, unit) for unit in units}
         kept = {name: record for name, record in found.items() if record is not None}
         waiting = [unit for unit in units if unit.name not in kept]
@@ -187,13 +107,7 @@ class Workshop:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        """Keep the warnings of what is done meanwhile for the page, as those of units are.
-
-        Yields
-        ------
-        None
-            While it works.
-        """
+        """Keep the warnings of what is done meanwhile for the page, as those of units are."""
         with _catch_warnings() as first:
             yield
         self._note(first)
@@ -205,59 +119,27 @@ class Workshop:
     def _path(self, task: str, unit: Unit) -> Path:
         # Results of other settings stay beside it.
         digest = hashlib.sha256(json.dumps(self._key(unit)).encode()).hexdigest()
-        return self.out / "work" / task / f"{unit.name}-{digest[:8]}.json"
+        return self.out / "work" / task / f"{unit.name}-{digest[:16]}.json"
 
     def _key(self, unit: Unit) -> dict[str, Any]:
-        key = {
-            "settings": dict(unit.settings),
-            "digest": unit.digest,
-            "versions": list_versions(),
-        }
-        as_read: dict[str, Any] = json.loads(json.dumps(key))
-        return as_read
+        versions = list_versions()
+        return {"settings": dict(unit.settings), "digest": unit.digest, "versions": versions}
 
     def _read(self, task: str, unit: Unit) -> dict[str, Any] | None:
-        """Read the result of a unit; None if there is none, or of other settings."""
+        """Read the result of a unit; None if there is none."""
         try:
             record: dict[str, Any] = json.loads(self._path(task, unit).read_bytes())
         except (OSError, ValueError):
             return None
-        key = self._key(unit)
-        return record if {name: record.get(name) for name in key} == key else None
+        return record
 
     def write_table(self, name: str, frame: pd.DataFrame) -> str:
-        """Write a table as comma-separated values.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file without its ending.
-        frame : DataFrame
-            The table; its index is not written.
-
-        Returns
-        -------
-        str
-            Name of the file.
-        """
+        """Write a table as comma-separated values."""
         text = frame.to_csv(index=False, lineterminator="\n", float_format="%.10g")
         return self.write_text(f"{name}.csv", text)
 
     def write_figure(self, name: str, figure: Figure) -> str:
-        """Write a figure as PNG and as SVG, the same bytes for the same picture.
-
-        Parameters
-        ----------
-        name : str
-            Name of the files without their endings.
-        figure : Figure
-            The figure.
-
-        Returns
-        -------
-        str
-            The name.
-        """
+        """Write a figure as PNG and as SVG, the same bytes for the same picture."""
         from matplotlib import rc_context
 
         with rc_context({"svg.hashsalt": name}):
@@ -268,20 +150,7 @@ class Workshop:
         return name
 
     def write_text(self, name: str, text: str) -> str:
-        """Write a text file.
-
-        Parameters
-        ----------
-        name : str
-            Its name, with folders below the output folder if there are any.
-        text : str
-            What to write.
-
-        Returns
-        -------
-        str
-            The name.
-        """
+        """Write a text file."""
         _write(self.out / name, text.encode())
         return name
 

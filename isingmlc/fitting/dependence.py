@@ -22,26 +22,7 @@ COV_TYPES = ("nonrobust", "HC0", "HC2", "cluster")
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Clusters of dependent rows, each cell in one of them.
-
-    Attributes
-    ----------
-    codes : ndarray of int, shape (cells,)
-        The cluster of each cell, numbered from 0.
-    corrected : bool
-        Whether variances are taken around the mean of the clusters and multiplied by G / (G − 1),
-        for G clusters, and tests refer to t and F distributions; otherwise neither.
-
-    Examples
-    --------
-    Two clusters that pull in different directions:
-
-    >>> clusters = Clusters(np.array([0, 0, 1]), corrected=False)
-    >>> clusters.add_up(np.array([[1.0], [2.0], [-1.0]])).ravel()
-    array([ 3., -1.])
-    >>> clusters.squares(np.array([[3.0], [-1.0]]))
-    array([10.])
-    """
+    """Clusters of dependent rows, each cell in one of them."""
 
     codes: IntArray
     corrected: bool
@@ -59,36 +40,12 @@ class Clusters:
         return self.n_clusters / max(self.n_clusters - 1, 1)
 
     def among(self, cells: IntArray) -> Clusters:
-        """Give the clusters of some cells, numbered anew.
-
-        Parameters
-        ----------
-        cells : ndarray of int
-            Which cells.
-
-        Returns
-        -------
-        Clusters
-            The clusters that have any.
-        """
+        """Return the clusters of some cells, numbered anew."""
         codes = np.unique(self.codes[cells], return_inverse=True)[1].ravel()
         return Clusters(codes, self.corrected)
 
     def add_up(self, values: Any, cells: IntArray | slice = slice(None)) -> FloatArray:
-        """Add up what cells have, within clusters.
-
-        Parameters
-        ----------
-        values : ndarray or csr_array, shape (cells, columns)
-            What each cell has.
-        cells : ndarray of int, optional
-            Which cells these are; all if omitted.
-
-        Returns
-        -------
-        ndarray, shape (clusters, columns)
-            The sums.
-        """
+        """Add up what cells have, within clusters."""
         codes = self.codes[cells]
         places = np.arange(len(codes) + 1)
         pool = sparse.csc_array(
@@ -102,51 +59,19 @@ class Clusters:
         return sums - sums.mean(axis=-2, keepdims=True) if self.corrected else sums
 
     def squares(self, sums: FloatArray) -> FloatArray:
-        """Give the variances of totals from sums within clusters.
-
-        Parameters
-        ----------
-        sums : ndarray, shape (clusters, columns)
-            Sums within clusters.
-
-        Returns
-        -------
-        ndarray, shape (columns,)
-            The variances.
-        """
+        """Return the variances of totals from sums within clusters."""
         rest = self.centred(sums)
         return np.asarray(self.factor * np.einsum("gj,gj->j", rest, rest))
 
     def crossed(self, sums: FloatArray) -> FloatArray:
-        """Give the covariances of totals from sums within clusters.
-
-        Parameters
-        ----------
-        sums : ndarray, shape (..., clusters, d)
-            Sums within clusters.
-
-        Returns
-        -------
-        ndarray, shape (..., d, d)
-            The covariances.
-        """
+        """Return the covariances of totals from sums within clusters."""
         rest = self.centred(sums)
         return np.asarray(self.factor * (np.swapaxes(rest, -1, -2) @ rest))
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """What makes a variance of the influences that rows have.
-
-    Attributes
-    ----------
-    counts : ndarray, shape (L,)
-        The (weighted) number of rows in each cell.
-    drawn : ndarray, shape (L,), or None
-        Sampling weights of the rows in each cell.
-    clusters : Clusters or None
-        Clusters of the cells; None if rows are independent.
-    """
+    """What makes a variance of the influences that rows have."""
 
     counts: FloatArray
     drawn: FloatArray | None = None
@@ -154,22 +79,7 @@ class Dependence:
 
     @classmethod
     def of(cls, stats: LabelsetStatistics, cov_type: str, corrected: bool) -> Dependence:
-        """Read from statistics what a type of covariance needs.
-
-        Parameters
-        ----------
-        stats : LabelsetStatistics
-            The statistics, with groups for ``"cluster"``.
-        cov_type : {"nonrobust", "HC0", "HC2", "cluster"}
-            The type.
-        corrected : bool
-            Whether clusters are corrected for being few.
-
-        Returns
-        -------
-        Dependence
-            How rows depend on each other.
-        """
+        """Read from statistics what a type of covariance needs."""
         clusters = None
         if cov_type == "cluster":
             assert stats.groups is not None
@@ -184,24 +94,13 @@ class Dependence:
         return float(self.clusters.n_clusters - 1)
 
     def variances(self, influence: FloatArray) -> FloatArray:
-        """Give the variances of sums over all rows.
-
-        Parameters
-        ----------
-        influence : ndarray, shape (L, q)
-            What one row of each cell adds to them, its sampling weight aside.
-
-        Returns
-        -------
-        ndarray, shape (q,)
-            The variances.
-        """
+        """Return the variances of sums over all rows."""
         if self.clusters is not None:
             return self.clusters.squares(self.clusters.add_up(self.counts[:, None] * influence))
         return np.asarray(self._squared_counts @ influence**2)
 
     def covariance(self, influence: FloatArray) -> FloatArray:
-        """Give the covariance of sums over all rows; see `variances`."""
+        """Return the covariance of sums over all rows; see `variances`."""
         if self.clusters is not None:
             return self.clusters.crossed(self.clusters.add_up(self.counts[:, None] * influence))
         return np.asarray(influence.T @ (self._squared_counts[:, None] * influence))

@@ -25,6 +25,12 @@ LEAST_PER_COEFFICIENT = 4.0
 LEAST_INFORMATION = 75.0
 # The like of it in rows that carry a label, for products of features with the label.
 LEAST_AMONG_CARRIERS = 3.0
+# A label that never occurs without another would do so in this many rows if they were independent;
+# with two screening labels, each is needed in this many rows.
+_LEAST_EXPECTED = 10.0
+_LEAST_NEEDED = 5.0
+# So many of these patterns are written out.
+_LISTED = 5
 # Features with more skewness than this are skewed.
 SKEWED = 1.0
 # A mean and a variance this close to those of a column of zeros and ones are those of one.
@@ -33,24 +39,41 @@ _BINARY = 1e-9
 _CACHE_BYTES = 2**18
 
 
+def describe_skips(stats: LabelsetStatistics) -> str:
+    """Describe labels that are never 1 unless another is, or one of two; empty if none."""
+    names, counts = stats.label_names, stats.counts
+    absent = (~stats.patterns).astype(np.float64)
+    share = absent.T @ (counts[:, None] * absent) / stats.nobs
+    items: dict[tuple[int, int], list[str]] = {}
+    for label, name in enumerate(names):
+        has = stats.patterns[:, label]
+        together = counts[has] @ stats.patterns[has]
+        others = np.flatnonzero(together >= _LEAST_NEEDED)
+        others = others[others != label]
+        part = absent[np.ix_(has, others)]
+        lacking = part.T @ (counts[has][:, None] * part)
+        without = lacking.diagonal()
+        expected = counts[has].sum() * share[np.ix_(others, others)]
+        # A copy of the label is no screening label.
+        copies = (without == 0) & (counts @ stats.patterns[:, others] == counts[has].sum())
+        needed = without >= _LEAST_NEEDED
+        skips = (lacking == 0) & (expected >= _LEAST_EXPECTED)
+        skips &= np.outer(needed, needed) | np.diag(~copies)
+        for pair in np.argwhere(np.triu(skips)):
+            first, second = others[pair].tolist()
+            items.setdefault((first, second), []).append(name)
+    said = []
+    for (first, second), skipped in items.items():
+        if first == second or len(skipped) > 1:
+            screens = " or ".join(repr(names[at]) for at in dict.fromkeys((first, second)))
+            be = "is" if len(skipped) == 1 else "are"
+            said.append(f"{exc.shorten(skipped)} {be} never 1 unless {screens} is 1")
+    more = f"; and {len(said) - _LISTED} more" if len(said) > _LISTED else ""
+    return exc.SKIPPED.format(patterns="; ".join(said[:_LISTED]) + more) if said else ""
+
+
 def information(fit: NetworkFit) -> FloatArray:
-    """Give how much the rows say about each label: Σp(1−p), and that per coefficient.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Returns
-    -------
-    ndarray, shape (K, 2)
-        Both numbers; NaN per coefficient where a model has none.
-
-    Notes
-    -----
-    It is not how often a label occurs that decides whether large-sample p-values hold: a label at
-    50% of the rows that others all but determine leaves as little to test with as a rare one.
-    """
+    """Return how much the rows say about each label: Σp(1−p), and that per coefficient."""
     total = fit.weights @ fit.stats.counts
     n_coefficients = np.array([len(node.basis) for node in fit.nodes])
     share = np.divide(
@@ -62,17 +85,7 @@ def information(fit: NetworkFit) -> FloatArray:
 def warn_of_little_information(
     fit: NetworkFit, *, corrected: bool, remedy: str | None = None
 ) -> None:
-    """Name the labels that large-sample p-values do not hold for, in one warning.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    corrected : bool
-        Whether the p-values at hand are corrected for it.
-    remedy : str, optional
-        What to do; what suits tests of single features if omitted.
-    """
+    """Name the labels that large-sample p-values do not hold for, in one warning."""
     total, share = information(fit).T
     tested = judge_fits(fit, min_count=1) == Reason.OK
     low = tested & (share < LEAST_PER_COEFFICIENT)
@@ -95,21 +108,7 @@ def warn_of_little_information(
 
 
 def warn_of_few_carriers(fit: NetworkFit) -> bool:
-    """Name the labels with which products of features are in rows that say little, in one warning.
-
-    A product of a feature with a label is zero in rows without the label. What these rows say about
-    the label that is modelled does not matter.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Returns
-    -------
-    bool
-        Whether there are such labels.
-    """
+    """Warn of labels whose products with features are in rows of little information."""
     stats = fit.stats
     tested = judge_fits(fit, min_count=1) == Reason.OK
     among = np.array([(stats.counts * node.weight) @ stats.patterns for node in fit.nodes])
@@ -126,20 +125,7 @@ def warn_of_few_carriers(fit: NetworkFit) -> bool:
 
 
 def column_moments(stats: LabelsetStatistics) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Give means and variances of features, and tell which are of zeros and ones.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    mean, variance : ndarray, shape (p,)
-        Both.
-    binary : ndarray of bool, shape (p,)
-        Features whose moments are those of zeros and ones.
-    """
+    """Return means and variances of features, and tell which are of zeros and ones."""
     moved = stats.column_sums / stats.nobs
     variance = stats.column_squares / stats.nobs - moved**2
     mean = moved + stats.shift
@@ -148,18 +134,7 @@ def column_moments(stats: LabelsetStatistics) -> tuple[FloatArray, FloatArray, B
 
 
 def any_skewed(fit: NetworkFit) -> bool:
-    """Tell whether any feature is skewed; without rows, of features other than 0/1, whether it may.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits, with rows or without.
-
-    Returns
-    -------
-    bool
-        Whether a skewness is above 1 or below −1.
-    """
+    """Return whether any feature is, or without rows may be, skewed."""
     stats = fit.stats
     mean, variance, binary = column_moments(stats)
     varied = np.flatnonzero(~stats.constant_features)
@@ -169,31 +144,10 @@ def any_skewed(fit: NetworkFit) -> bool:
     return any((np.abs(found) > SKEWED).any() for _, found in _skewness_of(fit.rows, stats, varied))
 
 
-def column_skewness(fit: NetworkFit) -> FloatArray:
-    """Give the skewness of features.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        Skewness; zero for features that do not vary, and for all where rows are not held.
-    """
-    skewness = np.zeros(len(fit.stats.feature_names))
-    if fit.rows is not None:
-        varied = np.flatnonzero(~fit.stats.constant_features)
-        for at, found in _skewness_of(fit.rows, fit.stats, varied):
-            skewness[at] = found
-    return skewness
-
-
 def _skewness_of(
     rows: ModelData, stats: LabelsetStatistics, varied: IntArray
 ) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Give the skewness of some features, a few of them at a time, with their places."""
+    """Return the skewness of some features, a few of them at a time, with their places."""
     mean, variance, _ = column_moments(stats)
     features: Any = rows.features
     weights = rows.weights
@@ -227,7 +181,7 @@ def diagnose(fit: NetworkFit) -> pd.DataFrame:
     null = np.array([node.llf_null if node.llf_null else np.nan for node in nodes])
     return ResultTable(
         {
-            "positives": positives,
+            "positives": stats.observations @ stats.patterns,
             "prevalence": positives / stats.nobs,
             "rare": ~constant & (minority < RARE),
             "labelsets": [int(node.in_play.sum()) for node in nodes],

@@ -53,27 +53,7 @@ _DENSE_SHARE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class EffectsDesign:
-    """The columns of all label models: a constant, the labels, and features of unit variance.
-
-    Attributes
-    ----------
-    matrix : ndarray or csr_array, shape (n, m)
-        The columns; of a sparse one `centre` and `scale` are not applied yet.
-    centre, scale : ndarray, shape (m,)
-        Means and standard deviations of the features; 0 and 1 for the other columns, and scale 1
-        for features that are constant.
-    labels : ndarray of bool, shape (n, K)
-        The labels.
-    weights : ndarray, shape (n,)
-        How many observations each row stands for.
-
-    Examples
-    --------
-    >>> design = EffectsDesign.of(np.array([[40.0], [60.0]]), np.array([[False], [True]]))
-    >>> design.matrix
-    array([[ 1.,  0., -1.],
-           [ 1.,  1.,  1.]])
-    """
+    """The columns of all label models: a constant, the labels, and features of unit variance."""
 
     matrix: Features
     centre: FloatArray
@@ -85,22 +65,7 @@ class EffectsDesign:
     def of(
         cls, features: Features, labels: BoolArray, weights: FloatArray | None = None
     ) -> EffectsDesign:
-        """Lay out the columns.
-
-        Parameters
-        ----------
-        features : ndarray or sparse, shape (n, p)
-            The features.
-        labels : ndarray of bool, shape (n, K)
-            The labels.
-        weights : ndarray, shape (n,), optional
-            How many observations each row stands for; one if omitted.
-
-        Returns
-        -------
-        EffectsDesign
-            The columns.
-        """
+        """Lay out the columns."""
         n_rows, n_labels = labels.shape
         weights = np.ones(n_rows) if weights is None else weights
         before = np.column_stack([np.ones(n_rows), labels])
@@ -133,74 +98,26 @@ class EffectsDesign:
         return np.asarray(self.matrix, dtype=np.float32)
 
     def is_light_enough(self, penalty: float) -> bool:
-        """Tell whether single precision leads to the maximum at a ridge penalty.
-
-        Parameters
-        ----------
-        penalty : float
-            The penalty.
-
-        Returns
-        -------
-        bool
-            Whether rounding leaves the penalty, the least that the information is, as it is.
-        """
+        """Return whether single precision leads to the maximum at a ridge penalty."""
         most = 0.25 * self.weights.sum() * len(self.centre) * np.finfo(np.float32).eps
         return bool(not self.is_sparse and most <= _ROUNDED_OFF * penalty)
 
     def times(self, coef: FloatArray) -> FloatArray:
-        """Give the linear predictors of several models.
-
-        Parameters
-        ----------
-        coef : ndarray, shape (models, m)
-            Coefficients.
-
-        Returns
-        -------
-        ndarray, shape (models, n)
-            Linear predictors.
-        """
+        """Return the linear predictors of several models."""
         if not self.is_sparse:
             return np.asarray(coef @ self.matrix.T)
         own = (coef / self.scale).T
         return np.asarray(self.matrix @ own - self.centre @ own).T
 
     def back(self, pull: FloatArray) -> FloatArray:
-        """Give the products of all columns with something that rows have.
-
-        Parameters
-        ----------
-        pull : ndarray, shape (models, n)
-            One number per model and row.
-
-        Returns
-        -------
-        ndarray, shape (models, m)
-            The products.
-        """
+        """Return the products of all columns with something that rows have."""
         if not self.is_sparse:
             return np.asarray(pull @ self.matrix)
         products = (self.matrix.T @ pull.T).T
         return np.asarray((products - np.outer(pull.sum(axis=1), self.centre)) / self.scale)
 
     def bend(self, weights: FloatArray, coef: FloatArray, light: bool) -> FloatArray:
-        """Give the products of coefficients with the information of several models.
-
-        Parameters
-        ----------
-        weights : ndarray, shape (models, n)
-            Weights of the rows.
-        coef : ndarray, shape (models, m)
-            Coefficients.
-        light : bool
-            Whether columns are multiplied in single precision.
-
-        Returns
-        -------
-        ndarray, shape (models, m)
-            The products.
-        """
+        """Return the products of coefficients with the information of several models."""
         if not light:
             return self.back(weights * self.times(coef))
         # Coefficients near a maximum are too small for the exponents of single precision.
@@ -216,14 +133,14 @@ class EffectsDesign:
         return np.asarray(products * size)
 
     def sizes(self) -> FloatArray:
-        """Give the weighted mean squares of the columns."""
+        """Return the weighted mean squares of the columns."""
         total = self.weights.sum()
         label_sizes = self.weights @ self.labels / total
         ones = np.ones(len(self.centre) - self.labels.shape[1])
         return np.concatenate([ones[:1], label_sizes, ones[1:]])
 
     def crossed(self, weights: FloatArray) -> FloatArray:
-        """Give the cross-products of the columns of a dense matrix under weights of rows."""
+        """Return the cross-products of the columns of a dense matrix under weights of rows."""
         size = self.matrix.shape[1]
         information = np.zeros((size, size))
         for rows in chunks(len(weights), 8 * size):
@@ -233,7 +150,7 @@ class EffectsDesign:
 
 
 def _stays_sparse(features: Features, n_before: int) -> bool:
-    """Tell whether sparse features are multiplied faster, or must be, as they are."""
+    """Return whether sparse features are multiplied faster, or must be, as they are."""
     n_rows, n_columns = features.shape
     n_all = n_before + n_columns
     is_thin = features.nnz < _DENSE_SHARE * n_rows * n_columns and n_all > _FEW_COLUMNS
@@ -241,25 +158,7 @@ def _stays_sparse(features: Features, n_before: int) -> bool:
 
 
 def find_scale(features: Features, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give weighted means and standard deviations of features.
-
-    Parameters
-    ----------
-    features : ndarray or sparse, shape (n, p)
-        The features.
-    weights : ndarray, shape (n,)
-        How many observations each row stands for.
-
-    Returns
-    -------
-    centre, scale : ndarray, shape (p,)
-        Means, and standard deviations; 1 where a feature is constant.
-
-    Examples
-    --------
-    >>> find_scale(np.array([[40.0, 7.0], [60.0, 7.0]]), np.ones(2))
-    (array([50.,  7.]), array([10.,  1.]))
-    """
+    """Return weighted means and standard deviations of features."""
     if sparse.issparse(features):
         centre, variance = mean_variance_axis(features.astype(np.float64), 0, weights=weights)
     else:
@@ -276,40 +175,14 @@ def find_scale(features: Features, weights: FloatArray) -> tuple[FloatArray, Flo
 
 @dataclass(frozen=True, eq=False)
 class EffectsFit:
-    """Label models with effects of features.
-
-    Attributes
-    ----------
-    coef : ndarray, shape (K, m)
-        Coefficients of the columns of the design, features at unit variance; zero where a label
-        would explain itself.
-    converged : ndarray of bool, shape (K,)
-        Whether each model came to its maximum.
-    n_steps : ndarray of int, shape (K,)
-        Newton steps.
-    """
+    """Label models with effects of features."""
 
     coef: FloatArray
     converged: BoolArray
     n_steps: IntArray
 
     def in_units(self, design: EffectsDesign) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Give thresholds, interactions and effects in the units of the features.
-
-        Parameters
-        ----------
-        design : EffectsDesign
-            What the models were fitted to.
-
-        Returns
-        -------
-        thresholds : ndarray, shape (K,)
-            Constants.
-        interactions : ndarray, shape (K, K)
-            Entry (k, l) is the coefficient of label l in the model of label k.
-        effects : ndarray, shape (K, p)
-            Coefficients of the features.
-        """
+        """Return thresholds, interactions and effects in the units of the features."""
         n_labels = len(self.coef)
         own = self.coef / design.scale
         return (
@@ -327,35 +200,7 @@ def fit_effects(
     max_steps: int = 100,
     n_jobs: int = 1,
 ) -> EffectsFit:
-    """Fit the models of all labels.
-
-    Parameters
-    ----------
-    design : EffectsDesign
-        Labels that vary, and features.
-    penalty : float
-        Ridge penalty, above zero; the constants are free.
-    start : ndarray, shape (K, m), optional
-        Coefficients to begin with, such as those at another penalty.
-    max_steps : int
-        Newton steps after which a model is given up.
-    n_jobs : int
-        Threads, for factors of several labels; conjugate gradients are one product for all.
-
-    Returns
-    -------
-    EffectsFit
-        The fits.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> features = rng.normal(size=(500, 2))
-    >>> labels = features + rng.logistic(size=(500, 2)) > 0
-    >>> fit = fit_effects(EffectsDesign.of(features, labels), penalty=1.0)
-    >>> np.abs(fit.coef[:, 3:] - np.eye(2)).max() < 0.3
-    np.True_
-    """
+    """Fit the models of all labels."""
     n_labels, size = design.labels.shape[1], len(design.centre)
     signs = np.where(design.labels.T, 1.0, -1.0)
     penalties = np.full(size, float(penalty))

@@ -37,43 +37,15 @@ class Rows(Protocol):
     """Signed regressors of many rows."""
 
     def take(self, rows: IntArray) -> FloatArray:
-        """Write out some rows.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Which.
-
-        Returns
-        -------
-        ndarray, shape (len(rows), P)
-            Their signed regressors.
-        """
+        """Write out some rows."""
 
     def move(self, direction: FloatArray) -> FloatArray:
-        """Give the margins of all rows along a direction.
-
-        Parameters
-        ----------
-        direction : ndarray, shape (P,)
-            The direction.
-
-        Returns
-        -------
-        ndarray, shape (rows,)
-            The margins.
-        """
+        """Return the margins of all rows along a direction."""
 
 
 @dataclass(frozen=True)
 class MatrixRows:
-    """Rows that are all written out.
-
-    Attributes
-    ----------
-    signed : ndarray, shape (rows, P)
-        The rows.
-    """
+    """Rows that are all written out."""
 
     signed: FloatArray
 
@@ -82,34 +54,12 @@ class MatrixRows:
         return np.asarray(self.signed[rows])
 
     def move(self, direction: FloatArray) -> FloatArray:
-        """Give the margins of all rows along a direction."""
+        """Return the margins of all rows along a direction."""
         return np.asarray(self.signed @ direction)
 
 
 def counted_direction(labels: FloatArray, terms: SharedTerms) -> FloatArray:
-    """Find by counting where coefficients run off: what no row has of one label, or of two.
-
-    Parameters
-    ----------
-    labels : ndarray, shape (L, K)
-        The labelsets, zeros and ones.
-    terms : SharedTerms
-        The coefficients.
-
-    Returns
-    -------
-    ndarray, shape (P,)
-        A direction that settles whatever has a value of a label, or values of two, that no row
-        has; zero if there is nothing of the kind.
-
-    Examples
-    --------
-    The two labels never meet:
-
-    >>> terms = SharedTerms.of(~np.eye(2, dtype=bool), n_context=0, intercept=True)
-    >>> counted_direction(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), terms)
-    array([ 0.,  0., -1.])
-    """
+    """Find by counting where coefficients run off: what no row has of one label, or of two."""
     direction, place = np.zeros(terms.n_terms), terms.place
     has_thresholds = bool((place[:, 0] >= 0).all())
     constant = (labels == labels[0]).all(axis=0) & has_thresholds
@@ -130,36 +80,7 @@ def counted_direction(labels: FloatArray, terms: SharedTerms) -> FloatArray:
 
 
 def find_settled(rows: Rows, candidates: IntArray, space: FloatArray) -> BoolArray | None:
-    """Find rows that some direction settles.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    candidates : ndarray of int
-        Those that may be settled, the likeliest first; a direction may lower none of them.
-    space : ndarray, shape (P, d)
-        Directions to look at, as columns that span them. All other rows stay where they are along
-        them.
-
-    Returns
-    -------
-    ndarray of bool, shape (rows,), or None
-        Rows that are settled, perhaps not all that are; None where none is.
-
-    Raises
-    ------
-    ModelError
-        If no solver gives an answer that can be proved.
-
-    Examples
-    --------
-    Three outcomes that are 0, 1 and 0 at x of 0, 1 and 1:
-
-    >>> signed = np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]])
-    >>> find_settled(MatrixRows(signed), np.arange(3), np.eye(2))
-    array([ True, False, False])
-    """
+    """Find rows that some direction settles."""
     rest, chosen = candidates, candidates[:0]
     while space.shape[1] and (len(chosen) or len(rest)):
         if not len(chosen):
@@ -190,27 +111,7 @@ def find_settled(rows: Rows, candidates: IntArray, space: FloatArray) -> BoolArr
 
 
 def settling_direction(rows: Rows, settled: IntArray, space: FloatArray) -> FloatArray:
-    """Give the shortest direction that settles rows and leaves all others alone.
-
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    settled : ndarray of int
-        Those that it settles.
-    space : ndarray, shape (P, d)
-        Directions that leave the others alone, as columns that span them.
-
-    Returns
-    -------
-    ndarray, shape (P,)
-        The direction, with margins of one or more.
-
-    Raises
-    ------
-    ModelError
-        If no solver gives an answer that can be proved.
-    """
+    """Return the shortest direction that settles rows and leaves all others alone."""
     chosen = settled[:_ROWS]
     while True:
         direction = shortest_direction(np.unique(rows.take(chosen), axis=0), space)

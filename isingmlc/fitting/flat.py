@@ -28,40 +28,7 @@ def climb_flat(
     max_steps: int,
     offset: FloatArray | float = 0.0,
 ) -> Solution:
-    """Maximise the (ridge-penalised) likelihood of a logistic regression that is flat somewhere.
-
-    Its maximum may lie so far out that a step of any length is right, as long as it leads up.
-
-    Parameters
-    ----------
-    design : ndarray, shape (rows, m)
-        Signed regressors.
-    counts : ndarray, shape (rows,)
-        How many observations each row stands for.
-    penalty : ndarray, shape (m,)
-        Ridge penalties of the coefficients.
-    start : ndarray, shape (m,)
-        Coefficients to begin with.
-    max_steps : int
-        Steps after which to stop.
-    offset : ndarray, shape (rows,), or float
-        What margins have besides.
-
-    Returns
-    -------
-    Solution
-        Where the iteration stopped, without its covariance.
-
-    Examples
-    --------
-    Two groups of rows, of which one has a thousand million times the weight of the other:
-
-    >>> design = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]])
-    >>> counts = np.array([1e9, 2e9, 3.0, 1.0])
-    >>> solution = climb_flat(design, counts, np.zeros(2), np.zeros(2), 50)
-    >>> solution.coef, np.log(1 / 2), np.log(3.0) - np.log(1 / 2)
-    (array([-0.69314718,  1.79175947]), np.float64(-0.693147...), np.float64(1.791759...))
-    """
+    """Maximise the (ridge-penalised) likelihood of a logistic regression that is flat somewhere."""
     ridge = np.diag(np.sqrt(penalty))
 
     def evaluate(_: IntArray, coefs: FloatArray) -> Points:
@@ -91,59 +58,18 @@ def climb_flat(
 
 
 def root_odds(counts: FloatArray, margin: FloatArray) -> FloatArray:
-    """Give square roots of the odds against what happened, times counts.
-
-    So the squares of small numbers need not be told from zero.
-
-    Parameters
-    ----------
-    counts, margin : ndarray, shape (rows,)
-        Counts and margins of the rows.
-
-    Returns
-    -------
-    ndarray, shape (rows,)
-        The roots.
-    """
+    """Return square roots of the odds against what happened, times counts."""
     return np.asarray(np.sqrt(counts) * np.exp(-0.5 * np.maximum(margin, LEAST_MARGIN)))
 
 
 def is_felt(scaled: FloatArray, design: FloatArray, counts: FloatArray) -> BoolArray:
-    """Mark columns that some row with a weight has, or a penalty.
-
-    Parameters
-    ----------
-    scaled : ndarray, shape (rows + m, m)
-        Columns times the roots of the weights, and the roots of the penalties below.
-    design : ndarray, shape (rows, m)
-        The columns.
-    counts : ndarray, shape (rows,)
-        Counts of the rows.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-        The marks.
-    """
+    """Mark columns that some row with a weight has, or a penalty."""
     whole = lengths_of(np.sqrt(counts)[:, None] * design)
     return np.asarray(scaled.any(axis=0) & (lengths_of(scaled) > _UNFELT * whole))
 
 
 def lengths_of(columns: FloatArray) -> FloatArray:
-    """Give the lengths of columns, of which the squares may be too small for numbers; one for zero.
-
-    Where only few rows have a weight left, columns may be of very different length.
-
-    Parameters
-    ----------
-    columns : ndarray, shape (rows, m)
-        The columns.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        The lengths.
-    """
+    """Return the lengths of columns whose squares may underflow; one for zero."""
     largest = np.abs(columns).max(axis=0, initial=0.0)
     largest[largest == 0] = 1.0
     lengths = np.linalg.norm(columns / largest, axis=0)

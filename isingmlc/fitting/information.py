@@ -30,22 +30,7 @@ KEPT_BYTES = 2**27
 
 @dataclass(frozen=True)
 class Factor:
-    r"""F with :math:`FF' = A^{-1}`, of one label's information A.
-
-    Attributes
-    ----------
-    basis : ndarray of int, shape (m,)
-        The regressors that A is about: positions among all of them.
-    matrix : ndarray, shape (m, rank)
-        F.
-    aliased : ndarray of bool, shape (m,)
-        Regressors without a pivot: their lines of F are zero.
-    inflation : float
-        How much the variance of a coefficient exceeds at most what it would be without the other
-        regressors; infinite beyond `INFLATED`.
-    root : ndarray, shape (rank, rows), or None
-        :math:`F'zw` at the labelsets with a weight, where F would lose digits of it.
-    """
+    """F with :math:`FF' = A^{-1}`, of one label's information A."""
 
     basis: IntArray
     matrix: FloatArray
@@ -55,21 +40,7 @@ class Factor:
 
 
 class Factors:
-    """Factors of all labels, computed when needed, some labels at a time.
-
-    Parameters
-    ----------
-    pairs : PairSums
-        Cross-products of the constant, all labels and the context on the cells.
-    counts : ndarray, shape (L,)
-        Counts of the labelsets.
-    bases : sequence of ndarray of int
-        The regressors of each label.
-    weights : ndarray, shape (K, L)
-        Variances of the labels at the labelsets; zero where a label is certain.
-    penalty : ndarray, one per regressor, or None
-        Ridge penalties of the coefficients.
-    """
+    """Factors of all labels, computed when needed, some labels at a time."""
 
     def __init__(
         self,
@@ -89,7 +60,7 @@ class Factors:
         self._kept: tuple[int, list[Factor]] = -1, []
 
     def __getitem__(self, label: int) -> Factor:
-        """Give the factor of a label, and keep those of its neighbours in the list."""
+        """Return the factor of a label, and keep those of its neighbours in the list."""
         block = int(self._block_of[label])
         kept, factors = self._kept
         if kept != block:
@@ -109,7 +80,7 @@ class Factors:
         return self._pairs.binary
 
     def cross_products(self, labels: Sequence[int], weights: FloatArray) -> list[FloatArray]:
-        """Give Z'WZ of the regressors of some labels, each under its own weights."""
+        """Return Z'WZ of the regressors of some labels, each under its own weights."""
         crossing = self._pairs.crossing([self.bases[label] for label in labels])
         return crossing(range(len(labels)), weights)
 

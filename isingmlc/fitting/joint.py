@@ -46,35 +46,7 @@ _PRIME = 1009
 def fit_joint(
     patterns: BoolArray, counts: FloatArray, terms: SharedTerms, max_iter: int
 ) -> tuple[SharedFit, BoolArray]:
-    """Fit the symmetric model to labelsets.
-
-    Parameters
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labels of the cells.
-    counts : ndarray, shape (L,)
-        Their (weighted) counts.
-    terms : SharedTerms
-        The coefficients.
-    max_iter : int
-        Newton steps after which the fit is given up.
-
-    Returns
-    -------
-    shared : SharedFit
-        The fit.
-    in_play : ndarray of bool, shape (K, L)
-        Cells at which labels are not certain given the others.
-
-    Examples
-    --------
-    >>> patterns = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
-    >>> counts = np.array([30.0, 10.0, 10.0, 30.0])
-    >>> terms = SharedTerms.of(~np.eye(2, dtype=bool), n_context=0, intercept=True)
-    >>> shared, _ = fit_joint(patterns, counts, terms, max_iter=20)
-    >>> shared.basis_coef[2], np.log(30 * 30 / (10 * 10))  # the log odds ratio
-    (np.float64(2.197...), np.float64(2.197...))
-    """
+    """Fit the symmetric model to labelsets."""
     states = States.of(terms, patterns)
     total = float(counts.sum())
     means = counts @ states.statistics(states.numbers) / total
@@ -126,17 +98,7 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """The states that labels may be in, numbered in binary, the first label the largest digit.
-
-    Attributes
-    ----------
-    terms : SharedTerms
-        The coefficients.
-    numbers : ndarray of int, shape (L,)
-        The states of the cells.
-    inside : ndarray of bool, shape (2**K,)
-        States that have a probability; the others have none.
-    """
+    """The states that labels may be in, numbered in binary, the first label the largest digit."""
 
     terms: SharedTerms
     numbers: IntArray
@@ -150,7 +112,7 @@ class States:
         return cls(terms, numbers, np.ones(2**n_labels, dtype=np.bool_))
 
     def left_by(self, shared: SharedFit) -> States:
-        """Give the states that have a probability in a fit."""
+        """Return the states that have a probability in a fit."""
         left = self
         for direction in shared.directions:
             left = left.without(left.move(direction) > _ROUNDING)
@@ -177,22 +139,11 @@ class States:
         return masks
 
     def without(self, settled: BoolArray) -> States:
-        """Give the same states less some that have no probability."""
+        """Return the same states less some that have no probability."""
         return States(self.terms, self.numbers, self.inside & ~settled)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Add up values over all states that have the labels of a state, for each of them.
-
-        Parameters
-        ----------
-        values : ndarray, shape (2**K,)
-            What states have.
-
-        Returns
-        -------
-        ndarray, shape (2**K,)
-            The sums.
-        """
+        """Add up values over all states that have the labels of a state, for each of them."""
         total = values.reshape((2,) * self.n_labels).astype(np.float64)
         for label in range(self.n_labels):
             halves = np.moveaxis(total, label, 0)
@@ -200,20 +151,20 @@ class States:
         return total.reshape(-1)
 
     def moments(self, probability: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Give the means of all terms and their covariance under probabilities of states."""
+        """Return the means of all terms and their covariance under probabilities of states."""
         sums = self.sums(probability)
         means = sums[self.masks]
         return means, sums[self.masks[:, None] | self.masks] - np.outer(means, means)
 
     def exponents(self, values: FloatArray) -> FloatArray:
-        r"""Give :math:`\phi's(y)` of all states, shape (2**K,)."""
+        r"""Return :math:`\phi's(y)` of all states, shape (2**K,)."""
         of_labels = self.terms.gather(values)
         interactions = of_labels[:, 1 : 1 + self.n_labels]
         rows = RowParameters(of_labels[:, :1], np.ascontiguousarray(interactions), {})
         return np.asarray(list_log_weights(rows)[:, 0])
 
     def law(self, values: FloatArray) -> Law:
-        """Give the probabilities of states under coefficients."""
+        """Return the probabilities of states under coefficients."""
         exponents = self.exponents(values)
         largest = exponents[self.inside].max()
         weights = np.where(self.inside, np.exp(np.minimum(exponents - largest, 0.0)), 0.0)
@@ -226,11 +177,11 @@ class States:
         return np.asarray(carried, dtype=np.float64)
 
     def take(self, rows: IntArray) -> FloatArray:
-        """Give how the terms of some states differ from those of the first cell."""
+        """Return how the terms of some states differ from those of the first cell."""
         return self.statistics(self.numbers[:1]) - self.statistics(rows)
 
     def move(self, direction: FloatArray) -> FloatArray:
-        """Give how far a direction puts each state below the first cell."""
+        """Return how far a direction puts each state below the first cell."""
         exponents = self.exponents(direction)
         return np.asarray(exponents[self.numbers[0]] - exponents)
 

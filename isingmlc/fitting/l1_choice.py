@@ -92,39 +92,7 @@ def choose_fits(
     max_iter: int = 100,
     whole: bool = False,
 ) -> list[L1Path]:
-    """Give the fit of each outcome that a criterion chooses on its path.
-
-    Parameters
-    ----------
-    design, outcomes, usable, free, largest_llf, n_lambda, max_iter, whole
-        As `l1_paths` takes them.
-    price : float
-        What the criterion charges per coefficient, beside −2 log-likelihood; above 0.
-
-    Returns
-    -------
-    list of L1Path
-        The fits, one on each path.
-
-    Notes
-    -----
-    The penalties are those of `l1_paths`, and so is the rule that a path does not lose more than
-    five coefficients on its way. Fits that are not chosen have few digits, but far more than
-    criteria differ by.
-
-    Examples
-    --------
-    >>> from isingmlc.fitting.l1_path import l1_paths
-    >>> rng = np.random.default_rng(0)
-    >>> columns = rng.normal(size=(200, 3))
-    >>> outcome = rng.random(200) < 1 / (1 + np.exp(-columns[:, 0]))
-    >>> design = Design.of(columns, np.ones(200))
-    >>> (best,) = choose_fits(design, outcome[None], design.varies[None], price=np.log(200))
-    >>> (path,) = l1_paths(design, outcome[None], design.varies[None])
-    >>> at = (np.log(200) * path.n_nonzero - 2 * path.llf).argmin()
-    >>> bool(best.lam[0] == path.lam[at]), best.n_nonzero
-    (True, array([1]))
-    """
+    """Return the fit of each outcome that a criterion chooses on its path."""
     start = PathStart.of(design, outcomes, usable, free, max_iter)
     lam = _lay_out_penalties(start, n_lambda)
     grid = _Grid.of(lam, len(design.scale))
@@ -155,7 +123,7 @@ def choose_fits(
 
 
 def _lay_out_penalties(start: PathStart, n_lambda: int) -> FloatArray:
-    """Give the penalties of all outcomes; those of one that nothing explains are all the same."""
+    """Return the penalties of all outcomes; those of one that nothing explains are all the same."""
     lam = np.repeat(start.lam_max[:, None], n_lambda, axis=1)
     lowest, explained = np.array(start.lowest), start.lam_max > NO_GRADIENT
     for least in set(start.lowest):

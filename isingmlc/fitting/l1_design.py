@@ -23,28 +23,7 @@ _DEPENDENT = 1e-12
 
 @dataclass(frozen=True)
 class Design:
-    """Standardised columns that several outcomes share.
-
-    Attributes
-    ----------
-    columns : ndarray or csc_array, shape (rows, q)
-        Columns minus `center`, divided by `scale`.
-    center, scale : ndarray, shape (q,)
-        The means (zero for sparse columns with zeros: the intercept makes up for it), and the
-        standard deviations, with the weights and without a correction of the degrees of freedom,
-        infinite where a column is constant.
-    share : ndarray, shape (rows,)
-        Weights of the rows, adding up to one.
-    nobs : float
-        Sum of the weights.
-    original : ndarray of int, shape (q,)
-        The first column that each one is a copy of, often itself. Mirrored columns are copies too:
-        −x of x, and of two values each that is not the other.
-    mirrored : ndarray, shape (q,)
-        −1 for a column that is the mirror image of its original, otherwise 1.
-    pairs : PairSums or None
-        Sums over pairs of the columns as they were, if all of them are marks of labels.
-    """
+    """Standardised columns that several outcomes share."""
 
     columns: Any
     center: FloatArray
@@ -57,20 +36,7 @@ class Design:
 
     @classmethod
     def of(cls, columns: Any, weights: FloatArray) -> Design:
-        """Standardise columns.
-
-        Parameters
-        ----------
-        columns : ndarray or sparse, shape (rows, q)
-            What explains the outcomes.
-        weights : ndarray, shape (rows,)
-            How many observations each row stands for.
-
-        Returns
-        -------
-        Design
-            The standardised columns.
-        """
+        """Standardise columns."""
         nobs = float(weights.sum())
         share = weights / nobs
         original, mirrored = _find_copies(columns)
@@ -114,20 +80,7 @@ class Design:
         return bool((self.original != np.arange(len(self.original))).any())
 
     def leave_out_copies(self, usable: BoolArray, free: BoolArray | None = None) -> BoolArray:
-        """Mark the first of all usable columns that are copies of each other.
-
-        Parameters
-        ----------
-        usable : ndarray of bool, shape (q,)
-            Marks of the usable columns.
-        free : ndarray of bool, shape (q,), optional
-            Marks of others that are not penalised: their copies are left out altogether.
-
-        Returns
-        -------
-        ndarray of bool, shape (q,)
-            Marks of those that are left.
-        """
+        """Mark the first of all usable columns that are copies of each other."""
         if not self.has_copies:
             return usable & ~free if free is not None else usable.copy()
         if free is not None and free.any():
@@ -138,18 +91,7 @@ class Design:
         return first
 
     def explained_by(self, free: BoolArray) -> BoolArray:
-        """Mark the columns that are linear functions of others and a constant.
-
-        Parameters
-        ----------
-        free : ndarray of bool, shape (q,)
-            Marks of the others.
-
-        Returns
-        -------
-        ndarray of bool, shape (q,)
-            The marks; those of constant columns mean nothing.
-        """
+        """Mark the columns that are linear functions of others and a constant."""
         root = np.sqrt(self.share)[:, None]
         basis = np.column_stack([np.ones(len(root)), dense(self.columns[:, free])])
         left, sizes, _ = np.linalg.svd(root * basis, full_matrices=False)
@@ -160,20 +102,7 @@ class Design:
         return np.asarray(square - np.square(inside).sum(axis=0) <= _DEPENDENT * square)
 
     def share_among_copies(self, coef: FloatArray, usable: BoolArray) -> FloatArray:
-        """Share the coefficients of the first of all copies equally among them.
-
-        Parameters
-        ----------
-        coef : ndarray, shape (fits, q)
-            Coefficients of standardised columns, zero for all copies but the first usable one.
-        usable : ndarray of bool, shape (q,)
-            Marks of the usable columns.
-
-        Returns
-        -------
-        ndarray, shape (fits, q)
-            The coefficients, with the same predictions.
-        """
+        """Share the coefficients of the first of all copies equally among them."""
         if not self.has_copies:
             return coef
         first = np.flatnonzero(self.leave_out_copies(usable))
@@ -187,7 +116,7 @@ class Design:
 
 
 def _find_copies(columns: Any) -> tuple[IntArray, FloatArray]:
-    """Give the first column that each one is a copy of, and −1 where it is mirrored."""
+    """Return the first column that each one is a copy of, and −1 where it is mirrored."""
     n_rows, n_columns = columns.shape
     columns = sparse.csc_array(columns) if sparse.issparse(columns) else columns
     original, mirrored = np.arange(n_columns), np.ones(n_columns)
@@ -216,28 +145,7 @@ def _find_copies(columns: Any) -> tuple[IntArray, FloatArray]:
 
 
 def side_by_side(labels: BoolArray, context: FloatArray, features: Features | None = None) -> Any:
-    """Put labels, columns of the context and features side by side.
-
-    Parameters
-    ----------
-    labels : ndarray of bool, shape (rows, K)
-        The labels.
-    context : ndarray, shape (rows, c)
-        The columns of the context.
-    features : ndarray or sparse, shape (rows, p), optional
-        The features; none if omitted.
-
-    Returns
-    -------
-    ndarray or csc_array, shape (rows, K + c + p)
-        The columns; sparse if the features are.
-
-    Examples
-    --------
-    >>> side_by_side(np.array([[True], [False]]), np.array([[50.0], [60.0]]))
-    array([[ 1., 50.],
-           [ 0., 60.]])
-    """
+    """Put labels, columns of the context and features side by side."""
     if features is None:
         return np.hstack([labels, context]) if context.shape[1] else labels
     if sparse.issparse(features):
@@ -247,24 +155,7 @@ def side_by_side(labels: BoolArray, context: FloatArray, features: Features | No
 
 
 def lay_out(data: ModelData) -> tuple[BoolArray, FloatArray, Context, Design]:
-    """Lay out rows for regressions of each label on the other labels, the context and the features.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows, with features.
-
-    Returns
-    -------
-    labels : ndarray of bool, shape (n, K)
-        The labels.
-    weights : ndarray, shape (n,)
-        The weights of the rows.
-    context : Context
-        The covariates that vary.
-    design : Design
-        All of them side by side and standardised, which all the regressions share.
-    """
+    """Lay out rows for regressions of each label on other labels, context and features."""
     labels = data.labels
     weights = np.ones(data.n_rows) if data.weights is None else data.weights
     context = data.context.select(data.context.find_varying(anywhere=True))

@@ -20,32 +20,7 @@ from isingmlc.fitting.regressors import Regressors
 
 @dataclass(frozen=True, eq=False)
 class FreeColumns:
-    """Which columns are free of the penalty, one line per outcome.
-
-    Attributes
-    ----------
-    columns : ndarray of bool, shape (k, q)
-        Marks of the columns whose coefficients are fitted freely.
-    in_play : ndarray of bool, shape (k, rows), or None
-        Marks of the rows at which free columns leave an outcome uncertain; None for all rows.
-    limits : ndarray, shape (k, 1 + q)
-        ±inf or NaN for the intercept and the coefficients of columns that run off or that the data
-        do not identify; zero for all others.
-    aliased : ndarray of bool, shape (k, q)
-        Marks of the columns that are not identified because they depend on others in all rows.
-
-    Examples
-    --------
-    The second column is the opposite of the first, and 1 makes the outcome certain:
-
-    >>> outcome = np.array([[False], [True], [True], [True]])
-    >>> context = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
-    >>> free = FreeColumns.of(outcome, np.ones(4), context, n_columns=3)
-    >>> free.in_play
-    array([[ True,  True, False, False]])
-    >>> free.limits
-    array([[ 0.,  0., inf, nan]])
-    """
+    """Which columns are free of the penalty, one line per outcome."""
 
     columns: BoolArray
     in_play: BoolArray | None
@@ -54,7 +29,7 @@ class FreeColumns:
 
     @classmethod
     def none(cls, n_outcomes: int, n_columns: int) -> FreeColumns:
-        """Give no free column at all."""
+        """Return no free column at all."""
         nowhere = np.zeros((n_outcomes, n_columns), dtype=np.bool_)
         return cls(nowhere, None, np.zeros((n_outcomes, 1 + n_columns)), nowhere)
 
@@ -62,24 +37,7 @@ class FreeColumns:
     def of(
         cls, labels: BoolArray, weights: FloatArray, context: FloatArray, n_columns: int
     ) -> FreeColumns:
-        """Free the columns of the context in the models of all labels.
-
-        Parameters
-        ----------
-        labels : ndarray of bool, shape (rows, K)
-            The labels.
-        weights : ndarray, shape (rows,)
-            How many observations each row stands for.
-        context : ndarray, shape (rows, c)
-            The columns that come after those of the labels.
-        n_columns : int
-            Number of all columns.
-
-        Returns
-        -------
-        FreeColumns
-            What is free in the model of each label.
-        """
+        """Free the columns of the context in the models of all labels."""
         n_labels, n_context = labels.shape[1], context.shape[1]
         if not n_context:
             return cls.none(n_labels, n_columns)
@@ -104,20 +62,12 @@ class FreeColumns:
         return cls(columns, None if in_play.all() else in_play, limits, aliased)
 
     def take(self, lines: BoolArray | IntArray) -> FreeColumns:
-        """Give some of the lines."""
+        """Return some of the lines."""
         in_play = None if self.in_play is None else self.in_play[lines]
         return FreeColumns(self.columns[lines], in_play, self.limits[lines], self.aliased[lines])
 
     def put_limits(self, line: int, intercept: FloatArray, coef: FloatArray) -> None:
-        """Write into fits of one outcome what runs off or is not identified.
-
-        Parameters
-        ----------
-        line : int
-            Which outcome.
-        intercept, coef : ndarray, shapes (m,) and (m, q)
-            Its fits.
-        """
+        """Write into fits of one outcome what runs off or is not identified."""
         limit = self.limits[line]
         if limit[0] != 0:
             intercept[:] = limit[0]
@@ -131,17 +81,7 @@ class FreeColumns:
         return np.asarray(~self.in_play.any(axis=1))
 
     def warn(self, labels: StrArray, included: BoolArray, columns: Sequence[str]) -> None:
-        """Say which labels covariates separate, and which covariates depend on others.
-
-        Parameters
-        ----------
-        labels : ndarray of object, shape (k,)
-            Names of the outcomes.
-        included : ndarray of bool, shape (k,)
-            Marks of those to speak of.
-        columns : sequence of str
-            Names of the columns of the covariates, which come after those of the labels.
-        """
+        """Say which labels covariates separate, and which covariates depend on others."""
         determined = self.determined & included
         separated = ~determined & included
         separated &= False if self.in_play is None else ~self.in_play.all(axis=1)

@@ -15,7 +15,6 @@ from scipy import sparse
 from scipy.special import entr
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
-from isingmlc.base.schema import Array, Matrix, Number, Record
 from isingmlc.fitting.l1_design import Design
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems, tolerance_at
@@ -39,33 +38,7 @@ _STRIDE = 0.8
 
 @dataclass(frozen=True)
 class L1Path:
-    """Penalised regressions of one outcome, from the largest penalty down.
-
-    Attributes
-    ----------
-    lam : ndarray, shape (m,)
-        Penalties, on the scale of the mean log-likelihood.
-    lam_max : float
-        The smallest penalty at which every penalised coefficient is zero.
-    n_columns : int
-        Number of penalised columns that could have a coefficient.
-    intercept : ndarray, shape (m,)
-        Intercepts.
-    coef : csr_array, shape (m, q)
-        Coefficients of the columns as they were before standardising. Copies of a column have
-        equal shares of its coefficient, on the standardised scale.
-    n_nonzero : ndarray of int, shape (m,)
-        Number of penalised coefficients other than zero, those of copies counted as one.
-    llf : ndarray, shape (m,)
-        Log-likelihoods, without the penalty.
-    explained : ndarray, shape (m,)
-        Fractions of the deviance of the intercept alone that are explained.
-    kkt : ndarray, shape (m,)
-        Largest violations of the optimality conditions, on the scale of `lam`.
-    least_price : float
-        Criteria that charge at least this per coefficient find their choice on the path; 0 if it
-        was not ended for a criterion.
-    """
+    """Penalised regressions of one outcome, from the largest penalty down."""
 
     lam: FloatArray
     lam_max: float
@@ -89,46 +62,9 @@ class L1Path:
         return bool((self.kkt <= tolerance_at(self.lam)).all())
 
 
-# What is saved of it: one line per field.
-PATH_FIELDS = Record(
-    {
-        "lam": Array(float, ("penalties",), least=0),
-        "lam_max": Number(float, least=0),
-        "n_columns": Number(int, least=0),
-        "intercept": Array(float, ("penalties",)),
-        "coef": Matrix("penalties", "columns"),
-        "n_nonzero": Array(int, ("penalties",), least=0),
-        "llf": Array(float, ("penalties",), most=0),
-        "explained": Array(float, ("penalties",)),
-        "kkt": Array(float, ("penalties",), least=0),
-        "least_price": Number(float, least=0),
-    }
-)
-
-
 @dataclass(frozen=True)
 class PathStart:
-    """Where the paths of several outcomes begin: no penalised column has a coefficient.
-
-    Attributes
-    ----------
-    design : Design
-        Standardised columns.
-    outcomes : ndarray of bool, shape (k, rows)
-        What is explained.
-    usable, distinct : ndarray of bool, shape (k, q)
-        Which columns are penalised and may explain each outcome; those of them that are not copies
-        of others, and the free ones.
-    free : FreeColumns
-        Columns that are not penalised.
-    problems : L1Problems
-        The regressions.
-    points : L1Points
-        Their fits without penalised columns.
-    lam_max, lowest, null_loss : ndarray, shape (k,)
-        The smallest penalty that lets no column in; where paths end, as a part of it; and the loss
-        of the intercept alone.
-    """
+    """Where the paths of several outcomes begin: no penalised column has a coefficient."""
 
     design: Design
     outcomes: BoolArray
@@ -178,7 +114,7 @@ class PathStart:
         )
 
     def problems_of(self, models: IntArray) -> L1Problems:
-        """Give the regressions of some outcomes, of one several times perhaps."""
+        """Return the regressions of some outcomes, of one several times perhaps."""
         rows = None if self.free.in_play is None else self.free.in_play[models]
         columns = self.distinct[models], self.free.columns[models]
         return L1Problems(self.design, self.outcomes[models], *columns, rows)
@@ -195,7 +131,7 @@ class PathStart:
         kkt: FloatArray,
         least_price: float,
     ) -> L1Path:
-        """Give fits of an outcome, in the units of its columns."""
+        """Return fits of an outcome, in the units of its columns."""
         design, usable, is_free = self.design, self.usable[model], self.free.columns[model]
         shared = design.share_among_copies(coef * ~is_free, usable)
         coef = np.where(is_free, coef, shared) / design.scale
@@ -228,65 +164,7 @@ def l1_paths(
     max_iter: int = 100,
     whole: bool = False,
 ) -> list[L1Path]:
-    r"""Fit the l1-penalised logistic regressions of several outcomes.
-
-    Parameters
-    ----------
-    design : Design
-        Standardised columns.
-    outcomes : ndarray of bool, shape (k, rows)
-        What is explained; each must vary.
-    usable : ndarray of bool, shape (k, q)
-        Which columns may explain each of them.
-    lam : ndarray, shape (k,), optional
-        Single penalties. Otherwise the paths are glmnet's: log-spaced from the smallest penalty at
-        which every coefficient is zero down to 1e-4 of it (1e-2 if there are not more
-        observations than columns), and ended early by the rule of `path_has_ended`.
-    free : FreeColumns, optional
-        Columns that are not penalised, one line per outcome; none if omitted.
-    price : float
-        What a criterion charges per coefficient, beside −2 log-likelihood. If it is above 0, paths
-        are ended where the criterion cannot improve any more; see the notes.
-    largest_llf : ndarray, shape (k,), optional
-        Log-likelihoods that no fit can exceed, such as those without a penalty; 0 if omitted.
-    n_lambda : int
-        How many penalties a path has at most.
-    max_iter : int
-        Newton steps after which a penalty is given up.
-    whole : bool
-        Whether paths go on where glmnet would end them because the deviance hardly changes.
-
-    Returns
-    -------
-    list of L1Path
-        The fits of each outcome.
-
-    Notes
-    -----
-    A path is ended for a criterion at the first fit that has so many coefficients that, even with
-    five of them less, the largest likelihood would not make up for their price. No later fit can
-    be chosen then unless the path has lost more than five coefficients again. Paths may lose some,
-    where a coefficient changes its sign or makes room for others, but they do not lose many.
-
-    References
-    ----------
-    .. [1] Friedman, J., Hastie, T. and Tibshirani, R. (2010). Regularization paths for
-       generalized linear models via coordinate descent. *J. Stat. Softw.* 33(1), 1–22.
-    .. [2] Lee, J. D., Sun, Y. and Saunders, M. A. (2014). Proximal Newton-type methods for
-       minimizing composite functions. *SIAM J. Optim.* 24(3), 1420–1443.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> columns = rng.normal(size=(200, 3))
-    >>> outcome = rng.random(200) < 1 / (1 + np.exp(-columns[:, 0]))
-    >>> design = Design.of(columns, np.ones(200))
-    >>> (path,) = l1_paths(design, outcome[None], design.varies[None], lam=np.array([0.05]))
-    >>> path.coef.toarray().round(2)
-    array([[0.68, 0.  , 0.  ]])
-    >>> path.kkt < 1e-9
-    array([ True])
-    """
+    """Fit the l1-penalised logistic regressions of several outcomes."""
     start = PathStart.of(design, outcomes, usable, free, max_iter)
     problems, points, lam_max, null_loss = (
         start.problems,
@@ -360,7 +238,7 @@ def l1_paths(
 
 
 def penalties_of(lam_max: float, lam: float | None, lowest: float, n_lambda: int) -> list[float]:
-    """Give the penalties of a path, or those on the way to a single one."""
+    """Return the penalties of a path, or those on the way to a single one."""
     if lam_max <= NO_GRADIENT:
         return [lam_max if lam is None else lam]
     if lam is None:
@@ -374,28 +252,7 @@ def penalties_of(lam_max: float, lam: float | None, lowest: float, n_lambda: int
 
 
 def path_has_ended(explained: Sequence[float], whole: bool = False) -> bool:
-    """Tell whether glmnet would end a path after the penalties fitted so far.
-
-    Parameters
-    ----------
-    explained : sequence of float
-        Fractions of the null deviance that each penalty explains.
-    whole : bool
-        Whether the path goes on where they hardly rise.
-
-    Returns
-    -------
-    bool
-        Whether there are at least five, and the last one is above 0.999 or, unless the path is
-        to be whole, less than 1e-5 above the one before.
-
-    Examples
-    --------
-    >>> path_has_ended([0.0, 0.1, 0.2, 0.3, 0.300009])
-    True
-    >>> path_has_ended([0.0, 0.1, 0.2, 0.200009])
-    False
-    """
+    """Return whether glmnet would end a path after the penalties fitted so far."""
     return len(explained) >= SHORTEST and (
         explained[-1] > EXPLAINED or (not whole and explained[-1] - explained[-2] < RISE)
     )

@@ -54,44 +54,7 @@ NO_GRADIENT = 1e-14
 def solve_quadratics(
     gram: FloatArray, slope: FloatArray, lam: FloatArray, start: FloatArray
 ) -> FloatArray:
-    r"""Minimise :math:`b'Gb/2 - s'b + \sum_j \lambda_j |b_j|` exactly, for several G, s and λ.
-
-    Parameters
-    ----------
-    gram : ndarray, shape (n, q, q)
-        G, positive definite.
-    slope : ndarray, shape (n, q)
-        s.
-    lam : ndarray, shape (n, q)
-        The penalties; coefficients with a penalty of zero are free.
-    start : ndarray, shape (n, q)
-        Guesses; the fewer of their signs are wrong, the faster.
-
-    Returns
-    -------
-    ndarray, shape (n, q)
-        The minima, with exact zeros.
-
-    Notes
-    -----
-    With the signs of the non-zero coefficients given, the minimum solves a linear system. Towards
-    it a coefficient that reaches zero is dropped; once it is reached, the coefficient that
-    violates the optimality conditions most is added, and so on [1]_. The objective falls at each
-    minimum, so no set of signs comes twice.
-
-    References
-    ----------
-    .. [1] Lee, H., Battle, A., Raina, R. and Ng, A. Y. (2006). Efficient sparse coding
-       algorithms. *Advances in Neural Information Processing Systems* 19.
-
-    Examples
-    --------
-    >>> slope = np.array([[1.0, 0.1]])
-    >>> solve_quadratics(np.eye(2)[None], slope, np.array([[0.3, 0.3]]), np.zeros((1, 2)))
-    array([[0.7, 0. ]])
-    >>> solve_quadratics(np.eye(2)[None], slope, np.array([[0.3, 0.0]]), np.zeros((1, 2)))
-    array([[0.7, 0.1]])
-    """
+    r"""Minimise :math:`b'Gb/2 - s'b + \sum_j \lambda_j |b_j|` exactly, for several G, s and λ."""
     minima = start.copy()
     if not start.size:
         return minima
@@ -140,38 +103,13 @@ def solve_quadratics(
 
 
 def tolerance_at(lam: Any) -> Any:
-    """Give the violation that a solution may have.
-
-    Parameters
-    ----------
-    lam : float or ndarray
-        The penalty.
-
-    Returns
-    -------
-    float or ndarray
-        The violation.
-    """
+    """Return the violation that a solution may have."""
     return np.minimum(TOLERANCE, _RELATIVE * lam) + _ROUNDING
 
 
 @dataclass(frozen=True)
 class L1Points:
-    """Where the regressions of several outcomes stand: one line of each array per outcome.
-
-    Attributes
-    ----------
-    lam : ndarray, shape (k,)
-        The penalties.
-    intercept, coef : ndarray, shapes (k,) and (k, q)
-        The coefficients.
-    eta, probability : ndarray, shape (k, rows)
-        Log-odds and probabilities of the rows.
-    slope, gradient : ndarray, shapes (k,) and (k, q)
-        Derivatives of the loss by the intercept and the coefficients.
-    violation : ndarray, shape (k,)
-        How far the conditions of a minimum are from being met.
-    """
+    """Where the regressions of several outcomes stand: one line of each array per outcome."""
 
     lam: FloatArray
     intercept: FloatArray
@@ -183,7 +121,7 @@ class L1Points:
     violation: FloatArray
 
     def take(self, lines: BoolArray | IntArray) -> L1Points:
-        """Give some of the lines."""
+        """Return some of the lines."""
         return L1Points(*(getattr(self, field.name)[lines] for field in fields(self)))
 
     def put(self, lines: IntArray, points: L1Points) -> None:
@@ -194,12 +132,7 @@ class L1Points:
 
 @dataclass(frozen=True)
 class _Quadratics:
-    """Second-order approximations of the losses of several outcomes in some of the columns.
-
-    `places` has the columns, one line per outcome, filled up with columns that take no part, those
-    where `is_in` is false. `gram` has cross-products about `center`, the weighted means, and
-    `total` the sums of the weights.
-    """
+    """Second-order approximations of the losses of several outcomes in some of the columns."""
 
     places: IntArray
     is_in: BoolArray
@@ -208,11 +141,11 @@ class _Quadratics:
     total: FloatArray
 
     def take(self, lines: BoolArray | IntArray) -> _Quadratics:
-        """Give some of the lines."""
+        """Return some of the lines."""
         return _Quadratics(*(getattr(self, field.name)[lines] for field in fields(self)))
 
     def replaced(self, lines: IntArray, others: _Quadratics) -> _Quadratics:
-        """Give approximations with others in some lines, as wide as the wider ones."""
+        """Return approximations with others in some lines, as wide as the wider ones."""
         width = max(self.places.shape[1], others.places.shape[1])
         mine, theirs = self._widened(width), others._widened(width)
         for field in fields(self):
@@ -246,21 +179,7 @@ class _Quadratics:
 
 
 class L1Problems:
-    """The regressions of several outcomes on the usable columns of a design.
-
-    Parameters
-    ----------
-    design : Design
-        The columns.
-    outcomes : ndarray of bool, shape (k, rows)
-        What they explain.
-    usable : ndarray of bool, shape (k, q)
-        Marks of the columns that may have a coefficient.
-    free : ndarray of bool, shape (k, q), optional
-        Marks of the usable columns that are not penalised; none if omitted.
-    in_play : ndarray of bool, shape (k, rows), optional
-        Marks of the rows that count for each outcome; all if omitted.
-    """
+    """The regressions of several outcomes on the usable columns of a design."""
 
     def __init__(
         self,
@@ -285,13 +204,7 @@ class L1Problems:
         )
 
     def keep(self, lines: BoolArray) -> None:
-        """Leave out the other outcomes.
-
-        Parameters
-        ----------
-        lines : ndarray of bool, shape (k,)
-            Marks of the outcomes to keep.
-        """
+        """Leave out the other outcomes."""
         self.outcomes, self.usable = self.outcomes[lines], self.usable[lines]
         self.free = self.free[lines]
         self.in_play = None if self.in_play is None else self.in_play[lines]
@@ -299,18 +212,7 @@ class L1Problems:
         self._quadratics = self._quadratics.take(lines)
 
     def null_points(self, max_iter: int) -> L1Points:
-        """Give the solutions without penalised columns.
-
-        Parameters
-        ----------
-        max_iter : int
-            Newton steps after which free columns are given up.
-
-        Returns
-        -------
-        L1Points
-            The solutions.
-        """
+        """Return the solutions without penalised columns."""
         lines, coef = np.arange(len(self.outcomes)), np.zeros(self.usable.shape)
         share = self.shares(lines)
         intercept = logit((self.outcomes * share).sum(axis=1) / share.sum(axis=-1))
@@ -324,20 +226,7 @@ class L1Problems:
         return self.solve(points, lam, lam, max_iter)
 
     def at_penalty(self, points: L1Points, lam: FloatArray) -> L1Points:
-        """Look at points, one per outcome, under other penalties.
-
-        Parameters
-        ----------
-        points : L1Points
-            The points.
-        lam : ndarray, shape (k,)
-            The penalties.
-
-        Returns
-        -------
-        L1Points
-            The same coefficients, with the violations under these penalties.
-        """
+        """Look at points, one per outcome, under other penalties."""
         penalty = self._penalties(np.arange(len(lam)), lam)
         violation = _violation(penalty, points.coef, points.slope, points.gradient)
         return replace(points, lam=lam, violation=violation)
@@ -345,20 +234,7 @@ class L1Problems:
     def start_at(
         self, lines: IntArray, lam: FloatArray, intercept: FloatArray, coef: FloatArray
     ) -> L1Points:
-        """Look at coefficients.
-
-        Parameters
-        ----------
-        lines : ndarray of int
-            Which outcomes.
-        lam, intercept, coef : ndarray
-            Their penalties and coefficients, a line per outcome.
-
-        Returns
-        -------
-        L1Points
-            The points.
-        """
+        """Look at coefficients."""
         return self.look_at(lines, lam, intercept, coef, intercept[:, None] + self._predict(coef))
 
     def solve(
@@ -370,25 +246,7 @@ class L1Problems:
         *,
         rough: bool = False,
     ) -> L1Points:
-        """Find the solutions for the next penalties from those for the last ones.
-
-        Parameters
-        ----------
-        start : L1Points
-            The last solutions, or any other points.
-        lam, last : ndarray, shape (k,)
-            The penalties, and the last ones.
-        max_iter : int
-            Newton steps after which a penalty is given up.
-        rough : bool
-            Whether a violation of 1e-6 is small enough, which leaves log-likelihoods about as
-            many digits as twice that exponent.
-
-        Returns
-        -------
-        L1Points
-            The solutions.
-        """
+        """Find the solutions for the next penalties from those for the last ones."""
         points = self.at_penalty(start, lam)
         ends = points.take(np.arange(len(lam)))
         # Columns that the strong rule lets in; later ones are let in where they violate.
@@ -470,20 +328,7 @@ class L1Problems:
         coef: FloatArray,
         eta: FloatArray,
     ) -> L1Points:
-        """Compute gradients, and violations of the optimality conditions.
-
-        Parameters
-        ----------
-        lines : ndarray of int
-            Which outcomes.
-        lam, intercept, coef, eta : ndarray
-            Their penalties, coefficients and log-odds, a line per outcome.
-
-        Returns
-        -------
-        L1Points
-            The points.
-        """
+        """Compute gradients, and violations of the optimality conditions."""
         probability = 1 / (1 + np.exp(-np.maximum(eta, -_CERTAIN)))
         residual = self.shares(lines) * (probability - self.outcomes[lines])
         slope = residual.sum(axis=1)
@@ -492,20 +337,7 @@ class L1Problems:
         return L1Points(lam, intercept, coef, eta, probability, slope, gradient, violation)
 
     def losses(self, points: L1Points, lines: IntArray | None = None) -> FloatArray:
-        """Give mean negative log-likelihoods.
-
-        Parameters
-        ----------
-        points : L1Points
-            Where.
-        lines : ndarray of int, optional
-            Which outcomes; all if omitted.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-            The losses.
-        """
+        """Return mean negative log-likelihoods."""
         chosen = slice(None) if lines is None else lines
         margin = np.where(self.outcomes[chosen], points.eta, -points.eta)
         loss = np.log1p(np.exp(-np.maximum(margin, -_CERTAIN)))
@@ -514,50 +346,26 @@ class L1Problems:
         return np.asarray(loss @ self.design.share)
 
     def objectives(self, points: L1Points, lines: IntArray | None = None) -> FloatArray:
-        """Give losses with their penalties.
-
-        Parameters
-        ----------
-        points : L1Points
-            Where.
-        lines : ndarray of int, optional
-            Which outcomes; all if omitted.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-            What is minimised.
-        """
+        """Return losses with their penalties."""
         free = self.free if lines is None else self.free[lines]
         norm: FloatArray = np.where(free, 0.0, np.abs(points.coef)).sum(axis=1)
         return self.losses(points, lines) + points.lam * norm
 
     def shares(self, lines: IntArray) -> FloatArray:
-        """Give the weights of the rows, zero where a row does not count.
-
-        Parameters
-        ----------
-        lines : ndarray of int
-            Which outcomes.
-
-        Returns
-        -------
-        ndarray, shape (rows,) or (k, rows)
-            The weights; one line serves all outcomes where all rows count.
-        """
+        """Return the weights of the rows, zero where a row does not count."""
         share = self.design.share
         return share if self.in_play is None else share * self.in_play[lines]
 
     def _penalties(self, lines: IntArray, lam: FloatArray) -> FloatArray:
-        """Give the penalty of each column, a line per outcome."""
+        """Return the penalty of each column, a line per outcome."""
         return np.where(self.free[lines], 0.0, lam[:, None])
 
     def _predict(self, coef: FloatArray) -> FloatArray:
-        """Give linear predictors, a line per outcome."""
+        """Return linear predictors, a line per outcome."""
         return np.ascontiguousarray(coef @ self.design.columns.T)
 
     def _current_quadratics(self, lines: IntArray, points: L1Points) -> _Quadratics:
-        """Give approximations at some points, or near them while they are good enough."""
+        """Return approximations at some points, or near them while they are good enough."""
         lets_in = self.usable[lines] & (np.abs(points.gradient) > points.lam[:, None])
         working = self._working[lines] | lets_in | (points.coef != 0)
         self._working[lines] = working
@@ -602,7 +410,7 @@ class L1Problems:
     def _cross_labels(
         self, pairs: PairSums, places: IntArray, weight: FloatArray, total: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Give cross-products about weighted means, and the means, from sums over pairs."""
+        """Return cross-products about weighted means, and the means, from sums over pairs."""
         n, width = places.shape
         at = pairs.place[places[:, :, None], places[:, None, :]].reshape(n, -1)
         sums = _pick(pairs.under(weight), at).reshape(n, width, width)
@@ -613,7 +421,7 @@ class L1Problems:
         return gram, (means - self.design.center[places]) / scale
 
     def _columns_at(self, places: IntArray) -> FloatArray:
-        """Give columns as lines, one block of them per outcome."""
+        """Return columns as lines, one block of them per outcome."""
         columns = self.design.columns
         if sparse.issparse(columns):
             return np.array([dense(columns[:, each]).T for each in places])
@@ -621,14 +429,14 @@ class L1Problems:
 
 
 def _pick(values: Any, places: IntArray) -> Any:
-    """Give the values at some places of each line."""
+    """Return the values at some places of each line."""
     return values[np.arange(len(values))[:, None], places]
 
 
 def _violation(
     penalty: FloatArray, coef: FloatArray, slope: FloatArray, gradient: FloatArray
 ) -> FloatArray:
-    """Give how far points are from meeting the optimality conditions."""
+    """Return how far points are from meeting the optimality conditions."""
     off = np.abs(gradient + penalty * np.sign(coef)) - penalty * (coef == 0)
     largest: FloatArray = off.max(axis=1, initial=0.0)
     return np.maximum(np.abs(slope), largest)

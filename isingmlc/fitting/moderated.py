@@ -32,19 +32,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class NetworkValues:
-    """Thresholds and interactions at one point, with standard errors.
-
-    Attributes
-    ----------
-    threshold, threshold_bse : ndarray, shape (K,)
-        Thresholds.
-    slope, slope_bse : ndarray, shape (K, K)
-        Entry (k, l) is the coefficient of label l in the model of label k.
-    interaction_bse : ndarray, shape (K, K)
-        Standard errors of the means of the two coefficients of each pair.
-    degrees : float or None
-        Degrees of freedom of Student's t, if intervals refer to it.
-    """
+    """Thresholds and interactions at one point, with standard errors."""
 
     threshold: FloatArray
     threshold_bse: FloatArray
@@ -56,19 +44,7 @@ class NetworkValues:
 
 @dataclass(frozen=True, eq=False)
 class ModeratedFit:
-    """Label models with moderators and their products with the other labels.
-
-    Attributes
-    ----------
-    stats : LabelsetStatistics
-        What was fitted; the moderators are among its covariates.
-    settings : FitSettings
-        How.
-    moderators : tuple of str
-        Names of the covariates that interactions depend on.
-    neighbors : ndarray of bool, shape (K, K)
-        Entry (k, l) tells whether the model of label k has label l.
-    """
+    """Label models with moderators and their products with the other labels."""
 
     stats: LabelsetStatistics
     settings: FitSettings
@@ -126,19 +102,7 @@ class ModeratedFit:
         )
 
     def at(self, values: Mapping[str, Any]) -> NetworkValues:
-        """Evaluate thresholds and interactions.
-
-        Parameters
-        ----------
-        values : mapping of str to number or str
-            A value of each of the user's columns that the moderators are made from: a number, or
-            a level of a category.
-
-        Returns
-        -------
-        NetworkValues
-            The network there; other covariates are at their means.
-        """
+        """Evaluate thresholds and interactions."""
         context = self.stats.context
         numbers = _numbers_at(context, self.moderators, values)
         n_labels, n_context = len(self.nodes), len(self._middle)
@@ -161,18 +125,7 @@ class ModeratedFit:
         return network
 
     def beyond(self, values: Mapping[str, Any]) -> list[str]:
-        """Say which values are outside what was seen, and what was.
-
-        Parameters
-        ----------
-        values : mapping of str to number or str
-            As `at` takes them.
-
-        Returns
-        -------
-        list of str
-            One entry per moderator that is a number outside its range.
-        """
+        """Say which values are outside what was seen, and what was."""
         context = self.stats.context
         numbers = _numbers_at(context, self.moderators, values)[0]
         found = []
@@ -259,7 +212,7 @@ def _estimate(node: NodeFit, lines: FloatArray) -> FloatArray:
 def _numbers_at(
     context: Context, moderators: tuple[str, ...], values: Mapping[str, Any]
 ) -> FloatArray:
-    """Give the covariates at some values, one line; only those of the moderators matter."""
+    """Return the covariates at some values, one line; only those of the moderators matter."""
     numbers = np.zeros((1, len(context)))
     made = [name for name in moderators if context.mentions[context.names.index(name)] != (name,)]
     if made:
@@ -295,33 +248,7 @@ def _numbers_at(
 def find_moderators(
     names: Sequence[str], context: Context, features: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Find the covariates that are made from some of the user's columns, and the features.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The user's columns.
-    context : Context
-        The covariates.
-    features : sequence of str
-        Names of the features.
-
-    Returns
-    -------
-    covariates, features : tuple of str
-        The moderators.
-
-    Raises
-    ------
-    DataError
-        When there is no such column, or a covariate mentions others besides.
-
-    Examples
-    --------
-    >>> context = Context(np.zeros((1, 2)), ("age", "sex"), (None, None))
-    >>> find_moderators(["age", "x1"], context, ["x1", "x2"])
-    (('age',), ('x1',))
-    """
+    """Find the covariates that are made from some of the user's columns, and the features."""
     given = set(names)
     mentioned = {name for mention in context.mentions for name in mention}
     known = (*sorted(mentioned), *features)

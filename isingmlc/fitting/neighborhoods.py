@@ -20,30 +20,7 @@ _WANTED = (
 
 
 def find_neighbors(stats: LabelsetStatistics, neighbors: Any) -> BoolArray:
-    """Find the neighbours of all labels; `IsingModel.fit` explains the argument.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The labels.
-    neighbors : int or graph
-        How many each label has, or which.
-
-    Returns
-    -------
-    ndarray of bool, shape (K, K)
-        Entry (k, l) tells whether the model of label k has label l.
-
-    Examples
-    --------
-    The third label goes with neither of the others:
-
-    >>> import isingmlc as im
-    >>> labels = [[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1], [1, 0, 0], [1, 0, 1]]
-    >>> stats = im.LabelsetStatistics.from_arrays(labels)
-    >>> find_neighbors(stats, 1)[0]
-    array([False,  True, False])
-    """
+    """Find the neighbours of all labels; `IsingModel.fit` explains the argument."""
     check_neighbors(neighbors)
     if isinstance(neighbors, int | np.integer):
         return _most_associated(stats, int(neighbors))
@@ -51,22 +28,7 @@ def find_neighbors(stats: LabelsetStatistics, neighbors: Any) -> BoolArray:
 
 
 def check_neighbors(neighbors: Any) -> None:
-    """Check what can be checked of neighbours before the labels are known.
-
-    Parameters
-    ----------
-    neighbors : "ebic", int, graph or None
-        As `IsingModel.fit` takes it; a graph is not looked at.
-
-    Raises
-    ------
-    DataError
-        When it is none of these.
-
-    Examples
-    --------
-    >>> check_neighbors("ebic")
-    """
+    """Check what can be checked of neighbours before the labels are known."""
     if isinstance(neighbors, int | np.integer) and not isinstance(neighbors, bool):
         check_count("neighbors", neighbors, 0)
     elif isinstance(neighbors, str | bool | float | np.generic) and neighbors != "ebic":
@@ -74,20 +36,7 @@ def check_neighbors(neighbors: Any) -> None:
 
 
 def association(patterns: BoolArray, counts: FloatArray) -> FloatArray:
-    """Give the correlations of all pairs of labels.
-
-    Parameters
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labelsets.
-    counts : ndarray, shape (L,)
-        Their counts.
-
-    Returns
-    -------
-    ndarray, shape (K, K)
-        Phi coefficients; zero for labels that are the same in all rows.
-    """
+    """Return the correlations of all pairs of labels."""
     share = counts / counts.sum()
     mean = share @ patterns
     centred = patterns - mean

@@ -65,19 +65,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Points(NamedTuple):
-    """Where the iterations of several models stand.
-
-    Attributes
-    ----------
-    value : ndarray, shape (models,)
-        What is maximised.
-    step : ndarray, shape (models, m)
-        The full steps from here.
-    decrement : ndarray, shape (models,)
-        The gradient times the step, Newton's squared decrement; NaN where there is no step.
-    curvature : sequence of ndarray, shape (m, m)
-        The information of each model, a factor of it or its inverse, whatever is wanted at the end.
-    """
+    """Where the iterations of several models stand."""
 
     value: FloatArray
     step: FloatArray
@@ -88,30 +76,13 @@ class Points(NamedTuple):
     def of_one(
         cls, value: float, step: FloatArray, decrement: float, curvature: FloatArray
     ) -> Points:
-        """Give the point of a single model."""
+        """Return the point of a single model."""
         return cls(np.array([value]), step[None], np.array([decrement]), [curvature])
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Where the iteration of one model stopped.
-
-    Attributes
-    ----------
-    coef : ndarray, shape (m,)
-        Coefficients.
-    half : ndarray, shape (m, m)
-        Inverse (penalised) information on and below its diagonal, and anything above; NaN where it
-        is singular to working precision, or where the model was given up.
-    step : ndarray, shape (m,)
-        The step that would be next.
-    decrement : float
-        Newton's squared decrement.
-    steps : int
-        Steps taken.
-    converged : bool
-        Whether the iteration came to its end.
-    """
+    """Where the iteration of one model stopped."""
 
     coef: FloatArray
     half: FloatArray
@@ -126,7 +97,7 @@ class Solution:
         return np.tril(self.half) + np.tril(self.half, -1).T
 
     def proves_overlap(self, radius_squared: float, nobs: float) -> bool:
-        """Tell whether it shows that nothing is separated; see `proves_overlap`."""
+        """Return whether it shows that nothing is separated; see `proves_overlap`."""
         if not self.converged:
             return False
         trace = float(self.half.trace())
@@ -134,21 +105,7 @@ class Solution:
 
 
 class Ends(NamedTuple):
-    """Where the iterations of several models stopped.
-
-    Attributes
-    ----------
-    coef, step : ndarray, shape (models, m)
-        Coefficients, and the steps that would be next.
-    value, decrement : ndarray, shape (models,)
-        What is maximised, and Newton's squared decrement.
-    steps : ndarray of int, shape (models,)
-        Steps taken.
-    converged : ndarray of bool, shape (models,)
-        Whether the iteration came to its end.
-    curvature : list of ndarray or None
-        The curvature there; None where a model was given up.
-    """
+    """Where the iterations of several models stopped."""
 
     coef: FloatArray
     step: FloatArray
@@ -161,7 +118,7 @@ class Ends(NamedTuple):
     def solution(
         self, model: int, half: FloatArray | None, columns: IntArray | slice = slice(None)
     ) -> Solution:
-        """Give the solution of a model that has some of the columns."""
+        """Return the solution of a model that has some of the columns."""
         coef = self.coef[model, columns]
         if half is None:
             half = np.full((len(coef), len(coef)), np.nan)
@@ -176,10 +133,7 @@ Margins: TypeAlias = Callable[[int, FloatArray], FloatArray]
 
 
 def _furthest_move(step: FloatArray, moves: FloatArray) -> float:
-    """Give how far a step leads: the most that a coefficient or, if less, that a margin moves.
-
-    Where columns all but depend on each other coefficients move far, and margins do not.
-    """
+    """Return how far a step leads: the most that a coefficient or, if less, that a margin moves."""
     return float(min(np.abs(step).max(initial=0.0), np.abs(moves).max(initial=0.0)))
 
 
@@ -197,55 +151,7 @@ def climb(
     certain: Callable[[int], FloatArray] | None = None,
     enough: float = CONVERGED,
 ) -> Ends:
-    """Go from point to point, halving steps that lead down, each model until its own end.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Gives the points of some of the models, from their numbers and coefficients.
-    start : ndarray, shape (models, m)
-        Coefficients to begin with.
-    max_steps : int or sequence of int
-        Steps after which models stop.
-    first : Points, optional
-        The points at `start`; evaluated if omitted.
-    size : float
-        The size of what values are differences from, for their rounding.
-    patience : int
-        Steps after which `gives_up` is asked about a model whose decrement does not collapse.
-    gives_up : callable, optional
-        Tells whether to stop, from the number of a model, the steps taken, the points and which
-        of them is that of the model.
-    margins : callable, optional
-        Gives the margins of all rows, from the number of a model and coefficients, or how much a
-        step moves them. A model that moves one by more than `_STILL` has not come to its end,
-        however little it promises.
-    widest : ndarray, shape (m,), optional
-        The most that a margin moves per unit of each coefficient: short steps are known by it
-        without looking at rows.
-    certain : callable, optional
-        Gives the margins from which on rows have no say in that, from the number of a model; see
-        `certain_from`. The same for all rows if omitted.
-    enough : float
-        Squared decrement at which a model has come to its end.
-
-    Returns
-    -------
-    Ends
-        Where the models stopped.
-
-    Examples
-    --------
-    The largest values of :math:`cb - e^b` are where b is the logarithm of c:
-
-    >>> c = np.array([2.0, 5.0])
-    >>> def evaluate(models, b):
-    ...     value = c[models] * b[:, 0] - np.exp(b[:, 0])
-    ...     step = c[models, None] * np.exp(-b) - 1
-    ...     return Points(value, step, np.exp(b[:, 0]) * step[:, 0] ** 2, np.exp(b)[..., None])
-    >>> np.exp(climb(evaluate, np.zeros((2, 1)), max_steps=20).coef[:, 0])
-    array([2., 5.])
-    """
+    """Go from point to point, halving steps that lead down, each model until its own end."""
     n_models = len(start)
     most = np.full(n_models, max_steps).tolist()
     # What is known of the last point that each model accepted. Scalars, as the rule is asked model
@@ -327,18 +233,7 @@ def climb(
 
 
 def certain_from(counts: FloatArray) -> FloatArray:
-    """Give the margins from which on rows can gain less than what a fit has converged at.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (rows,)
-        How many observations each row stands for.
-
-    Returns
-    -------
-    ndarray, shape (rows,)
-        The margins.
-    """
+    """Return the margins from which on rows can gain less than what a fit has converged at."""
     return np.asarray(np.minimum(np.log(counts / CONVERGED), _CERTAIN))
 
 
@@ -350,35 +245,7 @@ def newton(
     max_steps: int,
     penalty: FloatArray | None = None,
 ) -> Solution:
-    """Maximise the (ridge-penalised) likelihood of a logistic regression.
-
-    Parameters
-    ----------
-    signed : ndarray, shape (rows, m)
-        Signed regressors.
-    counts : ndarray, shape (rows,)
-        How many observations each row stands for.
-    start : ndarray, shape (m,), optional
-        Coefficients to begin with. If omitted, the first step is taken from probabilities of 1/4
-        and 3/4, as in R's ``glm``.
-    max_steps : int
-        Steps after which to stop.
-    penalty : ndarray, shape (m,), optional
-        Ridge penalties of the coefficients.
-
-    Returns
-    -------
-    Solution
-        Where the iteration stopped.
-
-    Examples
-    --------
-    Three rows with outcome 1, one with 0, and a constant:
-
-    >>> solution = newton(np.array([[1.0], [-1.0]]), np.array([3.0, 1.0]), max_steps=20)
-    >>> solution.coef, np.log(3.0)
-    (array([1.09861229]), np.float64(1.09861...))
-    """
+    """Maximise the (ridge-penalised) likelihood of a logistic regression."""
     n_columns = signed.shape[1]
     if not n_columns:
         return Solution(np.zeros(0), np.zeros((0, 0)), np.zeros(0), 0.0, 0, converged=True)
@@ -434,54 +301,7 @@ def newton_together(
     gives_up: Callable[[int, FloatArray, int], bool] | None = None,
     enough: float = CONVERGED,
 ) -> list[Solution]:
-    """Maximise the (ridge-penalised) likelihoods of several logistic regressions.
-
-    All of them have columns of one 0/1 design. Their margins, gradients and weights are computed
-    together, so that only the systems of equations are solved one by one.
-
-    Parameters
-    ----------
-    pairs : PairSums
-        Cross-products of the design that has the columns of all of them.
-    signs : ndarray, shape (models, rows)
-        1 where the outcome is 1, and −1 where it is 0.
-    counts : ndarray, shape (models, rows)
-        How many observations each row stands for; zero where it takes no part.
-    columns : sequence of ndarray of int
-        The columns of each model, linearly independent in the rows that take part.
-    start : ndarray, shape (models, m), optional
-        Coefficients to begin with, zero outside `columns`. If omitted, the first step is taken
-        from probabilities of 1/4 and 3/4, as in R's ``glm``.
-    max_steps : sequence of int
-        Steps after which each stops.
-    penalty : ndarray, shape (m,), optional
-        Ridge penalties of the coefficients.
-    patience : int
-        Steps after which `gives_up` is asked about models whose decrements do not collapse.
-    gives_up : callable, optional
-        Tells from the number of a model, its next step and the steps taken whether it stops.
-    enough : float
-        Squared decrement at which a model has come to its end.
-
-    Returns
-    -------
-    list of Solution
-        Where each iteration stopped.
-
-    Examples
-    --------
-    Three rows with outcome 1, one with 0, and a constant:
-
-    >>> (solution,) = newton_together(
-    ...     PairSums(np.ones((2, 1))),
-    ...     signs=np.array([[1.0, -1.0]]),
-    ...     counts=np.array([[3.0, 1.0]]),
-    ...     columns=[np.array([0])],
-    ...     max_steps=[20],
-    ... )
-    >>> solution.coef, np.log(3.0)
-    (array([1.09861229]), np.float64(1.09861...))
-    """
+    """Maximise the (ridge-penalised) likelihoods of several logistic regressions."""
     design = pairs.design
     crossing = pairs.crossing(columns)
     ridges = None if penalty is None else [np.diag(penalty[at]) for at in columns]
@@ -586,32 +406,7 @@ def firth_newton(
     *,
     max_steps: int,
 ) -> list[Solution]:
-    """Maximise the likelihoods of several logistic regressions with Jeffreys' prior.
-
-    Parameters
-    ----------
-    pairs, signs, counts, columns, max_steps
-        As `firth_maxima` takes them.
-
-    Returns
-    -------
-    list of Solution
-        Where each iteration stopped.
-
-    Examples
-    --------
-    Jeffreys' prior adds half a row of each outcome:
-
-    >>> (solution,) = firth_newton(
-    ...     PairSums(np.ones((1, 1))),
-    ...     signs=np.array([[1.0]]),
-    ...     counts=np.array([3.0]),
-    ...     columns=[np.array([0])],
-    ...     max_steps=20,
-    ... )
-    >>> solution.coef, np.log(3.5 / 0.5)
-    (array([1.94591015]), np.float64(1.94591...))
-    """
+    """Maximise the likelihoods of several logistic regressions with Jeffreys' prior."""
     ends = firth_maxima(pairs, signs, counts, columns, max_steps=max_steps)
     return [
         ends.solution(model, covariance, at)
@@ -628,45 +423,7 @@ def firth_maxima(
     max_steps: int,
     free: Sequence[IntArray] | None = None,
 ) -> Ends:
-    r"""Find the maxima of several likelihoods with Jeffreys' prior, some coefficients held at zero.
-
-    Parameters
-    ----------
-    pairs : PairSums
-        Cross-products of the design that has the columns of all of them.
-    signs : ndarray, shape (models, rows)
-        1 where the outcome is 1, and −1 where it is 0.
-    counts : ndarray, shape (rows,)
-        How many observations each row stands for.
-    columns : sequence of ndarray of int
-        The columns of each model, linearly independent.
-    max_steps : int
-        Steps after which to stop.
-    free : sequence of ndarray of int, optional
-        Those of the columns whose coefficients are fitted; the others stay at zero, but count for
-        the prior. All if omitted.
-
-    Returns
-    -------
-    Ends
-        Where each iteration stopped. Values are log-likelihoods with half the log determinant of
-        the information.
-
-    Notes
-    -----
-    With p the probability of what happened the score is :math:`Z'(N(1 - p) + h(1/2 - p))`, h the
-    leverages [1]_. It is that of data with h/2 more rows of each outcome, and steps are taken with
-    their information. Near the maximum it is corrected by what the score of the last steps tells
-    of the curvature, as in the BFGS method [2]_: leverages, like cross-products, are sums over the
-    pairs of columns that a row carries, but their derivatives are not.
-
-    References
-    ----------
-    .. [1] Firth, D. (1993). Bias reduction of maximum likelihood estimates. *Biometrika* 80,
-       27–38.
-    .. [2] Nocedal, J. (1980). Updating quasi-Newton matrices with limited storage. *Mathematics of
-       Computation* 35, 773–782.
-    """
+    """Find the maxima of likelihoods with Jeffreys' prior, some coefficients held at zero."""
     design = pairs.design
     places = [pairs.place[at[:, None], at] for at in columns]
     fitted = columns if free is None else free
@@ -731,7 +488,7 @@ class _Curvature:
     def step(
         self, information: FloatArray, coef: FloatArray, score: FloatArray
     ) -> FloatArray | None:
-        """Give the step from a point, and remember the point; None where there is no step."""
+        """Return the step from a point, and remember the point; None where there is no step."""
         factor, failed = lapack.dpotrf(information, lower=1, overwrite_a=1)
         plain: FloatArray = lapack.dpotrs(factor, score, lower=1)[0]
         if failed or not _is_moderate(plain):
@@ -762,36 +519,7 @@ def proves_overlap(
     radius_squared: FloatArray | float,
     nobs: float,
 ) -> BoolArray | bool:
-    r"""Tell whether converged fits show that nothing is separated.
-
-    Parameters
-    ----------
-    decrement : ndarray or float
-        Newton's squared decrements.
-    trace : ndarray or float
-        Traces of the covariances.
-    radius_squared : ndarray or float
-        The largest sums of squared regressors in a row, or more than that.
-    nobs : float
-        Number of observations.
-
-    Returns
-    -------
-    ndarray of bool, or bool
-        True where a finite maximum is certain; False where nothing is known.
-
-    Notes
-    -----
-    The logistic likelihood is self-concordant with constant :math:`R = \max_i \|z_i\|`, so a
-    Newton decrement :math:`\nu \le \sqrt{\lambda_{min}} / (2R)` proves that a finite maximum
-    exists [1]_. Here :math:`1 / tr(\Sigma) \le \lambda_{min}`, and a decrement counts as no less
-    than its tolerance and than what rounding of the gradient may hide of it.
-
-    References
-    ----------
-    .. [1] Bach, F. (2010). Self-concordant analysis for logistic regression. *Electronic Journal
-       of Statistics* 4, 384–414, proposition 2.
-    """
+    """Return whether converged fits show that nothing is separated."""
     times = 4 * radius_squared * trace
     # A product that overflows is infinite, a power of Python's is an error.
     lost = _EPSILON * nobs
@@ -800,19 +528,7 @@ def proves_overlap(
 
 
 def inverse(information: FloatArray | None) -> FloatArray | None:
-    """Invert a positive definite matrix.
-
-    Parameters
-    ----------
-    information : ndarray, shape (m, m), or None
-        The matrix, if there is one.
-
-    Returns
-    -------
-    ndarray, shape (m, m), or None
-        The inverse; None where the matrix is not positive definite to working precision, or so
-        small that its inverse overflows.
-    """
+    """Invert a positive definite matrix."""
     if information is None or not len(information):
         return information
     factor, failed = lapack.dpotrf(information, lower=1)
@@ -839,7 +555,7 @@ def _inverse_from(factor: FloatArray) -> FloatArray | None:
 
 
 def _is_moderate(values: FloatArray) -> bool:
-    """Tell whether numbers can be added and multiplied with each other without overflow."""
+    """Return whether numbers can be added and multiplied with each other without overflow."""
     return bool(np.abs(values).max(initial=0.0) <= _LARGEST)
 
 
@@ -851,18 +567,12 @@ def newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray | N
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Give the pools of threads that linear algebra has."""
+    """Return the pools of threads that linear algebra has."""
     return ThreadpoolController().select(user_api="blas")
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Hold linear algebra to one thread, where it has more.
-
-    Returns
-    -------
-    context manager
-        What to do it within.
-    """
+    """Hold linear algebra to one thread, where it has more."""
     pools = _thread_pools()
     if all(pool.num_threads == 1 for pool in pools.lib_controllers):
         return nullcontext()

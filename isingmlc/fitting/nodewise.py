@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,8 +24,7 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
-from isingmlc.base.schema import Array, Flag, Number, Record, Text
-from isingmlc.fitting.dependence import COV_TYPES, Dependence
+from isingmlc.fitting.dependence import Dependence
 from isingmlc.fitting.flat import climb_flat
 from isingmlc.fitting.information import Factors
 from isingmlc.fitting.newton import (
@@ -71,30 +70,7 @@ _FEWER = 0.5
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How the label models are fitted.
-
-    Attributes
-    ----------
-    method : {"mle", "ridge", "firth", "joint", "pseudo"}
-        Maximum likelihood (its limit under separation), or a penalty that keeps it finite; or
-        one coefficient per pair, by the likelihood of all labels or their pseudo-likelihood.
-    penalty : float
-        Ridge penalty: ``penalty / 2`` times the squared coefficients, the intercept free.
-    intercept : bool
-        Whether each regression has a constant.
-    max_iter : int
-        Newton or scoring steps after which a fit is given up.
-    neighbors : str
-        Which other labels the model of a label has: ``"all"``, those that an EBIC network
-        chooses (``"ebic"``), those of a sparse network of the same rows (``"l1"``) or of a
-        ``"given"`` graph, or so many that are most associated.
-    cov_type : {"nonrobust", "HC0", "HC2", "cluster"}
-        Where standard errors and variances of scores come from.
-    use_correction : bool
-        Whether variances of clusters are corrected for their number.
-    penalize_covariates : bool
-        Whether the ridge penalty is on the context too, at unit variance.
-    """
+    """How the label models are fitted."""
 
     method: str = "mle"
     penalty: float = 1.0
@@ -106,65 +82,9 @@ class FitSettings:
     penalize_covariates: bool = False
 
 
-def _check_settings(settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Say what is wrong with saved settings."""
-    kind = settings["neighbors"]
-    if kind not in ("all", "ebic", "l1", "given") and not (kind.isascii() and kind.isdigit()):
-        return "neighbors", "must be 'all', 'ebic', 'l1', 'given' or a number"
-    return None
-
-
-# What is saved of it: one line per field.
-SETTINGS_FIELDS = Record(
-    {
-        "method": Text((*METHODS, *SHARED)),
-        "penalty": Number(float, above=0),
-        "intercept": Flag(),
-        "max_iter": Number(int, least=1),
-        "neighbors": Text(),
-        "cov_type": Text(COV_TYPES),
-        "use_correction": Flag(),
-        "penalize_covariates": Flag(),
-    },
-    rules=(_check_settings,),
-)
-
-
 @dataclass(frozen=True)
 class NodeFit:
-    """The fitted model of one label given the others and the context.
-
-    Positions 0, 1 + l and 1 + K + i in arrays of m entries stand for the constant, for label l and
-    for column i of the context.
-
-    Attributes
-    ----------
-    label : int
-        Which label is explained.
-    neighbors : ndarray of bool, shape (K,)
-        Which other labels the model has.
-    coef : ndarray, shape (m,)
-        Estimates: ±inf along separated directions, NaN where a coefficient is aliased, zero for
-        labels that the model does not have.
-    basis : ndarray of int
-        Positions of the coefficients that the fit on the labelsets in play was made with.
-    basis_coef : ndarray, shape (len(basis),)
-        Their values, on the scale of `Regressors`; so are all directions.
-    directions : ndarray, shape (rounds, m)
-        Where coefficients run off; earlier rounds outweigh later ones.
-    aliased, unidentified : ndarray, shape (m, d)
-        Directions of the coefficients about which the labelsets, or those in play, say nothing.
-    in_play : ndarray of bool, shape (L,)
-        Labelsets at which the label is not certain.
-    probability, complement : ndarray, shape (L,)
-        Fitted probability at each labelset, and one minus it with all its digits.
-    llf, llf_null : float
-        Log-likelihood of the fit and of the fit with a constant only.
-    iterations : int
-        Newton or scoring steps taken in all.
-    converged : bool
-        Whether the fit converged.
-    """
+    """The fitted model of one label given the others and the context."""
 
     label: int
     neighbors: BoolArray
@@ -194,18 +114,7 @@ class NodeFit:
         return np.where(weight > _UNFELT, weight, 0.0)
 
     def predict(self, design: FloatArray) -> FloatArray:
-        """Give the probability of the label in any rows.
-
-        Parameters
-        ----------
-        design : ndarray, shape (rows, m)
-            What `Regressors.at` gives; the explained label itself is not looked at.
-
-        Returns
-        -------
-        ndarray, shape (rows,)
-            Probabilities; NaN where the data do not identify them.
-        """
+        """Return the probability of the label in any rows."""
         probability = expit(design[:, self.basis] @ self.basis_coef)
         probability[_touches(design, self.unidentified)] = np.nan
         for direction in self.directions[::-1]:
@@ -216,66 +125,9 @@ class NodeFit:
         return np.asarray(probability)
 
 
-def _check_fit(fit: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Say what is wrong with the saved fields of a fit."""
-    if fit["neighbors"][fit["label"]]:
-        return "neighbors", "must not have the label itself"
-    inside = np.ones(len(fit["coef"]), dtype=np.bool_)
-    inside[1 : 1 + len(fit["neighbors"])] = fit["neighbors"]
-    if not inside[fit["basis"]].all():
-        return "basis", "must be among the constant, the neighbors and the context"
-    if (np.abs(fit["probability"] + fit["complement"] - 1) > 1e-9).any():
-        return "complement", "must be one minus the probability"
-    certain = fit["probability"][~fit["in_play"]]
-    if ((certain > 0) & (certain < 1)).any():
-        return "probability", "must be 0 or 1 where in_play is false"
-    return None
-
-
-# What is saved of it: one line per field.
-FIT_FIELDS = Record(
-    {
-        "label": Number(int, least=0, below="labels"),
-        "neighbors": Array(bool, ("labels",)),
-        "coef": Array(float, ("regressors",), finite=False),
-        "basis": Array(int, ("basis",), least=0, below="regressors", unique=True),
-        "basis_coef": Array(float, ("basis",)),
-        "directions": Array(float, ("rounds", "regressors")),
-        "aliased": Array(float, ("regressors", "aliased")),
-        "unidentified": Array(float, ("regressors", "unidentified")),
-        "in_play": Array(bool, ("labelsets",)),
-        "probability": Array(float, ("labelsets",), least=0, most=1),
-        "complement": Array(float, ("labelsets",), least=0, most=1),
-        "llf": Number(float, most=0),
-        "llf_null": Number(float, most=0),
-        "iterations": Number(int, least=0),
-        "converged": Flag(),
-    },
-    rules=(_check_fit,),
-)
-
-
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    """The fits of all labels, with what they were fitted to: all that tests need to know.
-
-    Attributes
-    ----------
-    stats : LabelsetStatistics
-        What was fitted, and what score tests are computed from.
-    settings : FitSettings
-        How.
-    nodes : tuple of NodeFit
-        One fit per label.
-    rows : ModelData or None
-        The rows, where there are any.
-    terms : mapping of str to tuple of str
-        Formula terms and their columns.
-    known_regressors : Regressors, optional
-        The columns of the label models, where they are at hand.
-    shared : SharedFit, optional
-        The coefficients that label models share, if they do.
-    """
+    """The fits of all labels, with what they were fitted to: all that tests need to know."""
 
     stats: LabelsetStatistics
     settings: FitSettings
@@ -286,33 +138,11 @@ class NetworkFit:
     shared: SharedFit | None = None
 
     def rows_for(self, purpose: str) -> ModelData:
-        """Give the rows, or say that they are needed.
-
-        Parameters
-        ----------
-        purpose : str
-            What needs them, for the message.
-
-        Returns
-        -------
-        ModelData
-            The rows.
-        """
+        """Return the rows, or say that they are needed."""
         return require_rows(purpose, self.rows, self.stats.feature_names)
 
     def take_features(self, positions: IntArray) -> NetworkFit:
-        """Give the same fits with some of the features.
-
-        Parameters
-        ----------
-        positions : ndarray of int
-            Which features.
-
-        Returns
-        -------
-        NetworkFit
-            The fits.
-        """
+        """Return the same fits with some of the features."""
         rows = None if self.rows is None else self.rows.take_features(positions)
         stats = take_features(self.stats, positions)
         return replace(self, stats=stats, rows=rows)
@@ -328,20 +158,7 @@ class NetworkFit:
         return self.settings.method == "mle"
 
     def refuse_shared(self, purpose: str, remedy: str) -> None:
-        """Say what cannot be had of label models that share coefficients.
-
-        Parameters
-        ----------
-        purpose : str
-            What is asked for.
-        remedy : str
-            What to do instead.
-
-        Raises
-        ------
-        ModelError
-            When they do.
-        """
+        """Say what cannot be had of label models that share coefficients."""
         if self.settings.method in SHARED:
             raise exc.ModelError(
                 f"{purpose} is for label models that are fitted one by one, but "
@@ -408,22 +225,7 @@ class NetworkFit:
 
     @cached_property
     def residuals(self) -> FloatArray:
-        r"""What scores are the products of sums with, shape (K, L).
-
-        The residuals e without what is left of the gradient g, :math:`e - w z'A^{-1}g`. At a
-        maximum that is rounding, but a feature that the regressors all but explain would carry it
-        along; of penalised fits it is what the penalty adds, and zero is left everywhere where the
-        regressors leave nothing to test.
-
-        Of fits that share coefficients it is what keeps tests valid. With :math:`c = z'A^{-1}B`
-        what regressors explain of a column x, the score is then :math:`\sum_i (x_i - c_i) e_i`.
-        Its derivative in the coefficients of the label is :math:`\sum_i (x_i - c_i) w_i z_i = 0`,
-        so that to first order it does not matter by which consistent estimate they are replaced:
-        Neyman's :math:`C(\alpha)` test in the conditional likelihood of the label, with the
-        variance :math:`\sum_i w_i (x_i - c_i)^2 = D - B'A^{-1}B` that it has in any case. The
-        score of the likelihood of all labels would be :math:`\sum_i (x_i - \bar x) y_i`: whether
-        label and feature go together at all, through other labels too, and no test of an edge.
-        """
+        """What scores are the products of sums with, shape (K, L)."""
         patterns, factors = self.stats.patterns.T, self.factors
         probability, complement = (
             np.array([getattr(node, name) for node in self.nodes]).reshape(patterns.shape)
@@ -453,36 +255,7 @@ def fit_nodes(
     *,
     regressors: Regressors | None = None,
 ) -> tuple[NodeFit, ...]:
-    """Fit the model of every label given the others, or given some of them.
-
-    Parameters
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labels of the cells.
-    counts : ndarray, shape (L,)
-        Their (weighted) counts.
-    settings : FitSettings
-        How to fit.
-    neighbors : ndarray of bool, shape (K, K), optional
-        Entry (k, l) tells whether the model of label k has label l; all others if omitted.
-    n_jobs : int
-        Threads to use.
-    regressors : Regressors, optional
-        The columns that the models are made of; a constant and the labels if omitted.
-
-    Returns
-    -------
-    tuple of NodeFit
-        One fit per label.
-
-    Examples
-    --------
-    >>> patterns = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
-    >>> counts = np.array([30.0, 10.0, 10.0, 30.0])
-    >>> first, second = fit_nodes(patterns, counts, FitSettings())
-    >>> first.coef[2], np.log(30 * 30 / (10 * 10))  # the log odds ratio
-    (np.float64(2.197...), np.float64(2.197...))
-    """
+    """Fit the model of every label given the others, or given some of them."""
     check_option("method", settings.method, METHODS)
     if neighbors is None:
         neighbors = ~np.eye(patterns.shape[1], dtype=np.bool_)
@@ -515,10 +288,7 @@ class _Ahead(NamedTuple):
 
 
 def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -> _Ahead | None:
-    """Fit models without the context on labelsets, where these are far fewer than cells.
-
-    What labels settle is settled with a context too, and the coefficients are a start.
-    """
+    """Fit models without the context on labelsets, where these are far fewer than cells."""
     n_labels, n_cells = table.signs.shape
     if table.regressors.n_columns == 1 + n_labels or settings.method == "firth":
         return None
@@ -534,20 +304,7 @@ def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -
 
 
 def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray | None:
-    """Give the penalties of all columns, if any; the constant is free, and mostly the context.
-
-    Parameters
-    ----------
-    settings : FitSettings
-        How the models are fitted.
-    regressors : Regressors
-        The columns.
-
-    Returns
-    -------
-    ndarray, shape (m,), or None
-        Penalties.
-    """
+    """Return the penalties of all columns, if any; the constant is free, and mostly the context."""
     if settings.method != "ridge":
         return None
     penalties = np.where(regressors.free, 0.0, settings.penalty)
@@ -557,29 +314,7 @@ def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray |
 
 
 def find_aliases(regressors: Regressors, intercept: bool) -> tuple[tuple[int, ...], ...]:
-    """Find labels and columns of the context that are linear functions of others.
-
-    Parameters
-    ----------
-    regressors : Regressors
-        The columns of all label models.
-    intercept : bool
-        Whether a constant counts as one of the others.
-
-    Returns
-    -------
-    tuple of tuple of int
-        For each label and column, the others that share a linear relation with it (constant
-        labels, which are told apart anyway, are left out). Columns are numbered after the labels.
-
-    Examples
-    --------
-    The third label is the first one turned round:
-
-    >>> patterns = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0]], dtype=bool)
-    >>> find_aliases(Regressors.of(patterns, np.ones(4)), intercept=True)
-    ((2,), (), (0,))
-    """
+    """Find labels and columns of the context that are linear functions of others."""
     matrix = regressors.matrix
     is_constant_label = (regressors.label_of >= 0) & (matrix == matrix[:1]).all(axis=0)
     # The constant comes first.
@@ -622,7 +357,7 @@ class _Table:
         return np.asarray(np.maximum(np.abs(self.design).max(axis=1), 1.0))
 
     def signed(self, node: _Node, columns: IntArray) -> FloatArray:
-        """Give signed regressors of a label in the rows in play."""
+        """Return signed regressors of a label in the rows in play."""
         regressors = self.design[node.in_play][:, columns]
         regressors *= self.signs[node.label, node.in_play, None]
         return regressors
@@ -630,10 +365,7 @@ class _Table:
 
 @dataclass
 class _Node:
-    """The model of one label on its way to a fit; `is_final` if nothing more can be settled.
-
-    Only columns that are `free` of a penalty can run off, or depend on each other.
-    """
+    """The model of one label on its way to a fit; `is_final` if nothing more can be settled."""
 
     label: int
     columns: IntArray
@@ -739,7 +471,7 @@ def _begin(
 
 
 def _known_columns(regressors: Regressors, node: _Node, ahead: _Ahead) -> Columns | None:
-    """Give what labelsets told of the 0/1 columns of a model, where it has no others than there."""
+    """Return what labelsets told of the 0/1 columns of a model, if it has no others."""
     before = ahead.nodes[node.label]
     binary = node.columns[regressors.binary[node.columns]]
     is_same = len(node.free) == len(node.columns) and np.array_equal(binary, before.columns)
@@ -783,7 +515,7 @@ def _find_limits(table: _Table, nodes: list[_Node], settings: FitSettings) -> No
 def _looks_separated(
     table: _Table, nodes: list[_Node], order: int, step: FloatArray, steps: int
 ) -> bool:
-    """Tell whether a step shows which rows are settled, so that a guess should be tried."""
+    """Return whether a step shows which rows are settled, so that a guess should be tried."""
     node = nodes[order]
     if node.is_final:
         return False
@@ -843,7 +575,7 @@ def _go_on(table: _Table, node: _Node, penalty: FloatArray | None, max_steps: in
 
 
 def _moves(table: _Table, node: _Node, step: FloatArray) -> FloatArray:
-    """Give how much a step moves the margins of the rows in play."""
+    """Return how much a step moves the margins of the rows in play."""
     whole = _spread(step, node.basis, table.design.shape[1])
     moves: FloatArray = (table.signs[node.label] * (table.design @ whole))[node.in_play]
     return moves
@@ -857,7 +589,7 @@ def _spread(values: FloatArray, places: IntArray, size: int) -> FloatArray:
 
 
 def _unit_rows_in_play(table: _Table, node: _Node, columns: IntArray) -> FloatArray:
-    """Give columns in the rows in play, brought to unit size as their cross-products are."""
+    """Return columns in the rows in play, brought to unit size as their cross-products are."""
     regressors = table.design[node.in_play][:, columns]
     return np.asarray(regressors / table.largest[node.in_play, None])
 
@@ -909,28 +641,7 @@ def assemble_fits(
     neighbors: BoolArray,
     ends: Sequence[NodeEnd],
 ) -> tuple[NodeFit, ...]:
-    """Give fits their probabilities, likelihoods, and coefficients in the user's units.
-
-    Parameters
-    ----------
-    regressors : Regressors
-        The columns of all label models.
-    signs : ndarray, shape (K, L)
-        1 where a cell has a label, −1 where it has not.
-    counts : ndarray, shape (L,)
-        Counts of the cells.
-    intercept : bool
-        Whether the models have a constant.
-    neighbors : ndarray of bool, shape (K, K)
-        Whether the model of label k has label l.
-    ends : sequence of NodeEnd
-        Where the fits ended, one per label.
-
-    Returns
-    -------
-    tuple of NodeFit
-        The fits.
-    """
+    """Return fits their probabilities, likelihoods, and coefficients in the user's units."""
     size = regressors.n_columns
     values = np.zeros((len(ends), size))
     for end in ends:

@@ -22,39 +22,7 @@ _FEWER = 0.5
 
 
 class PairSums:
-    r"""Weighted cross-products :math:`Z'WZ` of the columns of a design, for many weights.
-
-    A row that carries c of the 0/1 columns adds its weight to c(c + 1)/2 entries. Labels are
-    sparse, so these are far fewer operations than a product of matrices takes. Rows that follow
-    each other and carry the same ones are added up before. Other columns, of which there are few,
-    are multiplied with all.
-
-    Parameters
-    ----------
-    design : ndarray of float, shape (rows, m)
-        The columns.
-    binary : ndarray of bool, shape (m,), optional
-        Which of them are of zeros and ones; all if omitted.
-
-    Attributes
-    ----------
-    design : ndarray of float, shape (rows, m)
-        The columns.
-    binary : ndarray of bool, shape (m,)
-        Which of them are of zeros and ones.
-    place : ndarray of int, shape (m, m)
-        Where among the sums the product of two columns is.
-    n_sums : int
-        How many sums there are.
-
-    Examples
-    --------
-    >>> pairs = PairSums(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    >>> sums = pairs.under(np.array([[2.0, 3.0]]))
-    >>> sums[0][pairs.place]
-    array([[5., 3.],
-           [3., 3.]])
-    """
+    """Weighted cross-products :math:`Z'WZ` of the columns of a design, for many weights."""
 
     def __init__(self, design: FloatArray, binary: BoolArray | None = None) -> None:
         self.design = design
@@ -105,19 +73,7 @@ class PairSums:
     def crossing(
         self, columns: Sequence[IntArray]
     ) -> Callable[[Iterable[int], FloatArray], list[FloatArray]]:
-        """Give what makes Z'WZ of the columns of several models.
-
-        Parameters
-        ----------
-        columns : sequence of ndarray of int
-            The columns of each model.
-
-        Returns
-        -------
-        callable
-            Takes the numbers of some models and their weights (models × rows), and gives a matrix
-            per model.
-        """
+        """Return what makes Z'WZ of the columns of several models."""
         size = sum(map(len, columns)) / max(len(columns), 1)
         one_by_one = len(self.design) * size * (_OF_COLUMN + _OF_PAIR * size)
         if one_by_one < self._cost:
@@ -141,18 +97,7 @@ class PairSums:
         return np.ascontiguousarray(self.design.T)
 
     def under(self, weights: FloatArray) -> FloatArray:
-        """Give the sums under each line of weights.
-
-        Parameters
-        ----------
-        weights : ndarray, shape (lines, rows)
-            The weights.
-
-        Returns
-        -------
-        ndarray, shape (lines, sums)
-            The sums; taken at `place` they make a matrix.
-        """
+        """Return the sums under each line of weights."""
         if self._pool is not None:
             lines = weights.T if self._runs is None else self._runs @ weights.T
             carried = (self._pool @ lines).T
@@ -164,18 +109,7 @@ class PairSums:
         return np.array(products).reshape(len(weights), -1)
 
     def quadratic_forms(self, entries: FloatArray) -> FloatArray:
-        """Give z'Mz of each row z of the design, for several symmetric M.
-
-        Parameters
-        ----------
-        entries : ndarray, shape (lines, sums)
-            The entries of each M, those of pairs of columns where `place` has them.
-
-        Returns
-        -------
-        ndarray, shape (lines, rows)
-            The forms.
-        """
+        """Return z'Mz of each row z of the design, for several symmetric M."""
         if self._pool is None:
             matrices = entries.reshape(-1, *self.place.shape)
             forms = [np.einsum("ij,ij->i", self.design @ each, self.design) for each in matrices]
@@ -198,7 +132,7 @@ class PairSums:
 
 
 def _every_pair(carried: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Give where the product of two columns is, and which rows carry both: pairs × rows."""
+    """Return where the product of two columns is, and which rows carry both: pairs × rows."""
     size = carried.shape[1]
     later, earlier = np.tril_indices(size)
     place = np.empty((size, size), dtype=np.intp)
@@ -208,7 +142,7 @@ def _every_pair(carried: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _carried_pairs(carried: FloatArray) -> tuple[IntArray, Any]:
-    """Give the same for pairs that some row carries, most likely sparse; others share a sum."""
+    """Return the same for pairs that some row carries, most likely sparse; others share a sum."""
     n_rows, size = carried.shape
     rows, columns = carried.nonzero()
     n_carried = np.bincount(rows, minlength=n_rows)

@@ -33,37 +33,7 @@ def fit_pseudo(
     max_iter: int,
     regressors: Regressors,
 ) -> tuple[SharedFit, BoolArray]:
-    """Fit all label models with shared coefficients.
-
-    Parameters
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labels of the cells.
-    counts : ndarray, shape (L,)
-        Their (weighted) counts.
-    terms : SharedTerms
-        The coefficients.
-    max_iter : int
-        Newton steps after which the fit is given up.
-    regressors : Regressors
-        The columns of the label models.
-
-    Returns
-    -------
-    shared : SharedFit
-        The fit.
-    in_play : ndarray of bool, shape (K, L)
-        Cells at which labels are not certain given the others.
-
-    Examples
-    --------
-    >>> patterns = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
-    >>> counts = np.array([30.0, 10.0, 10.0, 30.0])
-    >>> terms = SharedTerms.of(~np.eye(2, dtype=bool), n_context=0, intercept=True)
-    >>> shared, _ = fit_pseudo(patterns, counts, terms, 20, Regressors.of(patterns, counts))
-    >>> shared.basis_coef[2], np.log(30 * 30 / (10 * 10))  # the log odds ratio
-    (np.float64(2.197...), np.float64(2.197...))
-    """
+    """Fit all label models with shared coefficients."""
     table = _Stacked(terms, regressors, np.where(patterns.T, 1.0, -1.0), counts)
     everywhere = np.ones(table.signs.shape, dtype=np.bool_)
     whole = table.independent(everywhere)
@@ -122,7 +92,7 @@ class _Stacked:
         return written[:, :-1]
 
     def move(self, direction: FloatArray) -> FloatArray:
-        """Give the margins of all rows along a direction."""
+        """Return the margins of all rows along a direction."""
         moved = self.terms.gather(direction) @ self.regressors.matrix.T
         return np.asarray((self.signs * moved).ravel())
 
@@ -135,7 +105,7 @@ class _Stacked:
         return independent_columns(self.terms.add_up_squares(crossed))
 
     def value(self, values: FloatArray, in_play: BoolArray) -> float:
-        """Give the log pseudo-likelihood of the rows in play."""
+        """Return the log pseudo-likelihood of the rows in play."""
         margins = self.move(values).reshape(in_play.shape)
         return float((in_play * -np.logaddexp(0.0, -margins)).sum(axis=0) @ self.counts)
 
@@ -211,7 +181,7 @@ def _climb(
 
 
 def _carry_over(chosen: Columns, values: FloatArray) -> FloatArray:
-    """Give coefficients of chosen columns with the linear predictor of all."""
+    """Return coefficients of chosen columns with the linear predictor of all."""
     carried = np.zeros(len(values))
     carried[chosen.kept] = chosen.carry_over(values)
     return carried

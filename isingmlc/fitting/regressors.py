@@ -24,29 +24,7 @@ from isingmlc.statistics.labelsets import LabelsetStatistics
 
 @dataclass(frozen=True, eq=False)
 class Regressors:
-    """The columns of all label models on the cells, the constant first and the context last.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (L, m)
-        The columns.
-    label_of : ndarray of int, shape (m,)
-        The label that a column is, or is a product with; −1 for the constant and the context.
-    centre, scale : ndarray, shape (m,)
-        What was subtracted from a column, and what it was divided by afterwards.
-    variance : ndarray, shape (m,)
-        The variances of the columns of the context; 1 for the others.
-    lost : ndarray, shape (m,)
-        How much rounding may have changed a column when it was written down.
-
-    Examples
-    --------
-    >>> patterns = np.array([[0, 1], [1, 1]], dtype=bool)
-    >>> age = np.array([[40.0], [60.0]])
-    >>> Regressors.of(patterns, np.ones(2), age).matrix
-    array([[ 1.,  0.,  1., -1.],
-           [ 1.,  1.,  1.,  1.]])
-    """
+    """The columns of all label models on the cells, the constant first and the context last."""
 
     matrix: FloatArray
     label_of: IntArray
@@ -65,26 +43,7 @@ class Regressors:
         intercept: bool = True,
         labels: IntArray | None = None,
     ) -> Regressors:
-        """Lay out the columns.
-
-        Parameters
-        ----------
-        patterns : ndarray of bool, shape (L, K)
-            The labels.
-        counts : ndarray, shape (L,)
-            The counts of the cells.
-        columns : ndarray, shape (L, q), optional
-            What the models have besides.
-        intercept : bool
-            Whether the models have a constant, so that columns may be centred.
-        labels : ndarray of int, shape (q,), optional
-            The label that each of `columns` is a product with, −1 for none; none if omitted.
-
-        Returns
-        -------
-        Regressors
-            The columns.
-        """
+        """Lay out the columns."""
         n_cells, n_labels = patterns.shape
         matrix = np.ones((n_cells, 1 + n_labels))
         matrix[:, 1:] = patterns
@@ -128,36 +87,12 @@ class Regressors:
         return cls.of(stats.patterns, stats.counts, stats.context.columns, intercept=intercept)
 
     def at(self, labels: BoolArray, columns: FloatArray) -> FloatArray:
-        """Give the columns of other rows, on the same scale.
-
-        Parameters
-        ----------
-        labels : ndarray of bool, shape (rows, K)
-            The labels.
-        columns : ndarray, shape (rows, q)
-            What the models have besides.
-
-        Returns
-        -------
-        ndarray, shape (rows, m)
-            The columns.
-        """
+        """Return the columns of other rows, on the same scale."""
         whole = np.column_stack([np.ones(len(labels)), labels, columns])
         return (whole - self.centre) / self.scale
 
     def in_units(self, values: FloatArray) -> FloatArray:
-        """Bring coefficients, or directions of them, to the units of the user's columns.
-
-        Parameters
-        ----------
-        values : ndarray, shape (m,) or (m, d)
-            Coefficients of the columns.
-
-        Returns
-        -------
-        ndarray, the same shape
-            Coefficients of the columns as they were.
-        """
+        """Bring coefficients, or directions of them, to the units of the user's columns."""
         if self.in_their_units:
             return values
         restored = (values.T / self.scale).T
@@ -165,20 +100,7 @@ class Regressors:
         return restored
 
     def changed_by(self, directions: FloatArray, rounding: float) -> BoolArray:
-        """Mark the coefficients of the user's columns that directions change.
-
-        Parameters
-        ----------
-        directions : ndarray, shape (m,) or (m, d)
-            Directions of the coefficients of the columns, of about unit size.
-        rounding : float
-            Entries below this are rounding, whatever the units of the user's columns.
-
-        Returns
-        -------
-        ndarray of bool, the same shape
-            The marks.
-        """
+        """Mark the coefficients of the user's columns that directions change."""
         changed = np.abs(directions) > rounding
         if not self.in_their_units:
             carried = (directions.T * (self.centre / self.scale)).T
@@ -226,18 +148,7 @@ class Regressors:
         return self.relations_among(np.arange(self.n_columns))
 
     def relations_among(self, columns: IntArray) -> Columns:
-        """Tell which of some columns are linear functions of those before them.
-
-        Parameters
-        ----------
-        columns : ndarray of int
-            The columns.
-
-        Returns
-        -------
-        Columns
-            Which are kept and which dropped, numbered among these.
-        """
+        """Tell which of some columns are linear functions of those before them."""
         return self.rank(
             self.gram[columns[:, None], columns],
             columns,
@@ -254,26 +165,7 @@ class Regressors:
         in_order: bool = False,
         known: Columns | None = None,
     ) -> Columns:
-        """Choose independent columns in some of the rows.
-
-        Parameters
-        ----------
-        gram : ndarray
-            Cross-products of the columns in these rows.
-        columns : ndarray of int
-            Which columns they are about.
-        rows : callable
-            Gives the rows themselves, where cross-products do not tell.
-        in_order : bool
-            Whether of dependent columns the last ones are dropped.
-        known : Columns, optional
-            What the columns of zeros and ones are known to be in these rows.
-
-        Returns
-        -------
-        Columns
-            Which are kept and which dropped. The constant is kept where columns are centred.
-        """
+        """Choose independent columns in some of the rows."""
         if self._are_binary:
             return independent_columns(gram, in_order=in_order, keep_first=self.is_centred)
         return independent_columns(
@@ -312,20 +204,7 @@ class Regressors:
         return float(np.einsum("ij,ij->i", self.matrix, self.matrix).max())
 
     def used_by(self, neighbors: BoolArray, intercept: bool) -> BoolArray:
-        """Mark the columns that the model of each label has.
-
-        Parameters
-        ----------
-        neighbors : ndarray of bool, shape (K, K)
-            Entry (k, l) tells whether the model of label k has label l.
-        intercept : bool
-            Whether the models have a constant.
-
-        Returns
-        -------
-        ndarray of bool, shape (K, m)
-            The marks.
-        """
+        """Mark the columns that the model of each label has."""
         used = np.where(self.free, True, neighbors[:, np.maximum(self.label_of, 0)])
         used[:, 0] = intercept
         return np.asarray(used)

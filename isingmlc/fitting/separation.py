@@ -55,17 +55,7 @@ UNDECIDED = (
 
 
 class Columns(NamedTuple):
-    """Which columns of a design are linearly independent of those before them.
-
-    Attributes
-    ----------
-    kept : ndarray of int
-        Columns that are no linear function of earlier ones.
-    dropped : ndarray of int
-        The others.
-    dependence : ndarray, shape (len(kept), len(dropped))
-        Coefficients that write each dropped column in the kept ones.
-    """
+    """Which columns of a design are linearly independent of those before them."""
 
     kept: IntArray
     dropped: IntArray
@@ -87,20 +77,7 @@ class Columns(NamedTuple):
         return basis
 
     def among(self, positions: IntArray, n_columns: int) -> Columns:
-        """Give the same of more columns, of which all others are kept.
-
-        Parameters
-        ----------
-        positions : ndarray of int
-            Where these columns are among all.
-        n_columns : int
-            How many columns there are.
-
-        Returns
-        -------
-        Columns
-            Which are kept and which dropped.
-        """
+        """Return the same of more columns, of which all others are kept."""
         if len(positions) == n_columns:
             return self
         dropped = positions[self.dropped]
@@ -112,7 +89,7 @@ class Columns(NamedTuple):
         return Columns(kept, dropped, dependence)
 
     def carry_over(self, coef: FloatArray) -> FloatArray:
-        """Give coefficients of the kept columns with the linear predictor of all of them."""
+        """Return coefficients of the kept columns with the linear predictor of all of them."""
         return np.asarray(coef[self.kept] + self.dependence @ coef[self.dropped])
 
     def without(self, column: int) -> Columns | None:
@@ -134,41 +111,7 @@ def independent_columns(
     lost: FloatArray | None = None,
     known: Columns | None = None,
 ) -> Columns:
-    """Eliminate columns in order, as R does, and drop those without a pivot.
-
-    Parameters
-    ----------
-    gram : ndarray, shape (m, m)
-        Cross-products ``Z'Z`` of the columns.
-    in_order : bool
-        Whether of dependent columns the last ones are dropped; where that does not matter,
-        elimination with pivots is faster.
-    keep_first : bool
-        Whether the first column is kept unless it is zero, in whatever order.
-    binary : ndarray of bool, shape (m,), optional
-        Which columns are of zeros and ones, the first if it is to be kept; all if omitted.
-    rows : callable, optional
-        Gives rows of at most unit size with these cross-products, which are asked where those do
-        not tell. For columns of zeros and ones they do.
-    lost : ndarray, shape (m,), optional
-        How much rounding changed the entries of a column when it was written down.
-    known : Columns, optional
-        What the columns of zeros and ones among these are known to be, numbered among themselves.
-
-    Returns
-    -------
-    Columns
-        What is kept, what is dropped, and how the one gives the other.
-
-    Examples
-    --------
-    The third column is the sum of the first two:
-
-    >>> Z = np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 2]])
-    >>> columns = independent_columns(Z.T @ Z)
-    >>> columns.kept, columns.dropped, columns.dependence.ravel()
-    (array([0, 1]), array([2]), array([1., 1.]))
-    """
+    """Eliminate columns in order, as R does, and drop those without a pivot."""
     if rows is not None and binary is not None and not binary.all():
         if known is None and _has_pivots(gram, _CLEAR_PIVOT):
             return Columns.all_of(len(gram))
@@ -248,7 +191,7 @@ def _from_rows(rows: FloatArray, lost: FloatArray) -> Columns:
 
 
 def _has_pivots(gram: FloatArray, least: float = _PIVOT_TOLERANCE) -> bool:
-    """Tell whether no column is a linear function of the others."""
+    """Return whether no column is a linear function of the others."""
     if not len(gram):
         return True
     factor, failed = lapack.dpotrf(gram, clean=0)
@@ -275,45 +218,7 @@ def peel(
     intercept: bool,
     in_play: BoolArray | None = None,
 ) -> tuple[BoolArray, list[list[FloatArray]]]:
-    """Settle rows of all label models by counting: round after round, drop what columns settle.
-
-    In the model of a label, a 0/1 column that only ever occurs with one of its values settles the
-    rows that carry it; with an intercept, so does a column that is only ever absent with one value
-    settle those that lack it, and a label that is the same in all rows left settles them all.
-
-    Parameters
-    ----------
-    outcomes : ndarray of bool, shape (rows, K)
-        The label vectors.
-    columns : ndarray of float, shape (rows, b)
-        Columns of zeros and ones.
-    uses : ndarray of bool, shape (K, b)
-        Which of the columns may settle rows of which label.
-    intercept : bool
-        Whether the models have a constant.
-    in_play : ndarray of bool, shape (K, rows), optional
-        Rows that are not settled already; all if omitted.
-
-    Returns
-    -------
-    in_play : ndarray of bool, shape (K, rows)
-        For each label, the rows that counting does not settle.
-    directions : list of lists of ndarray, shape (1 + b,)
-        For each label, the directions in which the constant and the coefficients of the columns
-        run off, one a round. Earlier rounds outweigh later ones.
-
-    Examples
-    --------
-    The second and third label never meet, so each sends the other's coefficient to −∞:
-
-    >>> patterns = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])
-    >>> uses = ~np.eye(3, dtype=bool)
-    >>> in_play, directions = peel(patterns.astype(bool), patterns, uses, intercept=True)
-    >>> in_play[1]
-    array([ True,  True,  True,  True, False, False])
-    >>> directions[1]
-    [array([ 0.,  0.,  0., -1.])]
-    """
+    """Settle rows of all label models by counting: round after round, drop what columns settle."""
     n_labels, n_columns = uses.shape
     labels = outcomes.astype(np.float64)
     # What may settle rows: carrying a column; with an intercept also lacking it, or any row. The
@@ -352,80 +257,20 @@ def peel(
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:
-    """Bring rows to unit size, which changes neither their rank nor what separates them.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (rows, columns)
-        Rows of any size, columns of unit size but for outliers.
-
-    Returns
-    -------
-    ndarray, the same shape
-        Rows whose largest entry is one; the same array where no entry is larger.
-    """
+    """Bring rows to unit size, which changes neither their rank nor what separates them."""
     sizes = np.abs(rows).max(axis=1, initial=0.0)
     return rows if (sizes <= 1.0).all() else rows / np.maximum(sizes, 1.0)[:, None]
 
 
 class Separation(NamedTuple):
-    """What separation settles.
-
-    Attributes
-    ----------
-    direction : ndarray, shape (columns,)
-        A direction with margins of one or more in the rows that are settled, and of zero in all
-        others; zero where none is settled.
-    settled : ndarray of bool, shape (rows,)
-        These rows.
-    """
+    """What separation settles."""
 
     direction: FloatArray
     settled: BoolArray
 
 
 def find_separation(signed: FloatArray) -> Separation:
-    r"""Find a direction that settles every row that separation settles, by a linear programme.
-
-    With :math:`q_i` the signed regressors, the programme maximises :math:`\sum_i t_i` subject to
-    :math:`q_i'\gamma \ge t_i` and :math:`0 \le t_i \le 1` [1]_. Directions add up and may be
-    scaled, so at the optimum each :math:`t_i` is 0 or 1, and 1 exactly where some direction
-    settles row i.
-
-    Parameters
-    ----------
-    signed : ndarray, shape (rows, columns)
-        Signed regressors.
-
-    Returns
-    -------
-    Separation
-        Direction and rows.
-
-    Raises
-    ------
-    ModelError
-        If no solver gives an answer that can be proved.
-
-    Notes
-    -----
-    The answer of a solver is not taken on trust. The margins show that the rows are settled. That
-    no other row is, is shown by the multipliers :math:`\lambda_i \ge 0` of the constraints: they
-    have :math:`\sum_i \lambda_i q_i = 0` and are at least one in those rows, and along a direction
-    in which no margin falls :math:`\sum_i \lambda_i q_i'\gamma = 0` leaves theirs at zero.
-
-    References
-    ----------
-    .. [1] Konis, K. (2007). *Linear programming algorithms for detecting separated data in
-       binary logistic regression models*. DPhil thesis, University of Oxford.
-
-    Examples
-    --------
-    Outcomes 0, 1 and 0:
-
-    >>> find_separation(np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]]))
-    Separation(direction=array([-1.,  1.]), settled=array([ True, False, False]))
-    """
+    """Find a direction that settles every row that separation settles, by a linear programme."""
     n_rows, n_columns = signed.shape
     # Solvers take what is small for zero, so columns are brought to one size, and then rows.
     units = typical_sizes(signed)
@@ -472,44 +317,7 @@ def find_separation(signed: FloatArray) -> Separation:
 def shortest_direction(
     settled: FloatArray, null_space: FloatArray, length: float = 1.0
 ) -> FloatArray | None:
-    r"""Choose the one direction along which to send coefficients to infinity.
-
-    Of all directions in `null_space` that settle the rows with a margin of one this is the
-    shortest, so it depends neither on the order of the rows nor on that of the columns. Ridge
-    estimates run off along it when their penalty vanishes [1]_. It is a least-distance problem
-    and solved as non-negative least squares [2]_.
-
-    Parameters
-    ----------
-    settled : ndarray, shape (rows, columns)
-        Signed regressors of the settled rows.
-    null_space : ndarray, shape (columns, d)
-        Directions that leave all other rows alone, as columns that span them.
-    length : float
-        Of a direction that is known to settle the rows. Without one, whatever would have to be more
-        than about 1e5 long counts as none.
-
-    Returns
-    -------
-    ndarray, shape (columns,), or None
-        The direction; None where no direction settles all of the rows.
-
-    Raises
-    ------
-    ModelError
-        If no solver gives an answer that can be proved.
-
-    References
-    ----------
-    .. [1] Rosset, S., Zhu, J., Hastie, T. (2004). Boosting as a regularized path to a maximum
-       margin classifier. *JMLR* 5, 941–973.
-    .. [2] Lawson, C. L., Hanson, R. J. (1995). *Solving least squares problems*, chapter 23.
-
-    Examples
-    --------
-    >>> shortest_direction(np.array([[-1.0, 0.0]]), np.eye(2))
-    array([-1.,  0.])
-    """
+    """Choose the one direction along which to send coefficients to infinity."""
     if not null_space.size:
         return None
     null_space = lapack.dorgqr(*lapack.dgeqrf(null_space)[:2])[0]

@@ -32,28 +32,7 @@ class _Step(NamedTuple):
 def settle_by_steps(
     signed: FloatArray, programmes: Sequence[dict[str, float]]
 ) -> tuple[FloatArray, BoolArray] | None:
-    """Find what separation settles, step by step.
-
-    Parameters
-    ----------
-    signed : ndarray, shape (rows, columns)
-        Signed regressors; see `isingmlc.fitting.separation`.
-    programmes : sequence of dict
-        Options of the solver, tried one after the other.
-
-    Returns
-    -------
-    direction : ndarray, shape (columns,)
-        With margins of one or more in the rows that are settled, and of zero in all others.
-    settled : ndarray of bool, shape (rows,)
-        These rows. Instead of both, None where an answer cannot be proved.
-
-    Examples
-    --------
-    >>> rows = np.array([[-1.0, 0.0], [1.0, 1.0], [-1.0, -1.0]])
-    >>> settle_by_steps(rows, [{}])
-    (array([-1.,  1.]), array([ True, False, False]))
-    """
+    """Find what separation settles, step by step."""
     n_rows, n_columns = signed.shape
     left = np.arange(n_rows)
     steps: list[FloatArray] = []

@@ -13,7 +13,6 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
-from isingmlc.base.schema import Flag, Number, Record, Text
 from isingmlc.fitting.l1_design import Design, lay_out, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import L1Path, l1_paths
@@ -31,29 +30,7 @@ TOO_RARE = 2
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How a sparse network is fitted and chosen.
-
-    Attributes
-    ----------
-    criterion : {"ebic", "bic", "aic"}
-        What chooses the penalty of each label.
-    gamma : float
-        The parameter of EBIC.
-    rule : {"and", "or"}
-        Whether an edge needs both of its coefficients or one.
-    features : bool
-        Whether the label models have the features besides the other labels.
-    penalize_covariates : bool
-        Whether covariates are penalised as labels are, or free as thresholds are.
-    max_iter : int
-        Newton steps after which a penalty is given up.
-    n_lambda : int
-        How many penalties a path has at most.
-    whole_paths : bool
-        Whether paths go on where glmnet would end them because the deviance hardly changes.
-    fixed : bool
-        Whether the user gave the penalties, so that nothing is chosen.
-    """
+    """How a sparse network is fitted and chosen."""
 
     criterion: str = "ebic"
     gamma: float = 0.25
@@ -83,22 +60,7 @@ class NetworkSettings:
             )
 
     def price(self, nobs: float, n_columns: int, criterion: str | None = None) -> float:
-        """Give what a criterion charges per coefficient, beside −2 log-likelihood.
-
-        Parameters
-        ----------
-        nobs : float
-            Number of observations.
-        n_columns : int
-            Number of columns that could have a coefficient.
-        criterion : {"ebic", "bic", "aic"}, optional
-            Which criterion; that of the settings if omitted.
-
-        Returns
-        -------
-        float
-            The price.
-        """
+        """Return what a criterion charges per coefficient, beside −2 log-likelihood."""
         kind = self.criterion if criterion is None else criterion
         price = 2.0 if kind == "aic" else float(np.log(nobs))
         if kind == "ebic":
@@ -106,48 +68,15 @@ class NetworkSettings:
         return price
 
     def choose(self, path: L1Path, nobs: float) -> int:
-        """Give the place of the best fit on a path; the larger penalty if two are as good.
-
-        Parameters
-        ----------
-        path : L1Path
-            Penalised regressions of a label.
-        nobs : float
-            Number of observations.
-
-        Returns
-        -------
-        int
-            The place.
-        """
+        """Return the place of the best fit on a path; the larger penalty if two are as good."""
         price = self.price(nobs, path.n_columns)
         return int((price * path.n_nonzero - 2 * path.llf).argmin())
-
-
-# What is saved of it: one line per field.
-NETWORK_FIELDS = Record(
-    {
-        "criterion": Text(CRITERIA),
-        "gamma": Number(float, least=0),
-        "rule": Text(RULES),
-        "features": Flag(),
-        "penalize_covariates": Flag(),
-        "max_iter": Number(int, least=1),
-        "n_lambda": Number(int, least=1),
-        "whole_paths": Flag(),
-        "fixed": Flag(),
-    }
-)
 
 
 def fit_paths(
     stats: LabelsetStatistics, rows: ModelData | None, lam: Any, *, intercept: bool, **choices: Any
 ) -> tuple[NetworkSettings, tuple[L1Path | None, ...]]:
-    """Fit the paths of all labels; `IsingModel.fit_regularized` explains the arguments.
-
-    The label models have the features besides the other labels if rows are given. Columns are
-    those of the labels, the covariates and the features, in this order.
-    """
+    """Fit the paths of all labels; `IsingModel.fit_regularized` explains the arguments."""
     settings = NetworkSettings(**choices, fixed=lam is not None)
     if not intercept:
         raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
@@ -216,7 +145,7 @@ def fit_paths(
 
 
 def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> FloatArray:
-    """Give one penalty per label; those of labels that are left out do not matter."""
+    """Return one penalty per label; those of labels that are left out do not matter."""
     if isinstance(lam, Mapping | pd.Series):
         lacking = [name for name in names[included] if name not in lam]
         if lacking:

@@ -41,28 +41,7 @@ def fit_symmetric(
     neighbors: BoolArray,
     regressors: Regressors,
 ) -> tuple[SharedFit, tuple[NodeFit, ...]]:
-    """Fit label models that share their coefficients.
-
-    Parameters
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labels of the cells.
-    counts : ndarray, shape (L,)
-        Their (weighted) counts.
-    settings : FitSettings
-        How to fit: method ``"joint"``, without context, or ``"pseudo"``.
-    neighbors : ndarray of bool, shape (K, K)
-        Which labels have an interaction, symmetric.
-    regressors : Regressors
-        The columns of the label models.
-
-    Returns
-    -------
-    shared : SharedFit
-        The shared coefficients.
-    nodes : tuple of NodeFit
-        What they make of the model of each label given the others.
-    """
+    """Fit label models that share their coefficients."""
     n_context = regressors.n_columns - 1 - len(neighbors)
     terms = SharedTerms.of(neighbors, n_context, settings.intercept)
     with one_thread():
@@ -77,24 +56,7 @@ def fit_symmetric(
 
 
 def check_symmetric(settings: FitSettings, neighbors: BoolArray, context: Context) -> None:
-    """Check that label models can share their coefficients.
-
-    Parameters
-    ----------
-    settings : FitSettings
-        How they are to be fitted.
-    neighbors : ndarray of bool, shape (K, K)
-        Which labels have an interaction, symmetric.
-    context : Context
-        The covariates.
-
-    Raises
-    ------
-    ModelError
-        When there are too many labels, or covariates that the method does not have.
-    DataError
-        When errors are of a kind that the method does not have.
-    """
+    """Check that label models can share their coefficients."""
     n_labels, method = len(neighbors), settings.method
     if method == "joint" and n_labels > MAX_LABELS:
         raise exc.ModelError(
@@ -121,7 +83,7 @@ def check_symmetric(settings: FitSettings, neighbors: BoolArray, context: Contex
 
 
 def _split(shared: SharedFit, terms: SharedTerms, in_play: BoolArray) -> list[NodeEnd]:
-    """Give the model of each label its part of a fit."""
+    """Return the model of each label its part of a fit."""
     in_basis = np.zeros(terms.n_terms + 1, dtype=np.bool_)
     in_basis[shared.basis] = True
     values = terms.gather(shared.finite_part)
@@ -151,13 +113,7 @@ def _split(shared: SharedFit, terms: SharedTerms, in_play: BoolArray) -> list[No
 
 @dataclass(frozen=True, eq=False)
 class SharedCovariance:
-    """The covariance of shared coefficients.
-
-    Attributes
-    ----------
-    fit : NetworkFit
-        A fit whose label models share coefficients.
-    """
+    """The covariance of shared coefficients."""
 
     fit: NetworkFit
 
@@ -193,18 +149,7 @@ class SharedCovariance:
         return float(np.einsum("gi,gi->", counts[:, None] * self._gradients, self.influence))
 
     def shares(self, lines: FloatArray) -> FloatArray:
-        """Write linear functions of coefficients of label models in those of the basis.
-
-        Parameters
-        ----------
-        lines : ndarray, shape (q, K, m)
-            What each function has of each coefficient, in the user's units.
-
-        Returns
-        -------
-        ndarray, shape (q, b)
-            What it has of each coefficient of the basis.
-        """
+        """Write linear functions of coefficients of label models in those of the basis."""
         regressors = self.fit.regressors
         if not regressors.in_their_units:
             lines = (lines - lines[..., :1] * regressors.centre) / regressors.scale

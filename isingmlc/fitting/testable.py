@@ -44,6 +44,8 @@ class Reason(StrEnum):
     NO_TESTABLE_LABEL = "no-testable-label"
     INFINITE_PAIR = "infinite-pair"
     UNKNOWN_PAIR = "unknown-pair"
+    TOO_MANY_COMBINATIONS = "too-many-combinations"
+    TOO_FEW_ROWS = "too-few-rows"
     ONE_MODEL = "one-model"
     NO_MODEL = "no-model"
     NO_ERROR = "no-error"
@@ -82,6 +84,14 @@ _MEANINGS = {
     Reason.NO_TESTABLE_LABEL: "no label can be tested",
     Reason.INFINITE_PAIR: "one label settles the other: their interaction is infinite",
     Reason.UNKNOWN_PAIR: "the data do not identify the interaction of the labels",
+    Reason.TOO_MANY_COMBINATIONS: (
+        "too many combinations for the rows to be tested together: test pairs one by one with "
+        "network_table(adjust='holm')"
+    ),
+    Reason.TOO_FEW_ROWS: (
+        "a group has fewer than 20 rows per label, where the test of strength rejects too rarely: "
+        "use M"
+    ),
     Reason.ONE_MODEL: "the interaction comes from the model of one of the labels alone",
     Reason.NO_MODEL: "neither label is in the model of the other",
     Reason.NO_ERROR: "it has no standard error; a bootstrap tells how far it varies",
@@ -104,25 +114,7 @@ _ABOUT_LABELS = (
 
 
 def judge_counts(minority: FloatArray, least: float) -> StrArray:
-    """Say of labels whether they vary enough, by their rows of the rarer kind.
-
-    Parameters
-    ----------
-    minority : ndarray, shape (K,)
-        Rows of the kind that is rarer, for each label.
-    least : float
-        So many there must be.
-
-    Returns
-    -------
-    ndarray of object, shape (K,)
-        Reasons.
-
-    Examples
-    --------
-    >>> judge_counts(np.array([0.0, 1.0, 5.0]), 2)
-    array(['constant-label', 'too-rare', 'ok'], dtype=object)
-    """
+    """Say of labels whether they vary enough, by their rows of the rarer kind."""
     reasons = np.full(len(minority), Reason.OK, dtype=object)
     reasons[minority < least] = Reason.TOO_RARE
     reasons[minority == 0] = Reason.CONSTANT_LABEL
@@ -130,21 +122,7 @@ def judge_counts(minority: FloatArray, least: float) -> StrArray:
 
 
 def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
-    """Say of each fitted label whether there is anything to test.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits of all labels.
-    min_count : int
-        Labels with fewer rows of one kind in play are too rare. Without an intercept rows of one
-        kind alone have a score, so there all rows in play count.
-
-    Returns
-    -------
-    ndarray of object, shape (K,)
-        Reasons.
-    """
+    """Say of each fitted label whether there is anything to test."""
     least = check_count("min_count", min_count, 0)
     patterns = fit.stats.patterns
     in_play = np.array([node.in_play for node in fit.nodes]).T
@@ -172,22 +150,7 @@ def judge_fits(fit: NetworkFit, min_count: int = 0) -> StrArray:
 
 
 def judge_pairs(fit: NetworkFit, weights: FloatArray, shares: FloatArray) -> StrArray:
-    """Say of pairs of labels what is special about their interactions.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits of all labels.
-    weights : ndarray, shape (K, K)
-        Interactions.
-    shares : ndarray, shape (K, K)
-        The share that the coefficient of label l in the model of label k has in them.
-
-    Returns
-    -------
-    ndarray of object, shape (K, K)
-        Reasons. ``one-model`` is a remark: there is an estimate with its error.
-    """
+    """Say of pairs of labels what is special about their interactions."""
     labels = judge_fits(fit)
     has = np.array([node.neighbors for node in fit.nodes])
     reasons = np.full(weights.shape, Reason.OK, dtype=object)
@@ -204,69 +167,21 @@ def judge_pairs(fit: NetworkFit, weights: FloatArray, shares: FloatArray) -> Str
 
 
 def find_constant(stats: LabelsetStatistics, intercept: bool) -> BoolArray:
-    """Mark the features that no label model can be tested for.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    intercept : bool
-        Whether the label models have a constant. Without one only features that are always zero
-        are marked, for then any other constant is as good a feature as the rest.
-
-    Returns
-    -------
-    ndarray of bool, shape (p,)
-        The marks.
-    """
+    """Mark the features that no label model can be tested for."""
     if intercept:
         return np.asarray(stats.constant_features)
     return np.asarray(stats.column_squares == 0)
 
 
 def judge_edges(labels: StrArray, constant: BoolArray) -> StrArray:
-    """Say of each edge whether label and feature vary.
-
-    Parameters
-    ----------
-    labels : ndarray of object, shape (K,)
-        Reasons of the labels.
-    constant : ndarray of bool, shape (p,)
-        Marks of the constant features.
-
-    Returns
-    -------
-    ndarray of object, shape (p, K)
-        Reasons.
-    """
+    """Say of each edge whether label and feature vary."""
     reasons = np.tile(labels, (len(constant), 1))
     reasons[np.ix_(constant, labels == Reason.OK)] = Reason.CONSTANT_FEATURE
     return reasons
 
 
 def judge_tests(reasons: StrArray, collinear: BoolArray, separated: BoolArray) -> StrArray:
-    """Say what became of the tests of edges.
-
-    Parameters
-    ----------
-    reasons : ndarray of object
-        Reasons before the test.
-    collinear : ndarray of bool
-        Tested edges where nothing of a feature is left once the labels are known.
-    separated : ndarray of bool
-        Tested edges whose larger model has an infinite coefficient.
-
-    Returns
-    -------
-    ndarray of object
-        Reasons after the test.
-
-    Examples
-    --------
-    >>> before = np.array([Reason.OK, Reason.OK, Reason.TOO_RARE], dtype=object)
-    >>> judge_tests(before, np.array([True, False, False]), np.array([False, True, False]))
-    array(['collinear-feature', 'separated-alternative', 'too-rare'], dtype=object)
-    """
+    """Say what became of the tests of edges."""
     reasons = reasons.copy()
     reasons[separated] = Reason.SEPARATED_ALTERNATIVE
     reasons[collinear] = Reason.COLLINEAR_FEATURE
@@ -274,20 +189,7 @@ def judge_tests(reasons: StrArray, collinear: BoolArray, separated: BoolArray) -
 
 
 def judge_products(reasons: StrArray, tested: BoolArray) -> StrArray:
-    """Say of products of features with labels why they are not tested.
-
-    Parameters
-    ----------
-    reasons : ndarray of object
-        Reasons of the features alone.
-    tested : ndarray of bool
-        Whether a product has a statistic.
-
-    Returns
-    -------
-    ndarray of object
-        Reasons of the products.
-    """
+    """Say of products of features with labels why they are not tested."""
     reasons = reasons.copy()
     # A product may have a test where its feature has none.
     reasons[tested] = Reason.OK
@@ -296,22 +198,7 @@ def judge_products(reasons: StrArray, tested: BoolArray) -> StrArray:
 
 
 def split_reasons(reasons: StrArray, used: BoolArray) -> tuple[StrArray, StrArray]:
-    """Say of each feature and of each label why it adds nothing, from the reasons of edges.
-
-    Parameters
-    ----------
-    reasons : ndarray of object, shape (p, K)
-        Reasons of edges.
-    used : ndarray of bool, shape (p, K)
-        Whether an edge adds anything, whatever its reason.
-
-    Returns
-    -------
-    features : ndarray of object, shape (p,)
-        Reasons of the features.
-    labels : ndarray of object, shape (K,)
-        Reasons of the labels.
-    """
+    """Say of each feature and of each label why it adds nothing, from the reasons of edges."""
     labels = np.full(reasons.shape[1], Reason.OK, dtype=object)
     about_labels = np.isin(reasons[0].astype(str), [str(reason) for reason in _ABOUT_LABELS])
     labels[about_labels] = reasons[0, about_labels]
@@ -323,38 +210,14 @@ def split_reasons(reasons: StrArray, used: BoolArray) -> tuple[StrArray, StrArra
 
 
 def judge_features(constant: BoolArray, labels: StrArray) -> StrArray:
-    """Say of features whether they vary, and whether there is a label to use them for.
-
-    Parameters
-    ----------
-    constant : ndarray of bool, shape (p,)
-        Marks of the constant features.
-    labels : ndarray of object, shape (K,)
-        Reasons of the labels.
-
-    Returns
-    -------
-    ndarray of object, shape (p,)
-        Reasons of the features.
-    """
+    """Say of features whether they vary, and whether there is a label to use them for."""
     features = np.full(len(constant), Reason.OK, dtype=object)
     features[constant] = Reason.CONSTANT_FEATURE
     return without_labels(features, labels)
 
 
 def without_labels(features: StrArray, labels: StrArray) -> StrArray:
-    """Say of features that nothing can be told of them where no label could be used.
-
-    Parameters
-    ----------
-    features, labels : ndarray of object
-        Reasons of the features and of the labels.
-
-    Returns
-    -------
-    ndarray of object, shape (p,)
-        Reasons of the features.
-    """
+    """Say of features that nothing can be told of them where no label could be used."""
     if not (labels == Reason.OK).any():
         features = np.where(features == Reason.OK, Reason.NO_TESTABLE_LABEL, features)
     return features.astype(object)

@@ -8,8 +8,6 @@ The tests of a feature for several labels are dependent. There are three ways to
   of freedom as the matrix has rank;
 - *acat*: a mean of Cauchy variables has nearly the same tail however they depend on each other, so
   p-values are made Cauchy variables and their mean a p-value again. No correlation is needed.
-
-A Cauchy combination of all three is the fourth way.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from scipy.special import ndtri_exp
 from isingmlc.base.arrays import FloatArray
 from isingmlc.inference.pvalues import LOG_10, chi2_log10_sf, weighted_chi2_log10_sf
 
-COMBINE = ("acat", "sum", "omnibus", "cauchy")
+COMBINE = ("acat", "sum", "omnibus")
 DEFAULT_COMBINE = "acat"
 # Larger p-values count as this one: a p-value of 1 must not outweigh any other, however small.
 LARGEST = 0.999
@@ -34,21 +32,7 @@ _LOG_2 = float(np.log(2))
 
 @dataclass(frozen=True)
 class FeatureTests:
-    """Tests of features over all labels.
-
-    Attributes
-    ----------
-    combine : {"acat", "sum", "omnibus", "cauchy"}
-        How the tests of edges were combined.
-    statistic : ndarray, shape (p,)
-        What was made of them; NaN for features without a test.
-    df : ndarray, shape (p,)
-        Degrees of freedom, where the statistic has any: those of the omnibus test.
-    log10_pvalue : ndarray, shape (p,)
-        Decimal logarithms of the p-values.
-    n_tests : ndarray, shape (p,)
-        How many tests were combined.
-    """
+    """Tests of features over all labels."""
 
     combine: str
     statistic: FloatArray
@@ -63,40 +47,7 @@ class FeatureTests:
 
 
 def combine_cauchy(log10_pvalue: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Combine dependent p-values by their Cauchy transforms, each line of a table by itself.
-
-    Parameters
-    ----------
-    log10_pvalue : ndarray, shape (p, m)
-        Decimal logarithms of p-values; NaN counts for nothing.
-
-    Returns
-    -------
-    statistic : ndarray, shape (p,)
-        The means T of :math:`\tan((1/2 - p) \pi)`; inf where they are too large for a
-        floating-point number, NaN for lines without a p-value.
-    log10_pvalue : ndarray, shape (p,)
-        Decimal logarithms of :math:`1/2 - \arctan(T) / \pi`, finite also where T is not.
-
-    Notes
-    -----
-    A p-value of 1, which tests on counts do give, has a transform of minus infinity and would hide
-    any other. So p-values above 0.999 count as 0.999.
-
-    References
-    ----------
-    .. [1] Liu, Y., Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value
-       calculation under arbitrary dependency structures. Journal of the American Statistical
-       Association 115, 393–402.
-    .. [2] Fang, Y., Chang, C., Park, Y., Tseng, G. C. (2023). Heavy-tailed distribution for
-       combining dependent p-values with asymptotic robustness. Statistica Sinica 33, 1115–1142.
-
-    Examples
-    --------
-    >>> statistic, log10p = combine_cauchy(np.log10([[0.01, 0.5, 0.3]]))
-    >>> (10**log10p).round(4)
-    array([0.0293])
-    """
+    """Combine dependent p-values by their Cauchy transforms, each line of a table by itself."""
     log_p = np.minimum(np.asarray(log10_pvalue, dtype=float) * LOG_10, np.log(LARGEST))
     known = ~np.isnan(log_p)
     count = known.sum(axis=1).astype(float)
@@ -124,45 +75,13 @@ def combine_cauchy(log10_pvalue: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def combine_acat(log10_pvalue: FloatArray) -> FeatureTests:
-    """Combine the tests of each feature by their p-values alone.
-
-    Parameters
-    ----------
-    log10_pvalue : ndarray, shape (p, m)
-        Decimal logarithms of the p-values; NaN for impossible tests.
-
-    Returns
-    -------
-    FeatureTests
-        The combined tests.
-    """
+    """Combine the tests of each feature by their p-values alone."""
     statistic, log10p = combine_cauchy(log10_pvalue)
     return FeatureTests("acat", statistic, *_no_df(log10p), _count(log10_pvalue))
 
 
 def normal_scores(sign: FloatArray, log10_pvalue: FloatArray) -> FloatArray:
-    """Give the normal scores that have these two-sided p-values.
-
-    Those of chi-square p-values are the standardised scores themselves; those of p-values from
-    another distribution say on the same scale how far a score is from zero.
-
-    Parameters
-    ----------
-    sign : ndarray, shape (p, K)
-        Signs of the scores.
-    log10_pvalue : ndarray, shape (p, K)
-        Decimal logarithms of p-values; NaN counts as a score of zero.
-
-    Returns
-    -------
-    ndarray, shape (p, K)
-        The scores.
-
-    Examples
-    --------
-    >>> normal_scores(np.array([[1.0, -1.0]]), np.log10([[0.05, 0.01]])).round(2)
-    array([[ 1.96, -2.58]])
-    """
+    """Return the normal scores that have these two-sided p-values."""
     size = -ndtri_exp(np.minimum(log10_pvalue * LOG_10, 0.0) - _LOG_2)
     return np.where(np.isnan(log10_pvalue), 0.0, sign * size)
 
@@ -170,24 +89,7 @@ def normal_scores(sign: FloatArray, log10_pvalue: FloatArray) -> FloatArray:
 def combine_scores(
     scores: FloatArray, values: FloatArray, vectors: FloatArray, n_tests: FloatArray
 ) -> tuple[FeatureTests, FeatureTests]:
-    """Combine correlated scores of each feature: their sum of squares, and their quadratic form.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (p, K)
-        Scores of unit variance; zero for impossible tests.
-    values : ndarray, shape (p, K)
-        Eigenvalues of their correlation matrices; zero for impossible tests.
-    vectors : ndarray, shape (p, K, K)
-        Eigenvectors, in columns.
-    n_tests : ndarray, shape (p,)
-        How many of the scores are tests.
-
-    Returns
-    -------
-    by_sum, omnibus : FeatureTests
-        The combined tests.
-    """
+    """Combine correlated scores of each feature: their sum of squares, and their quadratic form."""
     total = np.where(n_tests > 0, (scores**2).sum(axis=1), np.nan)
     by_sum = FeatureTests(
         "sum", total, *_no_df(weighted_chi2_log10_sf(total, np.maximum(values, 0.0))), n_tests
@@ -198,23 +100,6 @@ def combine_scores(
     rank = np.where(n_tests > 0, counts.sum(axis=1), np.nan)
     form = np.where(n_tests > 0, form, np.nan)
     return by_sum, FeatureTests("omnibus", form, rank, chi2_log10_sf(form, rank), n_tests)
-
-
-def combine_all(tests: list[FeatureTests]) -> FeatureTests:
-    """Combine several tests of the same features by Cauchy combination.
-
-    Parameters
-    ----------
-    tests : list of FeatureTests
-        The tests.
-
-    Returns
-    -------
-    FeatureTests
-        One test per feature.
-    """
-    statistic, log10p = combine_cauchy(np.column_stack([test.log10_pvalue for test in tests]))
-    return FeatureTests("cauchy", statistic, *_no_df(log10p), tests[0].n_tests)
 
 
 def _count(log10_pvalue: FloatArray) -> FloatArray:

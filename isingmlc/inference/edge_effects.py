@@ -15,92 +15,52 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dens
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.pairs import pool_sides
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import fit_products, refit_edges
-from isingmlc.inference.score import feature_scores, first_equals, null_models, own_spread
+from isingmlc.inference.score import feature_scores, null_models, own_spread
 from isingmlc.statistics.labelsets import take_features
 
 ONE_STEP = "one-step"
 FITTED = "fitted"
 INFINITE = "infinite"
+BY_LEVEL = "by-level"
+NEEDS_ROWS = "needs-rows"
 # Rounding of sums leaves less than this of a row.
 _NO_DIFFERENCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeEffects:
-    """Effects of edges, features × labels, or of products, features × labels × labels.
-
-    Attributes
-    ----------
-    coef, bse : ndarray of float
-        Log odds ratios for one unit of the feature and their standard errors; NaN where there is
-        none, ±inf where the feature separates the label.
-    estimate : ndarray of object
-        How each was found: ``one-step``, ``fitted``, ``infinite`` where the feature separates the
-        label, or empty where there is none.
-    """
+    """Effects of edges, features × labels, or of products, features × labels × labels."""
 
     coef: FloatArray
     bse: FloatArray
     estimate: StrArray
 
     def per(self, unit: FloatArray) -> EdgeEffects:
-        """Give the effects for as much of each feature as is said, instead of one.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (features,)
-            How much of each feature.
-
-        Returns
-        -------
-        EdgeEffects
-            The effects.
-        """
+        """Return the effects for as much of each feature as is said, instead of one."""
         times = unit.reshape(-1, *[1] * (self.coef.ndim - 1))
         return EdgeEffects(self.coef * times, self.bse * times, self.estimate)
 
 
 def find_effects(fit: NetworkFit, arrays: EdgeArrays) -> EdgeEffects:
-    """Give the effects that tests of single features have, by one step if they fitted none.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    arrays : EdgeArrays
-        The tests.
-
-    Returns
-    -------
-    EdgeEffects
-        The effects.
-    """
+    """Return the effects that tests of single features have, by one step if they fitted none."""
     if arrays.coef is None or arrays.bse is None:
         coef, bse = _one_step(fit, arrays)
         return EdgeEffects(coef, bse, _mark(coef, ONE_STEP))
-    return EdgeEffects(arrays.coef, arrays.bse, _mark(arrays.coef, FITTED))
+    return mark_effects(arrays.coef, arrays.bse)
+
+
+def mark_effects(coef: FloatArray, bse: FloatArray) -> EdgeEffects:
+    """Mark coefficients that were fitted."""
+    return EdgeEffects(coef, bse, _mark(coef, FITTED))
 
 
 def product_effects(
     arrays: EdgeArrays, at: tuple[IntArray, IntArray, IntArray] | None = None
 ) -> EdgeEffects | None:
-    """Give the effects that tests of products given their feature have; None if they have none.
-
-    Parameters
-    ----------
-    arrays : EdgeArrays
-        The tests.
-    at : tuple of ndarray of int, optional
-        Positions of features, labels, and labels that the features are multiplied with; all
-        products if omitted.
-
-    Returns
-    -------
-    EdgeEffects or None
-        Logarithms of ratios of odds ratios, in the shape of the positions.
-    """
+    """Return the effects that tests of products given their feature have, or None."""
     some = np.s_[...] if at is None else at
     if arrays.product_bse is None:
         return None
@@ -138,67 +98,26 @@ def _one_step(fit: NetworkFit, arrays: EdgeArrays) -> tuple[FloatArray, FloatArr
     with np.errstate(divide="ignore", invalid="ignore"):
         step = scores.score / information
         error = np.sqrt(np.maximum(scores.variance, 0.0)) / information
-    equals = first_equals(fit.stats, scores)
-    coef[:, labels], bse[:, labels] = step[:, equals].T, error[:, equals].T
+    coef[:, labels], bse[:, labels] = step.T, error.T
     return np.where(tested, coef, np.nan), np.where(tested, bse, np.nan)
 
 
 def find_features(fit: NetworkFit, names: Sequence[str]) -> IntArray:
-    """Give positions of features of a fit.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fit.
-    names : sequence of str
-        Names of features.
-
-    Returns
-    -------
-    ndarray of int
-        Their positions.
-    """
+    """Find the positions of features, of terms those of their first columns."""
     place = {name: at for at, name in enumerate(fit.stats.feature_names)}
-    return np.array([place[name] for name in names], dtype=np.intp)
+    columns = (name if name in place else fit.terms[name][0] for name in names)
+    return np.array([place[name] for name in columns], dtype=np.intp)
 
 
 def can_refit(fit: NetworkFit) -> bool:
-    """Tell whether larger models can be fitted: that takes rows, and no Firth penalty.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-
-    Returns
-    -------
-    bool
-        Whether they can.
-    """
+    """Return whether larger models can be fitted: that takes rows, and no Firth penalty."""
     return fit.rows is not None and fit.settings.method != "firth"
 
 
 def refit_effects(
     fit: NetworkFit, arrays: EdgeArrays, effects: EdgeEffects, edges: IntArray
 ) -> EdgeEffects:
-    """Replace some effects that are one step by those of models that have the feature.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    arrays : EdgeArrays
-        The tests.
-    effects : EdgeEffects
-        Their effects.
-    edges : ndarray of int, shape (edges, 2)
-        Positions of features and labels.
-
-    Returns
-    -------
-    EdgeEffects
-        The effects, those of these edges fitted.
-    """
+    """Replace some effects that are one step by those of models that have the feature."""
     wanted = edges[effects.estimate[edges[:, 0], edges[:, 1]] == ONE_STEP]
     if not len(wanted) or not can_refit(fit):
         return effects
@@ -216,31 +135,19 @@ def refit_effects(
 
 
 def refit_product_effects(
-    fit: NetworkFit, effects: EdgeEffects, at: tuple[IntArray, ...], products: IntArray
+    fit: NetworkFit,
+    effects: EdgeEffects,
+    at: tuple[IntArray, ...],
+    products: IntArray,
+    rho: FloatArray,
 ) -> EdgeEffects:
-    """Replace some effects of products that are one step by those of models that have them.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    effects : EdgeEffects
-        Effects of products.
-    at : tuple of ndarray of int
-        Which of them.
-    products : ndarray of int, shape (products, 3)
-        What these are: positions in the fit of features, labels, and labels that the features are
-        multiplied with.
-
-    Returns
-    -------
-    EdgeEffects
-        The effects, those of these products fitted.
-    """
+    """Replace some effects of pairs that are one step by those of models that have them."""
     wanted = effects.estimate[at] == ONE_STEP
     if not wanted.any() or not can_refit(fit):
         return effects
-    found, errors = fit_products(fit, *products[wanted].T)
+    sides = [products[wanted], products[wanted][:, [0, 2, 1]]]
+    fitted = [fit_products(fit, *side.T) for side in sides]
+    found, errors = pool_sides(*fitted[0], *fitted[1], rho[wanted])
     coef, bse, estimate = effects.coef.copy(), effects.bse.copy(), effects.estimate.copy()
     is_known = ~np.isnan(found)
     target = tuple(axis[wanted][is_known] for axis in at)
@@ -250,21 +157,7 @@ def refit_product_effects(
 
 
 def feature_spread(fit: NetworkFit, names: Sequence[str]) -> FloatArray:
-    """Give standard deviations of features, and one for those of zeros and ones.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fit.
-    names : sequence of str
-        Names of features.
-
-    Returns
-    -------
-    ndarray, shape (features,)
-        Standard deviations over all rows, those of n − 1; the step from absent to present of what
-        has no other values.
-    """
+    """Return standard deviations of features, and one for those of zeros and ones."""
     positions = find_features(fit, names)
     variance = own_spread(fit.stats, intercept=True)[positions]
     nobs = fit.stats.nobs
@@ -288,26 +181,7 @@ def effect_columns(
     exponentiate: bool,
     finite: FloatArray | None = None,
 ) -> dict[str, FloatArray | StrArray]:
-    """Give what tables have of effects, with Wald intervals.
-
-    Parameters
-    ----------
-    effects : EdgeEffects
-        The effects.
-    level : float
-        Of the intervals.
-    degrees : ndarray, shape (labels,), or None
-        Degrees of freedom of Student's t, with clusters.
-    exponentiate : bool
-        Whether to give odds ratios.
-    finite : ndarray of float, optional
-        The finite limits of effects that are infinite; NaN where there is none.
-
-    Returns
-    -------
-    dict of str to ndarray
-        coef and bse, or odds_ratio; lower, upper and estimate.
-    """
+    """Return what tables have of effects, with Wald intervals."""
     shape = effects.coef.shape
     if degrees is not None and len(shape) > 2:
         degrees = degrees[:, None]
@@ -328,26 +202,7 @@ def effect_columns(
 def with_finite_limits(
     coef: FloatArray, lower: FloatArray, upper: FloatArray, finite: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Give intervals of infinite effects their ends, of which Wald's intervals have none.
-
-    Parameters
-    ----------
-    coef, lower, upper : ndarray of float
-        Effects and Wald's limits.
-    finite : ndarray of float or None
-        The finite limits of infinite effects, as `profile_limits` gives them, if they are known.
-
-    Returns
-    -------
-    lower, upper : ndarray of float
-        The limits: of an infinite effect infinity and the finite one.
-
-    Examples
-    --------
-    >>> unknown = np.array([np.nan])
-    >>> with_finite_limits(np.array([-np.inf]), unknown, unknown, np.array([0.5]))
-    (array([-inf]), array([0.5]))
-    """
+    """Return intervals of infinite effects their ends, of which Wald's intervals have none."""
     other = np.full(coef.shape, np.nan) if finite is None else finite
     falls, rises = coef == -np.inf, coef == np.inf
     return (

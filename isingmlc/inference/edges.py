@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import t as student_t
@@ -13,11 +13,12 @@ from scipy.stats import t as student_t
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
+from isingmlc.base.readonly import FrozenArrays, cached_array
+from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,
     combine_acat,
-    combine_all,
     combine_scores,
     normal_scores,
 )
@@ -26,6 +27,9 @@ from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
 from isingmlc.inference.robust_law import GuardedPvalues
 from isingmlc.inference.score_covariance import ScoreCovariance
 from isingmlc.inference.score_law import LawPvalues
+
+if TYPE_CHECKING:
+    from isingmlc.inference.pairs import PairPvalues
 
 _NO_COVARIANCE = (
     "combine={combine!r} needs to know how the scores of a feature vary together, as score tests "
@@ -39,83 +43,31 @@ _PERMUTED = (
 
 
 @dataclass(frozen=True)
-class GivenPvalues:
-    """p-values that do not come from the chi-square distribution.
-
-    Attributes
-    ----------
-    edge, log10 : ndarray, shape (features, labels)
-        p-values of edges and their logarithms.
-    feature : ndarray, shape (features,), or None
-        p-values of the sums of statistics, of features.
-    kind : str
-        Where they come from.
-    """
+class GivenPvalues(FrozenArrays):
+    """p-values that do not come from the chi-square distribution."""
 
     edge: FloatArray
     log10: FloatArray
+    method: StrArray
     feature: FloatArray | None = None
-    kind: str = "permutation"
-
-    @property
-    def method(self) -> StrArray:
-        """Where the p-value of each edge comes from; empty where there is none."""
-        return np.where(np.isnan(self.edge), "", self.kind).astype(object)
 
     def take(self, positions: IntArray) -> GivenPvalues:
-        """Give those of some features."""
+        """Return those of some features."""
         feature = None if self.feature is None else self.feature[positions]
-        return replace(
-            self, edge=self.edge[positions], log10=self.log10[positions], feature=feature
+        return GivenPvalues(
+            self.edge[positions], self.log10[positions], self.method[positions], feature
         )
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeArrays:
-    """Tests of all edges as arrays, features × labels.
+def _stack_pvalues(parts: Sequence[dict[str, Any]]) -> GivenPvalues:
+    """Stack p-values of different features."""
+    names = ("pvalue", "log10p", "pvalue_method")
+    return GivenPvalues(*(np.concatenate([part[name] for part in parts]) for name in names))
 
-    Attributes
-    ----------
-    feature_names, label_names : tuple of str
-        Names of the features (or terms) and labels.
-    statistic, df : ndarray of float, shape (features, labels)
-        Statistics and degrees of freedom; NaN where an edge cannot be tested.
-    reason : ndarray of object, shape (features, labels)
-        Why an edge cannot be tested, or what is special about it; see `Reason`.
-    sign : ndarray of float, shape (features, labels)
-        Whether the feature goes with (1) or against (−1) the label; 0 where that has no answer.
-    test : {"score", "wald", "lr"}
-        Which test.
-    products : {None, "individual", "joint"}
-        Whether products of features with labels are tested too, each by itself or all together.
-    product_statistic : ndarray, shape (features, labels, labels), or None
-        Entry (j, k, s) tests the product of feature j with label s in the model of label k; NaN
-        where it is impossible and for s = k.
-    product_sign : ndarray of int8, shape (features, labels, labels), or None
-        Whether a product goes with (1) or against (−1) the label, so that the feature makes the tie
-        of the two labels stronger or weaker; none of larger models.
-    product_reason : ndarray of object, shape (features, labels, labels), or None
-        Why a product cannot be tested, or what is special about it; decided from the reasons of
-        the features if omitted.
-    distribution : str
-        Where the p-values come from.
-    note : str
-        What to keep in mind; empty where there is nothing.
-    covariance : ScoreCovariance or None
-        How the scores of a feature vary together, where that is known.
-    given : GivenPvalues, LawPvalues, GuardedPvalues or None
-        p-values other than those of the chi-square distribution.
-    given_products : LawPvalues or None
-        The like of them for products.
-    coef, bse : ndarray, shape (features, labels), or None
-        Coefficients and standard errors, of Wald and likelihood-ratio tests of single features.
-    product_coef, product_bse : ndarray, shape (features, labels, labels), or None
-        The like of them for products given the feature. Score tests have errors of coefficients
-        that are one step; these coefficients follow from statistics, signs and errors.
-    df_denom : ndarray, shape (labels,), or None
-        The number of clusters less one, where statistics are referred to t and F distributions
-        instead of normal and chi-square ones.
-    """
+
+@dataclass(frozen=True, eq=False)
+class EdgeArrays(FrozenArrays):
+    """Tests of all edges as arrays, features × labels."""
 
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
@@ -132,32 +84,22 @@ class EdgeArrays:
     note: str = ""
     covariance: ScoreCovariance | None = None
     given: GivenPvalues | LawPvalues | GuardedPvalues | None = None
-    given_products: LawPvalues | None = None
+    given_products: LawPvalues | PairPvalues | GivenPvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
     product_coef: FloatArray | None = None
     product_bse: FloatArray | None = None
+    product_rho: FloatArray | None = None
     df_denom: FloatArray | None = None
 
     def take(self, positions: Sequence[int] | IntArray) -> EdgeArrays:
-        """Give the tests of some features.
-
-        Parameters
-        ----------
-        positions : sequence of int
-            Which features.
-
-        Returns
-        -------
-        EdgeArrays
-            Their tests.
-        """
+        """Return the tests of some features."""
         at = np.asarray(positions, dtype=np.intp)
         changed: dict[str, Any] = {
             "feature_names": tuple(self.feature_names[each] for each in at.tolist())
         }
         of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
-        of_products = ("statistic", "sign", "reason", "coef", "bse")
+        of_products = ("statistic", "sign", "reason", "coef", "bse", "rho")
         for name in (*of_edges, *(f"product_{part}" for part in of_products)):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
@@ -166,14 +108,27 @@ class EdgeArrays:
             changed[name] = None if part is None else part.take(at)
         return replace(self, **changed)
 
-    def columns(self) -> dict[str, Any]:
-        """Give what tables of edges have, each an array of features × labels.
+    @classmethod
+    def stack(cls, parts: Sequence[EdgeArrays]) -> EdgeArrays:
+        """Put tests of different features of the same labels into one table."""
+        if len(parts) == 1:
+            return parts[0]
+        changed: dict[str, Any] = {
+            "feature_names": tuple(name for part in parts for name in part.feature_names),
+            "covariance": None,
+            "given": _stack_pvalues([part.columns() for part in parts]),
+        }
+        of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
+        of_products = ("statistic", "sign", "reason", "coef", "bse", "rho")
+        for name in (*of_edges, *(f"product_{part}" for part in of_products)):
+            cells = [getattr(part, name) for part in parts]
+            changed[name] = None if cells[0] is None else np.concatenate(cells)
+        if parts[0].product_statistic is not None:
+            changed["given_products"] = _stack_pvalues([part.product_columns() for part in parts])
+        return replace(parts[0], **changed)
 
-        Returns
-        -------
-        dict of str to ndarray
-            (coef, bse,) statistic, df, pvalue, log10p, pvalue_method, sign and reason.
-        """
+    def columns(self) -> dict[str, Any]:
+        """Return what tables of edges have, each an array of features × labels."""
         effects = {} if self.coef is None else {"coef": self.coef, "bse": self.bse}
         return {
             **effects,
@@ -186,12 +141,36 @@ class EdgeArrays:
             "reason": self.reason,
         }
 
-    @cached_property
+    def with_one_df(self) -> FloatArray:
+        """Statistics with one degree of freedom that have the tail probabilities of these."""
+        tested = ~np.isnan(self.statistic)
+        log10p = self.log10_tails(self.statistic, self.df)
+        equal = normal_scores(np.ones(tested.shape), log10p) ** 2
+        alike = (self.df == 1) & (self.df_denom is None)
+        return np.where(alike, self.statistic, np.where(tested, equal, np.nan))
+
+    def wald_columns(self, coef: FloatArray, bse: FloatArray, reason: StrArray) -> dict[str, Any]:
+        """Compute Wald tests of the levels of one term, each an array of levels × labels."""
+        with np.errstate(invalid="ignore"):
+            statistic = np.where(np.isfinite(coef), (coef / bse) ** 2, np.nan)
+        df = np.where(np.isnan(statistic), np.nan, 1.0)
+        own = np.where(np.isnan(coef) & (reason == Reason.OK), Reason.COLLINEAR_FEATURE, reason)
+        return {
+            "statistic": statistic,
+            "df": df,
+            "pvalue": self.tails(statistic, df),
+            "log10p": self.log10_tails(statistic, df),
+            "pvalue_method": np.where(np.isnan(statistic), "", "wald").astype(object),
+            "sign": np.sign(np.nan_to_num(coef)),
+            "reason": np.where(np.isinf(coef), Reason.SEPARATED_ALTERNATIVE, own).astype(object),
+        }
+
+    @cached_array
     def pvalue(self) -> FloatArray:
         """p-values of edges."""
         return self.tails(self.statistic, self.df) if self.given is None else self.given.edge
 
-    @cached_property
+    @cached_array
     def log10_pvalue(self) -> FloatArray:
         """Their logarithms to base ten."""
         if self.given is not None:
@@ -204,13 +183,7 @@ class EdgeArrays:
         return self.name_tails(self.statistic) if self.given is None else self.given.method
 
     def product_columns(self) -> dict[str, Any]:
-        """Give p-values of products, each an array of features × labels × labels.
-
-        Returns
-        -------
-        dict of str to ndarray
-            pvalue, log10p and pvalue_method.
-        """
+        """Return p-values of products, each an array of features × labels × labels."""
         statistic, given = self.product_statistic, self.given_products
         assert statistic is not None
         if given is not None:
@@ -227,26 +200,13 @@ class EdgeArrays:
         return np.where(np.isnan(statistic), "", name).astype(object)
 
     def tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
-        """Give p-values of statistics by the distribution that these tests refer to.
-
-        Parameters
-        ----------
-        statistic : ndarray, shape (features, labels) or (features, labels, labels)
-            Statistics of edges, or of products: the second axis has the labels of the models.
-        df : ndarray or float
-            Degrees of freedom.
-
-        Returns
-        -------
-        ndarray, of the same shape
-            The p-values.
-        """
+        """Return p-values of statistics by the distribution that these tests refer to."""
         if self.df_denom is None:
             return np.asarray(chi2_sf(statistic, df))
         return np.asarray(hotelling_sf(statistic, df, self._denominators(statistic)))
 
     def log10_tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
-        """Give logarithms to base ten of `tails`."""
+        """Return logarithms to base ten of `tails`."""
         if self.df_denom is None:
             return np.asarray(chi2_log10_sf(statistic, df))
         return np.asarray(hotelling_log10_sf(statistic, df, self._denominators(statistic)))
@@ -255,7 +215,7 @@ class EdgeArrays:
         assert self.df_denom is not None
         return self.df_denom if statistic.ndim == 2 else self.df_denom[:, None]
 
-    @cached_property
+    @cached_array
     def importance(self) -> FloatArray:
         """Sum over labels (and products) of the statistics of each feature."""
         importance = np.nansum(self.statistic, axis=1)
@@ -264,25 +224,7 @@ class EdgeArrays:
         return np.asarray(importance)
 
     def feature_tests(self, combine: str) -> FeatureTests:
-        """Test each feature over all labels.
-
-        Parameters
-        ----------
-        combine : {"acat", "sum", "omnibus", "cauchy"}
-            How the tests of its edges are combined.
-
-        Returns
-        -------
-        FeatureTests
-            One test per feature.
-
-        Raises
-        ------
-        DataError
-            When there is no such way.
-        ModelError
-            When it needs what these tests do not have.
-        """
+        """Test each feature over all labels."""
         check_option("combine", combine, COMBINE)
         if combine == "acat":
             return self._acat
@@ -296,8 +238,6 @@ class EdgeArrays:
         if self.covariance is None:
             raise exc.ModelError(_NO_COVARIANCE.format(combine=combine, what=self._what()))
         by_sum, omnibus = self._by_scores
-        if combine == "cauchy":
-            return combine_all([self._acat, by_sum, omnibus])
         return by_sum if combine == "sum" else omnibus
 
     def _what(self) -> str:
@@ -339,11 +279,7 @@ class EdgeArrays:
     def _by_hotelling(
         self, features: IntArray, values: FloatArray, vectors: FloatArray
     ) -> FeatureTests:
-        """Refer quadratic forms of some features, from few clusters, to Hotelling's distribution.
-
-        Correlations that are estimated from hardly more clusters than labels are too uncertain for
-        a chi-square.
-        """
+        """Refer quadratic forms from few clusters to Hotelling's distribution."""
         assert self.df_denom is not None
         size = np.sqrt(self.statistic[features])
         if isinstance(self.given, GuardedPvalues):

@@ -113,7 +113,7 @@ def firth_lr_test(
 
 
 def _bases(fit: NetworkFit, labels: IntArray) -> Iterator[IntArray]:
-    """Give the columns of each label's model that do not depend on others, over all cells."""
+    """Return the columns of each label's model that do not depend on others, over all cells."""
     regressors, counts = fit.regressors, fit.stats.counts
     neighbors = np.array([node.neighbors for node in fit.nodes])
     uses = regressors.used_by(neighbors, fit.settings.intercept)

@@ -20,7 +20,6 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.joint_law import (
     LOG_SUSPECT,
-    MIXTURE,
     Block,
     blocks_of_rows,
     deflate,
@@ -33,6 +32,7 @@ from isingmlc.inference.product_scores import given_scores, statistics_of_produc
 from isingmlc.inference.refits import refit_products
 from isingmlc.inference.score import COLLINEAR, NullModel, own_spread
 from isingmlc.inference.score_law import (
+    CHI2,
     SADDLEPOINT,
     FoundPvalues,
     LawPvalues,
@@ -41,7 +41,6 @@ from isingmlc.inference.score_law import (
     ScoreLaw,
     column_tails,
     first_alike,
-    name_methods,
 )
 from isingmlc.inference.tails import chi2_log_sf
 from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of
@@ -55,28 +54,7 @@ def given_pvalues(
     df: FloatArray | None,
     refitted: BoolArray,
 ) -> LawPvalues:
-    """Give p-values of products given their feature, corrected where chi-square does not hold.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    stats : LabelsetStatistics
-        The statistics that the tests were made of.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    statistic : ndarray, shape (features, labels, labels) or (features, labels)
-        The tests, of single products or of all of a feature together.
-    df : ndarray, shape (features, labels), or None
-        Degrees of freedom of those together.
-    refitted : ndarray of bool, shape (features, labels)
-        Where the model that has the feature was fitted to the rows.
-
-    Returns
-    -------
-    LawPvalues
-        p-values, computed when they are first asked for.
-    """
+    """Return p-values of products given their feature, corrected where chi-square does not hold."""
     find = partial(_find, fit, stats, statistic=statistic, df=df, refitted=refitted)
     return LawPvalues(fit, nulls, statistic, find, together=True)
 
@@ -96,7 +74,7 @@ def _find(
     else:
         square = deflate(statistic, laws)
     log_pvalue = np.asarray(chi2_log_sf(square, 1.0 if df is None else df))
-    replaced = np.zeros(statistic.shape, dtype=np.bool_)
+    method = np.full(statistic.shape, CHI2, dtype=object)
     small = log_pvalue < LOG_SUSPECT
     suspects = small if df is not None else np.asarray(small.any(axis=2))
     source = RowValues(fit, stats)
@@ -104,9 +82,9 @@ def _find(
     for label, others, block in _blocks(fit, stats, source, of_label, suspects, refitted, spread):
         if df is not None:
             at = block.features, label
-            given, chosen = joint_tails(block, square[at], df[at], log_pvalue[at])
+            given, chosen, name = joint_tails(block, square[at], df[at], log_pvalue[at])
             log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
-            replaced[at] = chosen
+            method[at] = np.where(chosen, name, CHI2)
             continue
         for order, other in enumerate(others.tolist()):
             own = np.flatnonzero(log_pvalue[block.features, label, other] < LOG_SUSPECT)
@@ -124,10 +102,9 @@ def _find(
             size = np.sqrt(square[single])
             given, chosen = column_tails(piece, size, log_pvalue[single], False)
             log_pvalue[single] = np.where(chosen, given, log_pvalue[single])
-            replaced[single] = chosen
+            method[single] = np.where(chosen, SADDLEPOINT, CHI2)
     alike = first_alike(statistic.reshape(len(statistic), -1))
-    name = SADDLEPOINT if df is None else MIXTURE
-    return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], name))
+    return FoundPvalues(log_pvalue[alike], method[alike])
 
 
 def _trust(
@@ -138,7 +115,7 @@ def _trust(
     df: FloatArray | None,
     refitted: BoolArray,
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Give tests with variances that the models say; those of refitted models have them."""
+    """Return tests with variances that the models say; those of refitted models have them."""
     if refitted.all():
         return statistic, df
     if df is not None:
@@ -158,7 +135,7 @@ def _blocks(
     refitted: BoolArray,
     spread: FloatArray,
 ) -> Iterator[tuple[int, IntArray, Block]]:
-    """Give labels, the labels that features are multiplied with, and what is left of products."""
+    """Return labels, the labels that features are multiplied with, and what is left of products."""
     for label, law in laws.items():
         others = np.flatnonzero(stats.patterns[law.null.rows].any(axis=0))
         others = others[others != label]

@@ -12,6 +12,12 @@ So the few observations that move it most are taken one by one: given their outc
 are enumerated with their probabilities, the sum of the others is taken to be normal, and the
 statistic to be noncentral chi-square, scaled by the variance that is left. The p-value is the mean
 of its tails. So it is for the columns of a term.
+
+For strong edges (below 1e-6) many observations decide, not a few. Their p-value comes from the
+directions in which the scores have locally the heaviest tails: the saddlepoint tail of such a
+direction as a normal deviate, referred to a weighted sum of chi-squares whose other weights say how
+fast tails get lighter away from the direction. That is exact for normal scores, and within 5% of
+log p of enumerated categories.
 """
 
 from __future__ import annotations
@@ -22,11 +28,13 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+from scipy.special import expit, log_ndtr, ndtri_exp
 from scipy.stats import ncx2
 
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.product_scores import product_scores, statistics_of_products
+from isingmlc.inference.pvalues import LOG_10, bernoulli_saddlepoint
 from isingmlc.inference.score import (
     COLLINEAR,
     NullModel,
@@ -70,6 +78,12 @@ _LOG_SMALLEST_TAIL = -570.0
 _LARGEST_LIMIT = 1e4
 # A mean by so many standard deviations beyond the limit leaves nothing on this side of it.
 _FAR_BEYOND = 40.0
+# Below this a few observations no longer decide: the direction with the heaviest tail does.
+_LOG_STRONG = float(np.log(1e-6))
+_TILT_STEPS = 100
+_NO_GRADIENT = 1e-9
+# Cosine of directions that are taken to be the same.
+_SAME_DIRECTION = 0.99
 # What p-values from enumerated outcomes are called.
 MIXTURE = "mixture"
 
@@ -81,24 +95,7 @@ def joint_pvalues(
     statistic: FloatArray,
     df: FloatArray,
 ) -> LawPvalues:
-    """Give p-values of joint tests, corrected where chi-square does not hold.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    stats : LabelsetStatistics
-        The statistics that the tests were made of.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    statistic, df : ndarray, shape (features, labels)
-        The tests.
-
-    Returns
-    -------
-    LawPvalues
-        p-values, computed when they are first asked for.
-    """
+    """Return p-values of joint tests, corrected where chi-square does not hold."""
     find = partial(_find_of_joint, fit, stats, statistic=statistic, df=df)
     return LawPvalues(fit, nulls, statistic, find, together=True)
 
@@ -106,24 +103,7 @@ def joint_pvalues(
 def product_pvalues(
     fit: NetworkFit, stats: LabelsetStatistics, nulls: list[NullModel], statistic: FloatArray
 ) -> LawPvalues:
-    """Give p-values of single products, corrected where chi-square does not hold.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    stats : LabelsetStatistics
-        The statistics that the tests were made of.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    statistic : ndarray, shape (features, labels, labels)
-        The tests; the label of the model is the second.
-
-    Returns
-    -------
-    LawPvalues
-        p-values, computed when they are first asked for.
-    """
+    """Return p-values of single products, corrected where chi-square does not hold."""
     find = partial(_find_of_products, fit, stats, statistic=statistic)
     return LawPvalues(fit, nulls, statistic, find)
 
@@ -136,26 +116,7 @@ def term_pvalues(
     statistic: FloatArray,
     df: FloatArray,
 ) -> LawPvalues:
-    """Give p-values of terms, corrected where chi-square does not hold.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits, with rows.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    single : ndarray, shape (features, labels)
-        Tests of single columns.
-    first : ndarray of int, shape (terms,)
-        The first column of each term.
-    statistic, df : ndarray, shape (terms, labels)
-        The tests.
-
-    Returns
-    -------
-    LawPvalues
-        p-values, computed when they are first asked for. A term of one column has those of it.
-    """
+    """Return p-values of terms, corrected where chi-square does not hold."""
     find = partial(_find_of_terms, fit, single=single, first=first, statistic=statistic, df=df)
     return LawPvalues(fit, nulls, statistic, find, together=True)
 
@@ -193,9 +154,9 @@ def _find_of_terms(
             rest = (values.values - explained[values.at])[None]
             scale = term_scale(stats, null, term, spread)[None]
             block = Block.of(law, np.array([at]), values, rest, scale)
-            given, chosen = joint_tails(block, square, degrees, plain)
+            given, chosen, name = joint_tails(block, square, degrees, plain)
             if chosen:
-                log_pvalue[here], method[here] = given, MIXTURE
+                log_pvalue[here], method[here] = given, name
     return FoundPvalues(log_pvalue, method)
 
 
@@ -251,18 +212,18 @@ def _find_of_joint(
         square, df = trusted_joint_scores(stats, laws, spread, statistic, df)
     square = deflate(square, laws)
     log_pvalue = np.asarray(chi2_log_sf(square, df))
-    replaced = np.zeros(statistic.shape, dtype=np.bool_)
+    method = np.full(statistic.shape, CHI2, dtype=object)
     source = RowValues(fit, stats)
     for law in laws:
         label = law.null.label
         suspects = log_pvalue[:, label] < LOG_SUSPECT
         for block in blocks_of_rows(stats, source, law, suspects, spread):
             at = block.features, label
-            given, chosen = joint_tails(block, square[at], df[at], log_pvalue[at])
+            given, chosen, name = joint_tails(block, square[at], df[at], log_pvalue[at])
             log_pvalue[at] = np.where(chosen, given, log_pvalue[at])
-            replaced[at] = chosen
+            method[at] = np.where(chosen, name, CHI2)
     alike = first_alike(statistic)
-    return FoundPvalues(log_pvalue[alike], name_methods(replaced[alike], MIXTURE))
+    return FoundPvalues(log_pvalue[alike], method[alike])
 
 
 def deflate(statistic: FloatArray, laws: list[ScoreLaw]) -> FloatArray:
@@ -288,26 +249,7 @@ def trusted_joint_scores(
     *,
     given: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Give joint tests with variances that the label models say, where there are any.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics that the tests were made of.
-    laws : list of ScoreLaw
-        The labels.
-    spread : ndarray, shape (features,)
-        How much the features vary in all rows.
-    statistic, df : ndarray, shape (features, labels)
-        The tests with other variances.
-    given : bool
-        Whether products are tested given their feature.
-
-    Returns
-    -------
-    statistic, df : ndarray, shape (features, labels)
-        The tests.
-    """
+    """Return joint tests with variances that the label models say, where there are any."""
     found, rank = np.full((2, *statistic.shape), np.nan)
     for (part, block), law in product(feature_blocks(stats), laws):
         null = law.null.with_noise("weights")
@@ -319,23 +261,7 @@ def trusted_joint_scores(
 
 @dataclass(frozen=True)
 class Block:
-    """What null models leave of several columns of each feature, and how outcomes are distributed.
-
-    Attributes
-    ----------
-    features : ndarray of int, shape (m,)
-        The features.
-    rest : ndarray, shape (m, rows, d)
-        What is left of their columns.
-    scale : ndarray, shape (m, d)
-        What variances are measured by.
-    probability, complement, counts : ndarray, shape (m, rows)
-        Probabilities of outcomes, one minus them and how many observations rows stand for.
-    cells : ndarray of int, shape (rows,)
-        The cells of the rows.
-    inflation : float
-        What variances are multiplied by.
-    """
+    """What null models leave of columns of each feature, and how outcomes are distributed."""
 
     features: IntArray
     rest: FloatArray
@@ -376,26 +302,7 @@ def blocks_of_rows(
     suspects: BoolArray,
     spread: FloatArray,
 ) -> Iterator[Block]:
-    """Give features and their products as rows, less what one label's model explains of them.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics that the tests were made of.
-    source : RowValues
-        The rows.
-    law : ScoreLaw
-        The label.
-    suspects : ndarray of bool, shape (features,)
-        The features wanted.
-    spread : ndarray, shape (features,)
-        How much the features vary in all rows.
-
-    Yields
-    ------
-    Block
-        Some of the features, in columns as `joint_columns` has them.
-    """
+    """Return features and their products as rows, less what one label's model explains of them."""
     # Whatever else variances are taken from, the model says what the rows say of a direction.
     null = law.null.with_noise("weights")
     columns = joint_columns(stats, null)
@@ -414,7 +321,7 @@ def blocks_of_rows(
 
 
 def _explained(null: NullModel, columns: FloatArray, sums: FloatArray) -> FloatArray:
-    """Give what regressors explain of features times columns: features × cells × columns."""
+    """Return what regressors explain of features times columns: features × cells × columns."""
     root = null.root()
     leaning = np.einsum("qg,gj,gd->jqd", root, sums, columns, optimize=True)
     return np.asarray((root / null.weight[null.rows]).T @ leaning)
@@ -422,23 +329,8 @@ def _explained(null: NullModel, columns: FloatArray, sums: FloatArray) -> FloatA
 
 def joint_tails(
     block: Block, square: FloatArray, df: FloatArray, log_pvalue: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """Give log p-values from enumerated outcomes, and for which features they are chosen.
-
-    Parameters
-    ----------
-    block : Block
-        The columns.
-    square, df, log_pvalue : ndarray, shape (m,)
-        Statistics, degrees of freedom, and the logarithms of chi-square p-values.
-
-    Returns
-    -------
-    log_pvalue : ndarray, shape (m,)
-        The logarithms.
-    chosen : ndarray of bool, shape (m,)
-        Where they differ from chi-square by more than a little.
-    """
+) -> tuple[FloatArray, BoolArray, StrArray]:
+    """Compute log p-values from enumerated outcomes, or by saddlepoint for strong edges."""
     weight = block.probability * block.complement
     counts, n_rows = block.counts, block.rest.shape[1]
     length, scaled = _whiten(block.rest, weight * counts, block.scale)
@@ -473,18 +365,94 @@ def joint_tails(
     limit, degrees = (square / remains)[:, None], df[:, None]
     log_tail = _log_noncentral_tails(limit, degrees, off_centre)
     given = np.minimum(np.logaddexp.reduce(log_chance + log_tail, axis=1), 0.0)
+    strong = given < _LOG_STRONG
+    for at in np.flatnonzero(strong):
+        starts = moves[at][known[at]]
+        given[at] = _log_strong_tail(
+            scaled[at],
+            block.probability[at],
+            counts[at] * block.inflation,
+            np.sqrt(square[at] * block.inflation),
+            float(df[at]),
+            np.concatenate([starts, -starts, np.eye(moves.shape[2]), -np.eye(moves.shape[2])]),
+        )
     chosen = np.abs(given - log_pvalue) > DIFFERENCE - SHARE * log_pvalue
-    return given, chosen & np.isfinite(given)
+    name = np.where(strong, SADDLEPOINT, MIXTURE).astype(object)
+    return given, chosen & np.isfinite(given), name
+
+
+def _log_strong_tail(
+    scaled: FloatArray,
+    probability: FloatArray,
+    counts: FloatArray,
+    radius: float,
+    df: float,
+    starts: FloatArray,
+) -> float:
+    """Compute the log tail of a strong edge from the direction in which tails are heaviest."""
+    logit = np.log(probability) - np.log1p(-probability)
+    inside = np.isfinite(logit) & (counts > 0)
+    scaled, probability, counts = scaled[inside], probability[inside], counts[inside]
+    logit = logit[inside]
+
+    direction = starts / np.linalg.norm(starts, axis=1, keepdims=True)
+    direction = np.unique(direction.round(9), axis=0)
+    size = np.zeros(len(direction))
+    for _ in range(_TILT_STEPS):
+        along = scaled @ direction.T
+        chance = expit(logit[:, None] + size * along)
+        gradient = (counts[:, None] * (chance - probability[:, None])).T @ scaled
+        curvature = counts @ (chance * (1 - chance) * along**2)
+        missing = radius - np.einsum("sd,sd->s", gradient, direction)
+        step = missing / np.maximum(curvature, _NO_GRADIENT)
+        size += np.clip(step, -size / 2, size + 1.0)
+        length = np.linalg.norm(gradient, axis=1, keepdims=True)
+        # The first gradient, without any tilt, is zero.
+        rising = length > _NO_GRADIENT
+        direction = np.where(rising, gradient / np.where(rising, length, 1.0), direction)
+    # The iterations end in the directions that are locally heaviest; those that coincide are one.
+    alike = np.triu(direction @ direction.T > _SAME_DIRECTION, 1).any(axis=0)
+    direction, size = direction[~alike], size[~alike]
+    along = scaled @ direction.T
+    _, log10p = bernoulli_saddlepoint(
+        np.full(len(direction), radius), along, probability, counts, cutoff=SADDLEPOINT_CUTOFF
+    )
+    deviates = ndtri_exp(log10p * LOG_10 - np.log(2))
+    tails = np.full(len(direction), -np.inf)
+    for at in np.flatnonzero(np.isfinite(deviates)):
+        deviate = deviates[at]
+        # On the sphere of scores of this length the exponent rises away from the direction by the
+        # inverse of the tilted variance, less what the sphere bends back.
+        chance = expit(logit + size[at] * along[:, at])
+        across = np.linalg.svd(direction[at][None])[2][1:]
+        variance = (scaled * (counts * chance * (1 - chance))[:, None]).T @ scaled
+        inverse = np.linalg.inv(variance + _NO_GRADIENT * np.eye(len(variance)))
+        rise = np.linalg.eigvalsh(across @ inverse @ across.T) - size[at] / radius
+        nearness = (deviate / radius) ** 2
+        weights = nearness / (nearness + np.maximum(rise, 0.0))
+        tails[at] = log_tail_of_squares(deviate**2, np.append(weights, 1.0)) - np.log(2)
+    # All directions together are no heavier than if each were like the heaviest.
+    most = chi2_log_sf(np.min(np.abs(deviates)) ** 2, df)
+    return float(min(most, np.logaddexp.reduce(tails)))
+
+
+def log_tail_of_squares(limit: float, weights: FloatArray) -> float:
+    """Compute the log upper tail of a weighted sum of chi-squares, of which 1 is the largest."""
+    lower, upper = 0.0, 0.5
+    for _ in range(200):
+        tilt = (lower + upper) / 2
+        low = np.sum(weights / (1 - 2 * tilt * weights)) < limit
+        lower, upper = (tilt, upper) if low else (lower, tilt)
+    shrunk = 1 - 2 * tilt * weights
+    root = np.sqrt(2 * tilt * limit + np.sum(np.log(shrunk)))
+    slope = tilt * np.sqrt(2 * np.sum((weights / shrunk) ** 2))
+    return float(log_ndtr(-(root + np.log(slope / root) / root)))
 
 
 def _whiten(
     rest: FloatArray, weight: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Scale columns so that their scores have unit variances; squared lengths first.
-
-    Directions that statistics leave out are left out here: of a column that the model explains,
-    rounding is left.
-    """
+    """Scale columns so that their scores have unit variances; squared lengths first."""
     variance = rest.transpose(0, 2, 1) @ (rest * weight[:, :, None])
     size = np.sqrt(np.where(scale > 0, scale, np.inf))
     values, vectors = np.linalg.eigh(variance / (size[:, :, None] * size[:, None, :]))

@@ -57,26 +57,7 @@ _OWN = 1e-6
 
 @dataclass(frozen=True)
 class RowsInPlay:
-    """The rows at which a label is not certain, sorted by labelset, and its null model on them.
-
-    Attributes
-    ----------
-    sizes : ndarray of int, shape (L,)
-        Rows with each labelset.
-    weights : ndarray, shape (n,), or None
-        Frequency weights of the rows.
-    regressors : ndarray, shape (L, q)
-        z, times −1 where the label is 0. The probability of what happened in a row is then expit
-        of its linear predictor, the *margin*.
-    multipliers : ndarray, shape (L, d)
-        m, with the same sign; a single one for several columns.
-    penalty : ndarray, shape (q + added,)
-        Ridge penalties of the coefficients.
-    start : ndarray, shape (q + added,)
-        Coefficients of the null model.
-    intercept : bool
-        Whether the null model has a constant.
-    """
+    """The rows at which a label is not certain, sorted by labelset, and its null model on them."""
 
     sizes: IntArray
     weights: FloatArray | None
@@ -107,11 +88,7 @@ class RowsInPlay:
 
     @cached_property
     def has_no_origin(self) -> bool:
-        """Whether larger models are the same from wherever a feature is measured.
-
-        With a constant they are if the null model has, without a penalty, all that features are
-        multiplied with; without one it is not asked.
-        """
+        """Whether larger models are the same from wherever a feature is measured."""
         if self.penalty.any():
             return False
         if not self.intercept or (np.abs(self.multipliers) == 1).all():
@@ -147,10 +124,7 @@ class RowsInPlay:
         return triangle[:rank, :rank], order[:rank]
 
     def explained(self, crossed: FloatArray) -> FloatArray:
-        """Give how much of the information of columns the null model takes: C'A⁻¹C.
-
-        A triangular root needs half of the digits that A itself would need.
-        """
+        """Return how much of the information of columns the null model takes: C'A⁻¹C."""
         triangle, order = self._triangle
         n_models, _, n_added = crossed.shape
         flat = crossed[:, order].transpose(1, 0, 2).reshape(len(order), n_models * n_added)
@@ -160,37 +134,7 @@ class RowsInPlay:
 
 
 class LargerModels:
-    """What is known of some larger models.
-
-    Parameters
-    ----------
-    kept : ndarray of bool, shape (models, q + added)
-        The columns with rank in each model, those of the null model first.
-    n_null : int
-        q, how many those are.
-    n_given : int
-        How many of the added columns are not tested but given.
-
-    Attributes
-    ----------
-    df : ndarray of float, shape (models,)
-        Columns with rank beyond the null model's; NaN where there are none.
-    gain : ndarray, shape (models,)
-        Gain in (penalised) log-likelihood over the null model.
-    wald : ndarray, shape (models,)
-        Wald statistic of the added coefficients that are tested.
-    whole : ndarray, shape (models, q + added)
-        All coefficients, of the feature on the scale that it was fitted on.
-    coef, bse : ndarray, shape (models,)
-        First of the tested coefficients and its standard error; ±inf and NaN under separation.
-    separated : ndarray of bool, shape (models,)
-        Whether the feature separates rows, so that the gain is that of the limit; or comes so
-        near to it that the information is singular in floating-point numbers.
-    finished : ndarray of bool, shape (models,)
-        Whether the fit converged, or there was nothing to fit.
-    step : ndarray, shape (models, q + added)
-        The last Newton step.
-    """
+    """What is known of some larger models."""
 
     def __init__(self, kept: BoolArray, n_null: int, n_given: int = 0) -> None:
         rank = kept[:, n_null:].sum(axis=1)
@@ -205,19 +149,7 @@ class LargerModels:
     def record(
         self, at: IntArray, gain: FloatArray, coef: FloatArray, covariance: FloatArray
     ) -> None:
-        """Note finite maxima.
-
-        Parameters
-        ----------
-        at : ndarray of int, shape (m,)
-            Which models.
-        gain : ndarray, shape (m,)
-            Their gains.
-        coef : ndarray, shape (m, q + added)
-            All coefficients.
-        covariance : ndarray, shape (m, added, added)
-            Covariances of the added ones.
-        """
+        """Note finite maxima."""
         self.gain[at], self.whole[at] = gain, coef
         coef = coef[:, self._n_null :]
         tested = coef[:, self._n_given :]
@@ -231,55 +163,7 @@ class LargerModels:
 def fit_larger_models(
     null: RowsInPlay, features: FloatArray, max_steps: int, n_given: int = 0
 ) -> LargerModels:
-    r"""Fit the larger models of some features for one label.
-
-    Parameters
-    ----------
-    null : RowsInPlay
-        The rows and the null model.
-    features : ndarray, shape (features, n)
-        The features, one per line.
-    max_steps : int
-        Newton steps after which a fit is given up.
-    n_given : int
-        How many of the multipliers, from the first on, Wald statistics take for given.
-
-    Returns
-    -------
-    LargerModels
-        The fits.
-
-    Notes
-    -----
-    A fit with Newton decrement :math:`\nu` proves that its maximum is finite when
-    :math:`4 R^2 tr(\Sigma) \nu^2 \le 1`, with R the length of the longest row and :math:`\Sigma`
-    the inverse information [1]_. The ridge penalty adds to the information and leaves the third
-    derivative alone, so the same holds under it; only directions that it does not touch can be
-    separated.
-
-    References
-    ----------
-    .. [1] Bach, F. (2010). Self-concordant analysis for logistic regression. *Electronic Journal
-       of Statistics* 4, 384–414, proposition 2.
-
-    Examples
-    --------
-    A label without others, zero in three rows and one in two, and two features:
-
-    >>> null = RowsInPlay(
-    ...     sizes=np.array([3, 2]),
-    ...     weights=None,
-    ...     regressors=np.array([[-1.0], [1.0]]),
-    ...     multipliers=np.array([[-1.0], [1.0]]),
-    ...     penalty=np.zeros(2),
-    ...     start=np.array([np.log(2 / 3), 0.0]),
-    ...     intercept=True,
-    ... )
-    >>> features = np.array([[0.0, 1.0, 2.0, 1.0, 3.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
-    >>> models = fit_larger_models(null, features, max_steps=100)
-    >>> models.coef, models.separated
-    (array([1.11925538,        inf]), array([False,  True]))
-    """
+    """Fit the larger models of some features for one label."""
     x, size = _standardise(null, features, null.weights)
     # Steps from points so far out that no row has a weight may be of any length.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -292,22 +176,7 @@ def fit_larger_models(
 
 
 class ProductScores(NamedTuple):
-    """Scores of the products of features, in models that have the features.
-
-    Attributes
-    ----------
-    score : ndarray, shape (models, d)
-        Scores.
-    variance : ndarray, shape (models, d, d)
-        Their variances.
-    scale : ndarray, shape (models, d)
-        What variances are measured by.
-    separated : ndarray of bool, shape (models,)
-        Whether the feature separates the label, or nearly so: there are no scores.
-    error : ndarray, shape (models, d)
-        Standard errors of coefficients that are one Newton step towards each product, on the scale
-        of the feature.
-    """
+    """Scores of the products of features, in models that have the features."""
 
     score: FloatArray
     variance: FloatArray
@@ -317,32 +186,7 @@ class ProductScores(NamedTuple):
 
 
 class _ModelsWithFeature:
-    """Models that have a feature besides, and what they leave of its products.
-
-    Parameters
-    ----------
-    null : RowsInPlay
-        The rows and the null model; the first multiplier is the constant.
-    features : ndarray, shape (features, n)
-        The features, one per line.
-    max_steps : int
-        Newton steps after which a fit is given up.
-
-    Attributes
-    ----------
-    x : ndarray, shape (features, n)
-        The features as they were fitted.
-    coef : ndarray, shape (features, q + added)
-        Coefficients; zero for products.
-    size : ndarray, shape (features,)
-        By what the features were divided.
-    failed : ndarray of bool, shape (features,)
-        Whether the feature separates the label, or nearly so.
-    gradient, information : ndarray
-        Gradients and information of models that have the products too.
-    slope : ndarray, shape (features, q + 1, d)
-        Coefficients of the products in regressions on what the models have.
-    """
+    """Models that have a feature besides, and what they leave of its products."""
 
     def __init__(self, null: RowsInPlay, features: FloatArray, max_steps: int) -> None:
         self.n_given = n_given = null.n_null + 1
@@ -380,22 +224,7 @@ class _ModelsWithFeature:
 
 
 def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> ProductScores:
-    """Fit the models that have a feature besides, and score its products in them.
-
-    Parameters
-    ----------
-    null : RowsInPlay
-        The rows and the null model; the first multiplier is the constant.
-    features : ndarray, shape (features, n)
-        The features, one per line.
-    max_steps : int
-        Newton steps after which a fit is given up.
-
-    Returns
-    -------
-    ProductScores
-        Scores of the products with all multipliers but the first.
-    """
+    """Fit the models that have a feature besides, and score its products in them."""
     models = _ModelsWithFeature(null, features, max_steps)
     inner, added = np.s_[: models.n_given], np.s_[models.n_given :]
     slope, penalty = models.slope, null.penalty[inner]
@@ -411,17 +240,7 @@ def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> Pr
 
 
 class ProductRests(NamedTuple):
-    """What models that have a feature leave of its products, by rows.
-
-    Attributes
-    ----------
-    rest : ndarray, shape (models, n, d)
-        What is left of the products, the sum of which with residuals is their score.
-    scale : ndarray, shape (models, d)
-        What variances are measured by.
-    probability, complement : ndarray, shape (models, n)
-        Probabilities that the label is 1, and one minus them.
-    """
+    """What models that have a feature leave of its products, by rows."""
 
     rest: FloatArray
     scale: FloatArray
@@ -430,19 +249,7 @@ class ProductRests(NamedTuple):
 
 
 def leave_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> ProductRests:
-    """Fit the models that have a feature besides, and give what they leave of its products.
-
-    Parameters
-    ----------
-    null, features, max_steps
-        As `score_products` takes them.
-
-    Returns
-    -------
-    ProductRests
-        Products with all multipliers but the first. Of a feature that separates the label nothing
-        is known.
-    """
+    """Fit the models that have a feature besides, and give what they leave of its products."""
     models = _ModelsWithFeature(null, features, max_steps)
     n_null, x = null.n_null, models.x
     sign = np.repeat(null.multipliers[:, 0], null.sizes)
@@ -458,22 +265,7 @@ def leave_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> Pr
 
 
 def fit_block(null: RowsInPlay, columns: FloatArray, max_steps: int) -> LargerModels:
-    """Fit the larger model of one label that has several columns together.
-
-    Parameters
-    ----------
-    null : RowsInPlay
-        The rows and the null model.
-    columns : ndarray, shape (columns, n)
-        The columns, one per line.
-    max_steps : int
-        Newton steps after which a fit is given up.
-
-    Returns
-    -------
-    LargerModels
-        The one fit. Its coefficient means nothing.
-    """
+    """Fit the larger model of one label that has several columns together."""
     x, _ = _standardise(null, columns, null.weights)
     rows = _distinct_rows(null, x)
     design, margin = _design(null, rows), null.margin[rows.codes]
@@ -524,11 +316,7 @@ class _Rows(NamedTuple):
 def _standardise(
     null: RowsInPlay, x: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Bring each feature to unit size, around its middle if that is free; give the old sizes too.
-
-    Middle and size are medians: next to an outlier the other values would hardly differ in units
-    that it had a say in. But where the origin matters it is the mean.
-    """
+    """Scale each feature to unit size, around its middle if that is free; return sizes too."""
     if null.has_no_origin:
         x = x - _medians(x, weights)[:, None] if null.intercept else x
         size = typical_sizes(x.T)
@@ -543,7 +331,7 @@ def _standardise(
 
 
 def _medians(x: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Give the (weighted) median of each line."""
+    """Return the (weighted) median of each line."""
     if weights is None:
         return np.asarray(np.median(x, axis=1))
     order = np.argsort(x, axis=1)
@@ -553,7 +341,7 @@ def _medians(x: FloatArray, weights: FloatArray | None) -> FloatArray:
 
 
 def _at_null(null: RowsInPlay, x: FloatArray) -> tuple[FloatArray, ...]:
-    """Give what `_evaluate` gives at the null model, where rows of a labelset are alike."""
+    """Return what `_evaluate` gives at the null model, where rows of a labelset are alike."""
     weighted = x if null.weights is None else null.weights * x
     sums, squares = null.pooled(weighted), null.pooled(weighted * x)
     chance, residual = expit(null.margin), expit(-null.margin)
@@ -567,7 +355,7 @@ def _at_null(null: RowsInPlay, x: FloatArray) -> tuple[FloatArray, ...]:
 
 
 def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatArray, ...]:
-    """Give gain in (penalised) likelihood over the null model, gradient and information."""
+    """Return gain in (penalised) likelihood over the null model, gradient and information."""
     n_null = null.n_null
     margin = np.repeat(coef[:, n_null:] @ null.multipliers.T, null.sizes, axis=1)
     margin *= x
@@ -597,7 +385,7 @@ def _evaluate(null: RowsInPlay, x: FloatArray, coef: FloatArray) -> tuple[FloatA
 def _information(
     null: RowsInPlay, zeroth: FloatArray, first: FloatArray, second: FloatArray
 ) -> FloatArray:
-    """Give the information from sums of the weights times 1, x and x² over labelsets."""
+    """Return the information from sums of the weights times 1, x and x² over labelsets."""
     n_columns = len(null.start)
     information = np.empty((len(first), n_columns, n_columns))
     inner, added = np.s_[: null.n_null], np.s_[null.n_null :]
@@ -611,7 +399,7 @@ def _information(
 
 
 def _products(left: FloatArray, weights: FloatArray, right: FloatArray) -> FloatArray:
-    """Give the cross-products of two matrices under each line of weights."""
+    """Return the cross-products of two matrices under each line of weights."""
     return np.asarray((left.T * weights[:, None, :]) @ right)
 
 
@@ -681,7 +469,7 @@ def _fit_together(null: RowsInPlay, x: FloatArray, max_steps: int, n_given: int)
 def _solve(
     kept: BoolArray, gain: FloatArray, gradient: FloatArray, information: FloatArray
 ) -> Points:
-    """Give points with their covariances; there is no step where one is not to be trusted."""
+    """Return points with their covariances; there is no step where one is not to be trusted."""
     # A column without rank stands aside: its coefficient stays zero.
     gradient = gradient * kept
     information = np.where(kept[:, :, None] & kept[:, None, :], information, 0.0)
@@ -710,10 +498,7 @@ def _inverses(matrices: FloatArray) -> FloatArray:
 def _fit_alone(
     null: RowsInPlay, rows: _Rows, kept: BoolArray, step: FloatArray | None, max_steps: int
 ) -> tuple[float, FloatArray | None, Solution]:
-    """Fit one model or its limit; give gain, direction of separation and fit of the rest.
-
-    The step is the last one of a fit that proved nothing; None where none was made.
-    """
+    """Fit one model or its limit; give gain, direction of separation and fit of the rest."""
     design, penalty = _design(null, rows)[:, kept], null.penalty[kept]
     # Only directions without a penalty can be separated, and the length of a row is of no matter.
     free = design[:, penalty == 0]
@@ -784,10 +569,7 @@ def _fit_alone(
 def _covariance_at(
     design: FloatArray, counts: FloatArray, penalty: FloatArray, coef: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Invert the information from a root of it; NaN where it is flat, or not at a maximum.
-
-    Gives Newton's squared decrement besides.
-    """
+    """Invert the information from a root of it; NaN where it is flat, or not at a maximum."""
     margin = design @ coef
     roots = root_odds(counts, margin) * expit(margin)
     scaled = np.vstack([roots[:, None] * design, np.diag(np.sqrt(penalty))])
@@ -807,7 +589,7 @@ def _covariance_at(
 
 
 def _is_singular(covariance: FloatArray) -> bool:
-    """Tell whether a covariance is unknown, or known from rounding alone."""
+    """Return whether a covariance is unknown, or known from rounding alone."""
     size = np.sqrt(np.diag(covariance))
     correlation = covariance / (size[:, None] * size)
     return bool(np.isnan(size).any() or np.linalg.cond(correlation) > _SINGULAR)
@@ -830,7 +612,7 @@ def _design(null: RowsInPlay, rows: _Rows) -> FloatArray:
 
 
 def _within(rows: FloatArray, direction: FloatArray) -> FloatArray:
-    """Give the part of a direction that leaves rows alone."""
+    """Return the part of a direction that leaves rows alone."""
     _, sizes, axes = np.linalg.svd(np.linalg.qr(rows, mode="r"))
     rank = int(np.sum(sizes > RANK_TOLERANCE * sizes.max(initial=0.0)))
     return np.asarray(axes[rank:].T @ (axes[rank:] @ direction))
@@ -846,10 +628,7 @@ def _independent(design: FloatArray, penalty: FloatArray) -> IntArray:
 
 
 def _explain(basis: FloatArray, columns: FloatArray) -> bool:
-    """Tell whether columns are functions of a basis also where rows keep their lengths.
-
-    In a row that is far out a feature outweighs everything that tells its products from labels.
-    """
+    """Return whether columns are functions of a basis also where rows keep their lengths."""
     if not basis.size:
         return not columns.any()
     left = columns - basis @ np.linalg.lstsq(basis, columns)[0]

@@ -29,6 +29,7 @@ from isingmlc.fitting.testable import (
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.given_law import given_pvalues
 from isingmlc.inference.larger_models import score_products
+from isingmlc.inference.pairs import pool_tests, score_correlations
 from isingmlc.inference.product_scores import given_scores, statistics_of_products
 from isingmlc.inference.refits import refit_products
 from isingmlc.inference.score import (
@@ -103,6 +104,9 @@ def moderation_test(
             why = _NOT_FITTED.format(method=fit.settings.method)
         n_strong = int((single.statistic > LARGE).sum())
         exc.warn(_STRONG.format(n_strong=n_strong, why=why), exc.DataWarning)
+    if products == "given":
+        # A pair is tested in two models: both are fitted, or neither.
+        large = (single.reason == Reason.OK) & large.any(axis=1, keepdims=True)
     n_tested = int((single.reason == Reason.OK).sum())
     note = _NOTE.format(
         n_refits=int(large.sum()),
@@ -110,48 +114,33 @@ def moderation_test(
         rest="one Newton step for the others" if large.sum() < n_tested else "none approximated",
     )
     single = replace(single, products=products, note="; ".join(filter(None, [single.note, note])))
+    corrects = pvalue != "chi2" and not fit.is_robust
+    stats = for_products(fit)
     if products == "given":
         tests = _each(fit, nulls, single, large, n_jobs)
-    else:
-        tests = _together(fit, nulls, reason, single, large, n_jobs)
-    if pvalue == "chi2" or fit.is_robust:
+        assert tests.product_statistic is not None
+        rho = score_correlations(fit, large, n_jobs)
+        if not corrects:
+            return pool_tests(tests, rho)
+        sides = given_pvalues(fit, stats, nulls, tests.product_statistic, None, large)
+        alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
+        return with_law(pool_tests(tests, rho, sides), alone, "auto")
+    tests = _together(fit, nulls, reason, single, large, n_jobs)
+    if not corrects:
         return tests
-    return _by_law(fit, nulls, tests, large)
+    given = given_pvalues(fit, stats, nulls, tests.statistic, tests.df, large)
+    return with_law(tests, given, "auto")
 
 
 def can_refit(fit: NetworkFit) -> bool:
-    """Tell whether models that have a feature can be fitted, or one Newton step is all there is.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Returns
-    -------
-    bool
-        Whether they can: that needs rows, and a method that they are fitted by.
-    """
+    """Return whether models that have a feature can be fitted."""
     return fit.rows is not None and fit.settings.method in _FITTED and not fit.is_robust
-
-
-def _by_law(
-    fit: NetworkFit, nulls: list[NullModel], tests: EdgeArrays, refitted: BoolArray
-) -> EdgeArrays:
-    """Replace p-values where chi-square does not hold."""
-    stats = for_products(fit)
-    if tests.product_statistic is None:
-        given = given_pvalues(fit, stats, nulls, tests.statistic, tests.df, refitted)
-        return with_law(tests, given, "auto")
-    of_products = given_pvalues(fit, stats, nulls, tests.product_statistic, None, refitted)
-    alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
-    return with_law(replace(tests, given_products=of_products), alone, "auto")
 
 
 def _each(
     fit: NetworkFit, nulls: list[NullModel], single: EdgeArrays, large: BoolArray, n_jobs: int
 ) -> EdgeArrays:
-    """Test each product by itself."""
+    """Test each product by itself, in the model of one label."""
     stats = for_products(fit)
     spread = own_spread(stats, fit.settings.intercept)
     shape = (*single.statistic.shape, len(stats.label_names))

@@ -34,31 +34,7 @@ def permute(
     random_state: RandomState,
     n_jobs: int,
 ) -> EdgeArrays:
-    """Replace p-values by those of permuting the rows of the features against the labels.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    stats : LabelsetStatistics
-        Their statistics.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    plain : EdgeArrays
-        The score tests, of single features or of each with all its products.
-    n_permutations : int
-        How many permutations.
-    random_state : int, Generator or None
-        Source of the permutations.
-    n_jobs : int
-        Threads to use; the p-values do not depend on it.
-
-    Returns
-    -------
-    EdgeArrays
-        The tests, with p-values ``(1 + #{permuted ≥ observed}) / (1 + permutations)`` for edges
-        and for features.
-    """
+    """Replace p-values by those of permuting the rows of the features against the labels."""
     if data.weights is not None and (data.weights != 1).any():
         raise exc.ModelError(
             "pvalue='permutation' exchanges rows, so each must stand for one observation, but "
@@ -92,15 +68,16 @@ def permute(
     pvalue = np.where(np.isnan(observed), np.nan, (1 + exceed) / (1 + n_permutations))
     untested = np.isnan(observed).all(axis=1)
     feature = np.where(untested, np.nan, (1 + exceed_importance) / (1 + n_permutations))
+    method = np.where(np.isnan(observed), "", "permutation").astype(object)
     return replace(
         plain,
-        given=GivenPvalues(pvalue, np.log10(pvalue), feature),
+        given=GivenPvalues(pvalue, np.log10(pvalue), method, feature),
         distribution=f"{n_permutations} permutations",
     )
 
 
 def _strata(stats: LabelsetStatistics, data: ModelData) -> IntArray | None:
-    """Give each row the number of its context, within which rows may be exchanged."""
+    """Return each row the number of its context, within which rows may be exchanged."""
     context = stats.context
     if not len(context):
         return None

@@ -22,17 +22,7 @@ _STEPS = 8
 
 @dataclass(frozen=True)
 class PooledEstimates:
-    """Estimates pooled by Rubin's rules.
-
-    Attributes
-    ----------
-    coef, bse : ndarray
-        Means of the estimates, and the roots of their total variances.
-    df : ndarray
-        Degrees of freedom of Student's t.
-    fmi : ndarray
-        The fraction of missing information.
-    """
+    """Estimates pooled by Rubin's rules."""
 
     coef: FloatArray
     bse: FloatArray
@@ -46,43 +36,13 @@ class PooledEstimates:
             return np.asarray(2 * stats.t.sf(np.abs(self.coef / self.bse), self.df))
 
     def limits(self, alpha: float) -> tuple[FloatArray, FloatArray]:
-        """Give confidence limits.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level.
-
-        Returns
-        -------
-        tuple of ndarray
-            Lower and upper ones.
-        """
+        """Return confidence limits."""
         width = stats.t.isf(alpha / 2, self.df) * self.bse
         return self.coef - width, self.coef + width
 
 
 def pool_estimates(coef: FloatArray, bse: FloatArray, df_complete: FloatArray) -> PooledEstimates:
-    r"""Pool estimates by Rubin's rules, with the degrees of freedom of Barnard and Rubin.
-
-    Parameters
-    ----------
-    coef, bse : ndarray, shape (m, ...)
-        Estimates of m data sets and their errors.
-    df_complete : ndarray
-        Degrees of freedom if nothing were missing.
-
-    Returns
-    -------
-    PooledEstimates
-        NaN where an estimate is not finite in one of the data sets.
-
-    Examples
-    --------
-    >>> found = pool_estimates(np.array([1.0, 1.2, 0.8]), np.full(3, 0.3), np.array(100.0))
-    >>> round(float(found.bse), 4), round(float(found.fmi), 4)
-    (0.3786, 0.4575)
-    """
+    """Pool estimates by Rubin's rules, with the degrees of freedom of Barnard and Rubin."""
     m = len(coef)
     known = (np.isfinite(coef) & np.isfinite(bse)).all(axis=0)
     coef, bse = np.where(known, coef, np.nan), np.where(known, bse, np.nan)
@@ -105,17 +65,7 @@ def pool_estimates(coef: FloatArray, bse: FloatArray, df_complete: FloatArray) -
 
 @dataclass(frozen=True)
 class PooledTests:
-    """Tests pooled by D2.
-
-    Attributes
-    ----------
-    statistic : ndarray
-        D2, referred to F.
-    df, df_denom : ndarray
-        Degrees of freedom of F.
-    fmi : ndarray
-        The fraction of missing information, as far as the statistics show it.
-    """
+    """Tests pooled by D2."""
 
     statistic: FloatArray
     df: FloatArray
@@ -133,28 +83,7 @@ class PooledTests:
 
 
 def equivalent_statistic(log_pvalue: FloatArray, df: FloatArray) -> FloatArray:
-    r"""Give the chi-square statistics that have these p-values.
-
-    Statistics of several data sets are comparable on this scale whatever their p-values are
-    from: Student's t or F with few clusters, saddlepoint approximations, permutations.
-
-    Parameters
-    ----------
-    log_pvalue : ndarray
-        Natural logarithms of p-values.
-    df : ndarray
-        Degrees of freedom.
-
-    Returns
-    -------
-    ndarray
-        The statistics.
-
-    Examples
-    --------
-    >>> equivalent_statistic(np.log([0.05, 0.01]), np.array([1.0, 2.0])).round(3)
-    array([3.841, 9.21 ])
-    """
+    """Return the chi-square statistics that have these p-values."""
     statistic = np.asarray(stats.chi2.isf(np.exp(log_pvalue), df))
     far = np.asarray(log_pvalue < _LOG_TINY)
     if far.any():
@@ -169,26 +98,7 @@ def equivalent_statistic(log_pvalue: FloatArray, df: FloatArray) -> FloatArray:
 
 
 def pool_tests(statistic: FloatArray, df: FloatArray) -> PooledTests:
-    r"""Pool chi-square statistics by D2 of Li, Meng, Raghunathan and Rubin (1991).
-
-    Parameters
-    ----------
-    statistic : ndarray, shape (m, ...)
-        Statistics of m data sets.
-    df : ndarray
-        Their degrees of freedom.
-
-    Returns
-    -------
-    PooledTests
-        NaN where a statistic is missing in one of the data sets.
-
-    Examples
-    --------
-    >>> found = pool_tests(np.array([6.0, 9.0, 7.5]), np.array(1.0))
-    >>> round(float(found.statistic), 3), round(float(found.pvalue), 4)
-    (6.628, 0.0106)
-    """
+    """Pool chi-square statistics by D2 of Li, Meng, Raghunathan and Rubin (1991)."""
     m = len(statistic)
     increase = (1 + 1 / m) * np.sqrt(statistic).var(axis=0, ddof=1)
     mean = statistic.mean(axis=0)

@@ -37,26 +37,7 @@ class _LostError(Exception):
 def profile_limits(
     fit: NetworkFit, names: Sequence[str], coef: FloatArray, level: float
 ) -> FloatArray:
-    """Give the finite limits of effects that are infinite.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    names : sequence of str
-        Names of the features.
-    coef : ndarray, shape (features, labels)
-        The effects.
-    level : float
-        Of the intervals.
-
-    Returns
-    -------
-    ndarray, shape (features, labels)
-        Upper limits of effects of minus infinity and lower limits of those of plus infinity; NaN
-        elsewhere, where rows are gone, with penalties, clusters and robust errors, whose
-        likelihood is none, and where a limit is too far out or not found.
-    """
+    """Return the finite limits of effects that are infinite."""
     limits = np.full(coef.shape, np.nan)
     edges = np.argwhere(np.isinf(coef))[:MOST_EDGES]
     if not len(edges) or fit.rows is None or fit.is_penalised or fit.is_robust:
@@ -78,10 +59,7 @@ def profile_limits(
 
 
 def _profile(fit: NetworkFit, column: int, label: int) -> tuple[Callable[[float], float], float]:
-    """Give the log-likelihood at effects per standard deviation of a feature, and the latter.
-
-    Without an intercept the feature stays as it is, and its deviation is that from zero.
-    """
+    """Return the log-likelihood at effects per standard deviation of a feature, and the latter."""
     assert fit.rows is not None
     assert fit.rows.features is not None
     node, patterns = fit.nodes[label], fit.stats.patterns
@@ -146,11 +124,7 @@ def _profile(fit: NetworkFit, column: int, label: int) -> tuple[Callable[[float]
 
 
 def _start_at(effect: float, known: dict[float, tuple[float, FloatArray]]) -> FloatArray:
-    """Give coefficients to begin with at an effect, from those of others on its side of zero.
-
-    Likelihoods are concave: between two effects, coefficients between theirs have one that is no
-    lower than the lower of both. Far out all margins grow like the effect.
-    """
+    """Return coefficients to begin with at an effect, from those of others on its side of zero."""
     nearer = max((each for each in known if abs(each) < abs(effect)), key=abs)
     beyond = [each for each in known if abs(each) > abs(effect)]
     coef = known[nearer][1]

@@ -53,26 +53,7 @@ METHODS = tuple(
 
 
 def chi2_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
-    """Give upper tails of chi-square distributions.
-
-    Parameters
-    ----------
-    statistic : array_like
-        Where the tails begin; NaN gives NaN.
-    df : array_like
-        Degrees of freedom, not necessarily whole, broadcast against `statistic`; those that are
-        not positive give NaN.
-
-    Returns
-    -------
-    ndarray or float
-        The probabilities.
-
-    Examples
-    --------
-    >>> chi2_sf([3.841458820694124, np.nan], 1).round(6)
-    array([0.05,  nan])
-    """
+    """Return upper tails of chi-square distributions."""
     starts, degrees = np.broadcast_arrays(np.asarray(statistic, float), np.asarray(df, float))
     # A squared normal variable is the usual case, and its tail is by far the fastest to compute.
     sf = np.where(degrees == 1, erfc(np.sqrt(np.maximum(starts, 0.0) / 2)), np.nan)
@@ -83,95 +64,17 @@ def chi2_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
 
 
 def chi2_log10_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
-    """Give decimal logarithms of upper tails of chi-square distributions.
-
-    Parameters
-    ----------
-    statistic, df : array_like
-        As in :func:`chi2_sf`.
-
-    Returns
-    -------
-    ndarray or float
-        The logarithms, finite wherever `statistic` is.
-
-    Examples
-    --------
-    >>> chi2_log10_sf([3.841458820694124, 1e4], 1).round(2).tolist()
-    [-1.3, -2173.57]
-    """
+    """Return decimal logarithms of upper tails of chi-square distributions."""
     return chi2_log_sf(statistic, df) / LOG_10
 
 
 def weighted_chi2_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    r"""Give upper tails of weighted sums of chi-square variables with one degree of freedom.
-
-    Parameters
-    ----------
-    statistic : array_like, shape (p,)
-        Where the tails begin; NaN gives NaN.
-    weights : array_like, shape (p, K)
-        Weights of the K independent chi-square variables in each of the p sums, not negative.
-        Zeros count for nothing; rows of zeros, and rows with values that are not finite, give NaN.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        The probabilities :math:`P(\sum_i \lambda_i \chi^2_1 > q)`.
-
-    Raises
-    ------
-    DataError
-        If the shapes do not match, or a weight is negative.
-
-    Notes
-    -----
-    The relative error is below 1e-12 for probabilities down to 1e-300, whatever the ratios of the
-    weights (tried up to 1e10) and their number (tried up to 200).
-
-    References
-    ----------
-    .. [1] Rice, S. O. (1980). Distribution of quadratic forms in normal random variables:
-       evaluation by numerical integration. SIAM Journal on Scientific and Statistical Computing
-       1, 438–448.
-    .. [2] Weideman, J. A. C., Trefethen, L. N. (2007). Parabolic and hyperbolic contours for
-       computing the Bromwich integral. Mathematics of Computation 76, 1341–1356.
-
-    Examples
-    --------
-    Two equal weights make an exponential distribution:
-
-    >>> weighted_chi2_sf([2.0, 40.0], [[1.0, 1.0], [1.0, 1.0]])
-    array([3.67879441e-01, 2.06115362e-09])
-    """
+    """Return upper tails of weighted sums of chi-square variables with one degree of freedom."""
     return np.asarray(np.exp(_weighted_log_sf(statistic, weights)))
 
 
 def weighted_chi2_log10_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Give decimal logarithms of the tails of :func:`weighted_chi2_sf`.
-
-    Parameters
-    ----------
-    statistic : array_like, shape (p,)
-        Where the tails begin; NaN gives NaN.
-    weights : array_like, shape (p, K)
-        Weights of the chi-square variables.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        The logarithms, finite wherever `statistic` is.
-
-    Raises
-    ------
-    DataError
-        If the shapes do not match, or a weight is negative.
-
-    Examples
-    --------
-    >>> weighted_chi2_log10_sf([2e4], [[1.0, 1.0, 0.0]]).round(4)
-    array([-4342.9448])
-    """
+    """Return decimal logarithms of the tails of :func:`weighted_chi2_sf`."""
     return np.asarray(_weighted_log_sf(statistic, weights) / LOG_10)
 
 
@@ -185,88 +88,7 @@ def bernoulli_saddlepoint(
     complement: npt.ArrayLike | None = None,
     fixed_total: bool | npt.ArrayLike = False,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Give two-sided p-values of scores of binary outcomes by saddlepoint approximation.
-
-    The score of column j is :math:`S_j = \sum_i x_{ij} (y_i - p_i)`, with independent binary
-    :math:`y_i` that are 1 with probability :math:`p_i`. Where outcomes are rare or columns skewed,
-    its distribution has tails quite unlike a normal one.
-
-    Parameters
-    ----------
-    score : array_like, shape (p,)
-        The scores; NaN gives NaN.
-    columns : array_like, shape (n, p)
-        The columns, with what the null model explains already taken out.
-    probability : array_like, shape (n,) or (n, p)
-        Probabilities that outcomes are 1 under the null, of all columns or of each. Rows with 0
-        or 1 count for nothing.
-    weights : array_like, shape (n,) or (n, p), optional
-        How many observations each row stands for, in all columns or in each; one if omitted.
-    cutoff : float
-        Scores at most this many standard deviations from zero are referred to the chi-square
-        distribution. At least 0.1; ``inf`` refers all of them to it.
-    complement : array_like, shape (n,) or (n, p), optional
-        One minus the probabilities, with all digits where these round to 1.
-    fixed_total : bool or array_like of bool, shape (n,)
-        Whether the number of ones is taken as given, as it is for a model with a constant that was
-        fitted to the outcomes: a double saddlepoint [4]_ instead of a single one. An array marks
-        the rows whose number of ones is, as it is for a model that has it as a column.
-
-    Returns
-    -------
-    pvalue : ndarray, shape (p,)
-        Probabilities of scores at least as far from zero, in either direction. NaN for a column
-        that is zero wherever the outcome is uncertain.
-    log10_pvalue : ndarray, shape (p,)
-        Their decimal logarithms, finite also where p-values are too small for a floating-point
-        number; −inf only for scores that cannot occur.
-
-    Raises
-    ------
-    DataError
-        If shapes do not match, or probabilities, weights or the cutoff are out of range.
-
-    Notes
-    -----
-    Each tail is :math:`\bar\Phi(w + \log(v / w) / w)` of Barndorff-Nielsen, with
-    :math:`w^2 = 2 (t s - K(t))`, :math:`v^2 = t^2 K''(t)` and :math:`K'(t) = s`. It is kept
-    between two exact bounds: the probability of the largest possible score and
-    :math:`\exp(-w^2 / 2)`. A score equal to the largest possible one has that probability itself.
-
-    There is no correction for lattices: columns from which a null model was taken out hardly ever
-    lie on one. Scores of a column of zeros and ones do. Each tail then lies between the
-    probabilities of more and of at least as much. Halfway between two steps it exceeds the exact
-    one by the factor :math:`2 \sinh(t/2) / t`, t the log odds ratio of the feature and the outcome
-    there, and otherwise by 4% at most down to 1e-6 in tables of 60 to 1,000 rows: by 4% for t = 1,
-    by 18% for t = 2. A side on which no outcome with the fixed total reaches the score adds a
-    little to the sum of both, which is too large by up to a half there.
-
-    References
-    ----------
-    .. [1] Dey, R., Schmidt, E. M., Abecasis, G. R., Lee, S. (2017). A fast and accurate algorithm
-       to test for binary phenotypes and its application to PheWAS. American Journal of Human
-       Genetics 101, 37–49.
-    .. [2] Zhou, W., et al. (2018). Efficiently controlling for case-control imbalance and sample
-       relatedness in large-scale genetic association studies. Nature Genetics 50, 1335–1341.
-    .. [3] Barndorff-Nielsen, O. E. (1990). Approximate interval probabilities. Journal of the
-       Royal Statistical Society B 52, 485–496.
-    .. [4] Skovgaard, I. M. (1987). Saddlepoint expansions for conditional distributions. Journal
-       of Applied Probability 24, 875–887.
-
-    Examples
-    --------
-    Two rare outcomes, just in the two rows where x is largest. In simulations scores as large as
-    this occur with probability 0.0009; chi-square takes them for far less likely.
-
-    >>> x = np.arange(100.0)[:, None] ** 6
-    >>> x -= x.mean()
-    >>> probability = np.full(100, 0.02)
-    >>> score = x[-2:].sum(axis=0) - probability @ x
-    >>> bernoulli_saddlepoint(score, x, probability)[0].round(5)
-    array([0.00099])
-    >>> bernoulli_saddlepoint(score, x, probability, cutoff=np.inf)[0].round(7)
-    array([1.5e-06])
-    """
+    """Return two-sided p-values of scores of binary outcomes by saddlepoint approximation."""
     if not cutoff >= SMALLEST_CUTOFF:
         raise exc.DataError(f"cutoff must be at least {SMALLEST_CUTOFF}, but is {cutoff!r}.")
     total, unit = _bernoulli_sum(columns, probability, weights, complement, fixed_total)
@@ -294,31 +116,7 @@ def wald_limits(
     index: pd.Index,
     df: FloatArray | None = None,
 ) -> pd.DataFrame:
-    """Give Wald's confidence limits.
-
-    Parameters
-    ----------
-    coef, bse : ndarray, shape (m,)
-        Estimates and their standard errors.
-    alpha : float
-        One minus the confidence level.
-    index : Index
-        What the estimates are called.
-    df : ndarray, shape (m,), optional
-        Degrees of freedom of Student's t, whose quantiles are taken; those of the normal
-        distribution if omitted.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``lower`` and ``upper``; NaN where an estimate is not finite.
-
-    Examples
-    --------
-    >>> wald_limits(np.array([1.0]), np.array([0.5]), 0.05, pd.Index(["a"])).round(2)
-       lower  upper
-    a   0.02   1.98
-    """
+    """Return Wald's confidence limits."""
     level = check_number("alpha", alpha, above=0, below=1)
     width = (norm.isf(level / 2) if df is None else student.isf(level / 2, df)) * bse
     finite = np.where(np.isfinite(coef), coef, np.nan)
@@ -326,33 +124,7 @@ def wald_limits(
 
 
 def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> FloatArray:
-    """Adjust p-values for their number.
-
-    Parameters
-    ----------
-    pvalues : array_like, shape (m,)
-        The p-values of one family. NaN stay NaN and are not counted.
-    method : str
-        One of `METHODS`, as :func:`statsmodels.stats.multitest.multipletests` names them.
-    alpha : float
-        Level at which the adjusted values will be used; matters only to ``fdr_tsbh`` and
-        ``fdr_tsbky``.
-
-    Returns
-    -------
-    ndarray, shape (m,)
-        The adjusted p-values.
-
-    Raises
-    ------
-    DataError
-        If there is no such method, or a p-value or `alpha` is not between 0 and 1.
-
-    Examples
-    --------
-    >>> adjust([0.01, np.nan, 0.04], "bonferroni")
-    array([0.02,  nan, 0.08])
-    """
+    """Adjust p-values for their number."""
     check_option("method", method, METHODS)
     if not 0 < alpha < 1:
         raise exc.DataError(f"alpha must lie between 0 and 1, but is {alpha!r}.")
@@ -384,37 +156,7 @@ def adjust(pvalues: npt.ArrayLike, method: str, *, alpha: float = 0.05) -> Float
 def adjust_within(
     pvalues: npt.ArrayLike, method: str, within: str | None = None, *, alpha: float = 0.05
 ) -> FloatArray:
-    """Adjust a table of p-values, all together or family by family.
-
-    Parameters
-    ----------
-    pvalues : array_like, shape (p, K)
-        The p-values, one row per feature and one column per label. NaN stay NaN and are not
-        counted.
-    method : str
-        One of `METHODS`.
-    within : {None, "label", "feature"}
-        What makes a family: the whole table, each column, or each row.
-    alpha : float
-        Level at which the adjusted values will be used; matters only to ``fdr_tsbh`` and
-        ``fdr_tsbky``.
-
-    Returns
-    -------
-    ndarray, shape (p, K)
-        The adjusted p-values.
-
-    Raises
-    ------
-    DataError
-        If there is no such method or family, or a p-value or `alpha` is not between 0 and 1.
-
-    Examples
-    --------
-    >>> adjust_within([[0.01, 0.04], [0.02, np.nan]], "bonferroni", "label")
-    array([[0.02, 0.04],
-           [0.04,  nan]])
-    """
+    """Adjust a table of p-values, all together or family by family."""
     check_option("within", within, (None, "label", "feature"))
     table = np.asarray(pvalues, dtype=float)
     if table.ndim != 2:

@@ -60,27 +60,7 @@ _LIMIT = "the larger models of edges with the reason 'separated-alternative' are
 
 @dataclass(frozen=True)
 class Refits:
-    """Larger models against null models, in arrays of features (or terms) × labels × columns.
-
-    The last axis has the feature, its block or the term, and after it with single products those
-    with each label.
-
-    Attributes
-    ----------
-    lr : ndarray of float
-        Likelihood-ratio statistics, twice the gain in (penalised) log-likelihood. Where the
-        larger model is separated, that of the limit.
-    wald : ndarray of float
-        Wald statistics of the added coefficients; NaN where the larger model is separated.
-    df : ndarray of float
-        Degrees of freedom: the rank that the added columns bring.
-    reason : ndarray of object
-        Why there is no statistic, or what is special about it.
-    coef, bse : ndarray of float
-        Coefficient of the feature, or of the product, and its standard error, on the scale of the
-        feature. NaN for blocks and terms of several columns; ±inf and NaN where the larger model is
-        separated.
-    """
+    """Larger models against null models, in arrays of features (or terms) × labels × columns."""
 
     lr: FloatArray
     wald: FloatArray
@@ -120,11 +100,11 @@ class _Source:
         )
 
     def rows(self, node: NodeFit) -> IntArray:
-        """Give the rows in play."""
+        """Return the rows in play."""
         return self.order[np.repeat(node.in_play, self.sizes)]
 
     def take(self, node: NodeFit, columns: IntArray) -> FloatArray:
-        """Give features in the rows in play, one per line."""
+        """Return features in the rows in play, one per line."""
         rows = self.rows(node)
         if sparse.issparse(self.features):
             chosen = self.features[:, columns].toarray()[rows]
@@ -150,7 +130,7 @@ class _Source:
         )
 
     def multipliers(self, node: NodeFit) -> Iterator[tuple[int, FloatArray]]:
-        """Give what features are multiplied with, and where that stands in `Refits`."""
+        """Return what features are multiplied with, and where that stands in `Refits`."""
         patterns = self.patterns[node.in_play].astype(np.float64)
         constant = np.ones((len(patterns), 1))
         if self.products in ("joint", "given-joint"):
@@ -186,34 +166,29 @@ def refit_test(
     fit: NetworkFit,
     test: str,
     features: Sequence[str] | str | None = None,
+    unit: str = "column",
     products: str | None = None,
     *,
-    by: str = "feature",
     min_count: int = 2,
     n_jobs: int = 1,
 ) -> EdgeArrays:
     """Test edges; `IsingResults.wald_test` and `lr_test` explain the arguments."""
-    check_tested(products, by)
+    check_tested(products, unit)
     if test == "lr":
         refuse_robust(fit)
+        if products == "given":
+            raise exc.ModelError(
+                "products='given' has one test per pair of labels, whose models have two "
+                "likelihoods that share rows, so there is no likelihood ratio. Use "
+                "score_test(products='given') or wald_test(products='given')."
+            )
     purpose = f"{test}_test"
-    refits, names = refit_edges(fit, purpose, features, products, by, min_count, n_jobs)
+    refits, names = refit_edges(fit, purpose, features, products, unit, min_count, n_jobs)
     return _as_edges(fit, refits, test, names, products)
 
 
 def refuse_robust(fit: NetworkFit) -> None:
-    """Refuse a likelihood ratio where the likelihood is not that of the rows.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Raises
-    ------
-    ModelError
-        When their errors are robust.
-    """
+    """Refuse a likelihood ratio where the likelihood is not that of the rows."""
     if fit.is_robust:
         raise exc.ModelError(
             "likelihood ratios take rows for independent and label models for right, but the fit "
@@ -260,38 +235,11 @@ def refit_edges(
     purpose: str,
     features: Sequence[str] | str | None,
     products: str | None,
-    by: str = "feature",
+    unit: str = "column",
     min_count: int = 2,
     n_jobs: int = 1,
 ) -> tuple[Refits, tuple[str, ...]]:
-    """Fit the larger models of features and labels, and compare them with the null models.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    purpose : str
-        What needs the rows, for the message.
-    features, products, by, min_count, n_jobs
-        As `IsingResults.wald_test` takes them.
-
-    Returns
-    -------
-    refits : Refits
-        The comparisons.
-    names : tuple of str
-        The features or terms.
-
-    Raises
-    ------
-    ModelError
-        When the null models were fitted by Firth's method, or there are no features or no rows.
-
-    Warns
-    -----
-    ConvergenceWarning
-        When larger models did not converge in ``settings.max_iter`` steps.
-    """
+    """Fit the larger models of features and labels, and compare them with the null models."""
     stats, settings = fit.stats, fit.settings
     fit.refuse_shared(purpose, "Use score_test(), or fit().")
     data = fit.rows_for(purpose)
@@ -302,7 +250,7 @@ def refit_edges(
             "anew."
         )
     n_jobs = check_jobs(n_jobs)
-    names, columns = _find_columns(fit, features, by)
+    names, columns = _find_columns(fit, features, unit)
     source = _Source.of(fit, data, products)
     labels, constant = judge_fits(fit, min_count), find_constant(stats, settings.intercept)
     before = judge_edges(labels, np.array([constant[each].all() for each in columns]))
@@ -346,10 +294,7 @@ def refit_edges(
 
 
 def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str) -> BoolArray:
-    """Compare models that have products with those that have the feature alone, in place.
-
-    Gives which products bring nothing.
-    """
+    """Compare models that have products with those that have the feature alone, in place."""
     tested, given = (
         (np.s_[..., 1:], np.s_[..., :1])
         if products == "given"
@@ -368,13 +313,13 @@ def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str)
 
 
 def _find_columns(
-    fit: NetworkFit, features: Sequence[str] | str | None, by: str
+    fit: NetworkFit, features: Sequence[str] | str | None, unit: str
 ) -> tuple[tuple[str, ...], list[IntArray]]:
     """Find the features or terms that are asked for, and the columns of each."""
-    every = tuple(fit.terms) if by == "term" else fit.stats.feature_names
+    every = tuple(fit.terms) if unit == "term" else fit.stats.feature_names
     names = tuple(every[at] for at in check_names("features", features, every))
     place = {name: at for at, name in enumerate(fit.stats.feature_names)}
-    columns = [fit.terms[name] if by == "term" else (name,) for name in names]
+    columns = [fit.terms[name] if unit == "term" else (name,) for name in names]
     return names, [np.array([place[each] for each in some]) for some in columns]
 
 
@@ -420,30 +365,7 @@ def refit_products(
     n_jobs: int,
     evaluate: Callable[[RowsInPlay, FloatArray, int], Found],
 ) -> Iterator[tuple[IntArray, NodeFit, IntArray, Found]]:
-    """Fit models that have a feature, and look at its products in them.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    edges : ndarray of bool, shape (p, K)
-        Which features, for which labels.
-    n_jobs : int
-        Threads to use.
-    evaluate : callable
-        What to look at: `score_products` or `leave_products`.
-
-    Yields
-    ------
-    ndarray of int
-        Which features.
-    NodeFit
-        The label's null model.
-    ndarray of int
-        The labels that the features are multiplied with.
-    ProductScores or ProductRests
-        What was found.
-    """
+    """Fit models that have a feature, and look at its products in them."""
     if not edges.any():
         return
     source = _Source.of(fit, fit.rows_for("score_test(refit=True)"), "joint")
@@ -476,22 +398,7 @@ def refit_products(
 def fit_products(
     fit: NetworkFit, features: IntArray, labels: IntArray, others: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Fit models that have a feature and one of its products besides.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The null models.
-    features, labels, others : ndarray of int, shape (products,)
-        Positions of the features, of the labels whose models these are, and of the labels that
-        the features are multiplied with.
-
-    Returns
-    -------
-    coef, bse : ndarray, shape (products,)
-        Coefficients of the products and their standard errors; ±inf and NaN where the product
-        separates the label, NaN where it adds nothing or a fit did not converge.
-    """
+    """Fit models that have a feature and one of its products besides."""
     source = _Source.of(fit, fit.rows_for("effects"), "given")
     coef, bse = np.full((2, len(features)), np.nan)
     kinds = np.column_stack([labels, others])
@@ -519,7 +426,7 @@ def compare_tests(fit: NetworkFit, score: EdgeArrays) -> pd.DataFrame:
         raise exc.DataError(
             f"feature must be the name of one feature, but is {len(score.feature_names)} of them."
         )
-    refits, names = refit_edges(fit, "compare_tests", score.feature_names, products)
+    refits, names = refit_edges(fit, "compare_tests", score.feature_names, products, "term")
     tests = {"score": score}
     for test in ("wald",) if fit.is_robust else ("lr", "wald"):
         tests[test] = _as_edges(fit, refits, test, names, products)

@@ -35,18 +35,7 @@ _SMALLEST = 1e-290
 
 
 def covariance_root(null: NullModel) -> FloatArray:
-    """Give R with RR' the robust covariance of the coefficients of one label.
-
-    Parameters
-    ----------
-    null : NullModel
-        The label's fit, with noise from residuals.
-
-    Returns
-    -------
-    ndarray, shape (m, rank)
-        R, on the scale of `Regressors`.
-    """
+    """Return R with RR' the robust covariance of the coefficients of one label."""
     clusters = null.clusters
     inner = null.inner() if clusters is None else clusters.crossed(null.cluster_gradients)
     values, vectors = np.linalg.eigh(inner)
@@ -54,18 +43,7 @@ def covariance_root(null: NullModel) -> FloatArray:
 
 
 def robust_errors(fit: NetworkFit) -> FloatArray:
-    """Give robust standard errors of all coefficients.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits, of which the settings say which errors.
-
-    Returns
-    -------
-    ndarray, shape (K, m)
-        Errors in the user's units; NaN where a coefficient is not finite.
-    """
+    """Return robust standard errors of all coefficients."""
     regressors = fit.regressors
     errors = np.full((len(fit.nodes), regressors.n_columns), np.nan)
     for node, null in zip(fit.nodes, null_models(fit, range(len(fit.nodes))), strict=True):
@@ -83,18 +61,7 @@ def robust_errors(fit: NetworkFit) -> FloatArray:
 
 
 def degrees_of_clusters(fit: NetworkFit) -> FloatArray | None:
-    """Give for each label the clusters in play less one, if tests are to refer to t and F.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Returns
-    -------
-    ndarray, shape (K,), or None
-        Degrees of freedom; None where tests refer to normal and chi-square distributions.
-    """
+    """Return for each label the clusters in play less one, if tests are to refer to t and F."""
     clusters = fit.dependence.clusters
     if clusters is None or not clusters.corrected:
         return None
@@ -103,34 +70,12 @@ def degrees_of_clusters(fit: NetworkFit) -> FloatArray | None:
 
 
 def reference(fit: NetworkFit) -> str:
-    """Name the distributions that tests refer to.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-
-    Returns
-    -------
-    str
-        Their name.
-    """
+    """Name the distributions that tests refer to."""
     return "chi-square" if fit.dependence.degrees is None else "F"
 
 
 def say_robust(fit: NetworkFit) -> str:
-    """Say where variances come from, and what tests refer to.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits, with robust variances.
-
-    Returns
-    -------
-    str
-        A phrase.
-    """
+    """Say where variances come from, and what tests refer to."""
     kinds = {"HC0": "squared residuals (HC0)", "HC2": "squared residuals over 1 − h (HC2)"}
     kind = kinds.get(fit.settings.cov_type, "")
     clusters = fit.dependence.clusters
@@ -147,49 +92,13 @@ def say_robust(fit: NetworkFit) -> str:
 
 
 def hotelling_sf(statistic: npt.ArrayLike, df: npt.ArrayLike, df_denom: npt.ArrayLike) -> Any:
-    """Give upper tails of Hotelling's statistic.
-
-    Parameters
-    ----------
-    statistic : array_like
-        Where the tails begin; NaN gives NaN.
-    df : array_like
-        How many columns are tested.
-    df_denom : array_like
-        The number of clusters less one.
-
-    Returns
-    -------
-    ndarray
-        The probabilities; NaN where there are not more clusters than columns.
-
-    Examples
-    --------
-    >>> float(hotelling_sf(4.0, 1, 49).round(4)), float((2 * distributions.t.sf(2, 49)).round(4))
-    (0.0511, 0.0511)
-    """
+    """Return upper tails of Hotelling's statistic."""
     scaled, first, second = _as_f(statistic, df, df_denom)
     return distributions.f.sf(scaled, first, second)
 
 
 def hotelling_log10_sf(statistic: npt.ArrayLike, df: npt.ArrayLike, df_denom: npt.ArrayLike) -> Any:
-    """Give the logarithms to base ten of `hotelling_sf`.
-
-    Parameters
-    ----------
-    statistic, df, df_denom
-        As `hotelling_sf` takes them.
-
-    Returns
-    -------
-    ndarray
-        The logarithms, where the tails themselves would be zero too.
-
-    Examples
-    --------
-    >>> float(hotelling_log10_sf(5000.0, 1, 5000).round(1))
-    -754.4
-    """
+    """Return the logarithms to base ten of `hotelling_sf`."""
     scaled, first, second = _as_f(statistic, df, df_denom)
     tail = np.atleast_1d(distributions.f.sf(scaled, first, second))
     with np.errstate(divide="ignore"):
@@ -209,7 +118,7 @@ def hotelling_log10_sf(statistic: npt.ArrayLike, df: npt.ArrayLike, df_denom: np
 def _as_f(
     statistic: npt.ArrayLike, df: npt.ArrayLike, df_denom: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Give the F statistic and its degrees of freedom."""
+    """Return the F statistic and its degrees of freedom."""
     value, columns, rest = np.broadcast_arrays(
         *(np.asarray(each, dtype=np.float64) for each in (statistic, df, df_denom))
     )

@@ -49,17 +49,7 @@ MODEL = "-model-variance"
 
 @dataclass(frozen=True, eq=False)
 class GuardedPvalues:
-    """p-values of robust tests, some of which have the model's variance.
-
-    Attributes
-    ----------
-    log10 : ndarray, shape (features, labels)
-        Logarithms of the p-values to base ten.
-    method : ndarray of object, shape (features, labels)
-        Where each comes from; empty where there is none.
-    by_model : ndarray of bool, shape (features, labels)
-        Which ones have the model's variance.
-    """
+    """p-values of robust tests, some of which have the model's variance."""
 
     log10: FloatArray
     method: StrArray
@@ -76,7 +66,7 @@ class GuardedPvalues:
         return np.asarray(10.0**self.log10)
 
     def take(self, positions: IntArray) -> GuardedPvalues:
-        """Give those of some features."""
+        """Return those of some features."""
         return GuardedPvalues(
             self.log10[positions], self.method[positions], self.by_model[positions]
         )
@@ -89,22 +79,7 @@ def guard(
     log10: FloatArray,
     method: StrArray,
 ) -> GuardedPvalues | None:
-    """Give p-values that have the model's variance where robust ones are not believed.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits, robust and without a penalty.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    statistic, log10, method : ndarray, shape (features, labels)
-        The robust tests: statistics, logarithms of p-values to base ten, and where they come from.
-
-    Returns
-    -------
-    GuardedPvalues or None
-        All p-values; None if all robust variances are believed.
-    """
+    """Return p-values that have the model's variance where robust ones are not believed."""
     labels = np.array([null.label for null in nulls], dtype=np.intp)
     alike = first_alike(statistic)
     believed = np.full(statistic.shape, np.nan)
@@ -122,7 +97,7 @@ def guard(
 
 
 def _least_share(nulls: list[NullModel]) -> float:
-    """Give the share of the model's variance that a robust one must have."""
+    """Return the share of the model's variance that a robust one must have."""
     clusters = nulls[0].all_clusters
     if clusters is None:
         return _SHARE
@@ -131,7 +106,7 @@ def _least_share(nulls: list[NullModel]) -> float:
 
 
 def _model_statistics(fit: NetworkFit, nulls: list[NullModel]) -> FloatArray:
-    """Give the statistics of all features with the model's variances: labels × features."""
+    """Return the statistics of all features with the model's variances: labels × features."""
     stats = fit.stats
     by_model = [replace(null, noise_kind="model", all_clusters=None) for null in nulls]
     scores = feature_scores(stats, by_model, own_spread(stats, fit.settings.intercept))
@@ -150,7 +125,7 @@ def _model_statistics(fit: NetworkFit, nulls: list[NullModel]) -> FloatArray:
 
 
 def _correlation(null: NullModel, clusters: Clusters) -> float:
-    """Give the correlation of residuals within clusters, zero if it is negative."""
+    """Return the correlation of residuals within clusters, zero if it is negative."""
     counts, drawn = null.counts, 1.0 if null.drawn is None else null.drawn
 
     def of_different_rows(values: FloatArray) -> float:

@@ -31,17 +31,7 @@ from isingmlc.inference.score import LEAST_REST
 
 @dataclass(frozen=True, eq=False)
 class RobustErrors:
-    """What the errors of larger models of one label are made from.
-
-    Attributes
-    ----------
-    by_leverage : bool
-        Whether squared residuals are divided by one minus the leverage (HC2).
-    drawn : ndarray, shape (L,), or None
-        Sampling weights of the cells in play.
-    clusters : Clusters or None
-        Clusters of the cells in play.
-    """
+    """What the errors of larger models of one label are made from."""
 
     by_leverage: bool
     drawn: FloatArray | None
@@ -49,20 +39,7 @@ class RobustErrors:
 
     @classmethod
     def of(cls, fit: NetworkFit, node: NodeFit) -> RobustErrors | None:
-        """Read what the settings of a fit say; None if errors are not robust.
-
-        Parameters
-        ----------
-        fit : NetworkFit
-            The null models.
-        node : NodeFit
-            That of the label.
-
-        Returns
-        -------
-        RobustErrors or None
-            What errors are made from.
-        """
+        """Read what the settings of a fit say; None if errors are not robust."""
         if not fit.is_robust:
             return None
         cells, law = np.flatnonzero(node.in_play), fit.dependence
@@ -75,19 +52,7 @@ class RobustErrors:
     def replace_errors(
         self, models: LargerModels, null: RowsInPlay, features: FloatArray, n_given: int = 0
     ) -> None:
-        """Replace the errors and Wald statistics of larger models that have one feature each.
-
-        Parameters
-        ----------
-        models : LargerModels
-            The fits; those without a finite maximum are left alone.
-        null : RowsInPlay
-            The rows and the null model.
-        features : ndarray, shape (features, n)
-            The features, one per line.
-        n_given : int
-            How many of the added columns are not tested but given.
-        """
+        """Replace the errors and Wald statistics of larger models that have one feature each."""
         at = np.flatnonzero(np.isfinite(models.wald))
         if not len(at):
             return
@@ -121,17 +86,7 @@ class RobustErrors:
         models.bse[at] /= size
 
     def replace_block(self, models: LargerModels, null: RowsInPlay, columns: FloatArray) -> None:
-        """Replace the Wald statistic of the larger model that has several columns together.
-
-        Parameters
-        ----------
-        models : LargerModels
-            The one fit.
-        null : RowsInPlay
-            The rows and the null model.
-        columns : ndarray, shape (columns, n)
-            The columns, one per line.
-        """
+        """Replace the Wald statistic of the larger model that has several columns together."""
         if not np.isfinite(models.wald[0]):
             return
         x, _ = _standardise(null, columns, null.weights)
@@ -166,10 +121,7 @@ class RobustErrors:
         covariance: FloatArray,
         n_given: int,
     ) -> None:
-        """Write errors and Wald statistics down; a singular covariance tests nothing.
-
-        Where information is singular in floating-point numbers it is as good as separated.
-        """
+        """Write errors and Wald statistics down; a singular covariance tests nothing."""
         variances = np.einsum("mii->mi", covariance)
         known = np.isfinite(covariance).all(axis=(1, 2)) & (variances > 0).all(axis=1)
         models.separated[at[~known]] = True
@@ -185,21 +137,21 @@ class RobustErrors:
 
     @staticmethod
     def _sums(null: RowsInPlay, x: FloatArray, weights: FloatArray) -> FloatArray:
-        """Give the cross-products of all columns under weights of rows: models × m × m."""
+        """Return the cross-products of all columns under weights of rows: models × m × m."""
         first = weights * x
         parts = (null.pooled(each) for each in (weights, first, first * x))
         return _information(null, *parts) - np.diag(null.penalty)
 
     @staticmethod
     def _along(null: RowsInPlay, x: FloatArray, direction: FloatArray) -> FloatArray:
-        """Give linear functions of the columns in each row, one per model."""
+        """Return linear functions of the columns in each row, one per model."""
         n_null = null.n_null
         along = np.repeat(direction[:, n_null:] @ null.multipliers.T, null.sizes, axis=1) * x
         return along + np.repeat(direction[:, :n_null] @ null.regressors.T, null.sizes, axis=1)
 
     @staticmethod
     def _form(null: RowsInPlay, x: FloatArray, matrix: FloatArray) -> FloatArray:
-        """Give quadratic forms of the columns in each row, one per model."""
+        """Return quadratic forms of the columns in each row, one per model."""
         n_null, z, m = null.n_null, null.regressors, null.multipliers
         inner = np.einsum("gi,mij,gj->mg", z, matrix[:, :n_null, :n_null], z)
         crossed = np.einsum("gi,mij,gj->mg", z, matrix[:, :n_null, n_null:], m)
@@ -209,7 +161,7 @@ class RobustErrors:
         return np.asarray(zeroth + x * (first + x * second))
 
     def _by_cluster(self, null: RowsInPlay, x: FloatArray, residual: FloatArray) -> FloatArray:
-        """Give scores of all columns within clusters: models × clusters × m."""
+        """Return scores of all columns within clusters: models × clusters × m."""
         assert self.clusters is not None
         zeroth, first = null.pooled(residual), null.pooled(residual * x)
         parts = [

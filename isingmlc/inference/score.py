@@ -50,7 +50,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, chunks
 from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.information import KEPT_BYTES, Factor, Factors
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # A column with less than this share of its variance left given the labels has none.
 COLLINEAR = 1e-10
@@ -62,8 +62,6 @@ OWN_SPREAD = 1e-3
 DOUBTFUL = 1e-4
 # What rounding takes from a variance at the most, as a share of its scale, per unit of inflation.
 LOST = 1e-13
-# Scores of unit variance that differ by less than this differ by rounding.
-ROUNDING = 1e-9
 # Temporaries that grow with the number of features are cut to about this size.
 PART_BYTES = 2**26
 # An observation with a leverage nearer to one than this was fitted without rest.
@@ -72,39 +70,7 @@ LEAST_REST = 1e-8
 
 @dataclass(frozen=True)
 class NullModel:
-    """What a score test needs of one label's fit.
-
-    Attributes
-    ----------
-    label : int
-        The label.
-    counts : ndarray, shape (L,)
-        Counts of the labelsets.
-    factors : Factors
-        Factors of the inverse information of all labels.
-    rows : ndarray of int
-        Labelsets with a weight: those at which the label is not certain.
-    probability, weight : ndarray, shape (L,)
-        p and w at all labelsets; weights are zero where the label is certain.
-    effective : ndarray, shape (L,)
-        :math:`e - w z'A^{-1}g`, of which scores are the products with sums; e itself at a maximum
-        of the likelihood, zero where the label is certain.
-    penalised : bool
-        Whether the fit is penalised.
-    spans_labels : bool
-        Whether every other label is a combination of the regressors, free of any penalty.
-    noise_kind : {"weights", "model", "HC0", "HC2", "effective"}
-        What variances are taken from: the weights of the model; these with sampling weights;
-        squares of effective residuals; these divided by one minus the leverage; or the weights of
-        the probabilities that belong to the effective residuals.
-    robust : bool
-        Whether the model is not trusted for how residuals vary, or rows for being independent.
-    drawn : ndarray, shape (L,), or None
-        Sampling weights of the rows of each cell. Counts and sums have them once, variances twice.
-    all_clusters : Clusters or None
-        Clusters of all cells, if rows are not independent; then variances come from the scores of
-        clusters, and the noise says only what they are measured by.
-    """
+    """What a score test needs of one label's fit."""
 
     label: int
     counts: FloatArray
@@ -126,22 +92,11 @@ class NullModel:
         return self.factors[self.label]
 
     def with_noise(self, kind: str) -> NullModel:
-        """Give the same fit with variances that are taken from somewhere else.
-
-        Parameters
-        ----------
-        kind : {"weights", "HC0", "HC2", "effective"}
-            See `noise_kind`.
-
-        Returns
-        -------
-        NullModel
-            The fit; the scores of columns do not change, their variances do.
-        """
+        """Return the same fit with variances that are taken from somewhere else."""
         return self if kind == self.noise_kind else replace(self, noise_kind=kind)
 
     def trusting(self) -> NullModel:
-        """Give the same fit with variances as the model says, which are its information."""
+        """Return the same fit with variances as the model says, which are its information."""
         return replace(self, noise_kind="weights", robust=False, drawn=None, all_clusters=None)
 
     @property
@@ -185,24 +140,7 @@ class NullModel:
         return self.clusters.add_up(share[:, None] * self.root().T)
 
     def cluster_scores(self, sums: Any, rows: IntArray | None = None) -> FloatArray:
-        r"""Give the efficient scores of columns within each cluster of dependent rows.
-
-        With c what the null model explains of a column these are :math:`\sum_i e_i (x_i - c_i)`
-        over the rows of a cluster; over all clusters they add up to the score. Products of those
-        of two labels, added up over clusters, are the covariance of their scores.
-
-        Parameters
-        ----------
-        sums : ndarray or csr_array
-            Sums of the columns within all cells, or within `rows`.
-        rows : ndarray of int, optional
-            Cells outside which the sums are zero; none if omitted.
-
-        Returns
-        -------
-        ndarray, shape (clusters, columns)
-            The scores, in the order of `clusters`: those with cells in play.
-        """
+        """Return the efficient scores of columns within each cluster of dependent rows."""
         assert self.clusters is not None
         inside, given = np.arange(len(self.rows)), self.rows
         if rows is not None:
@@ -215,7 +153,7 @@ class NullModel:
         return self.clusters.add_up(own, inside) - self.cluster_gradients @ leaning
 
     def cluster_variance(self, sums: Any, rows: IntArray | None = None) -> FloatArray:
-        """Give the variances of scores of columns from those of clusters; see `cluster_scores`."""
+        """Return the variances of scores of columns from those of clusters."""
         assert self.clusters is not None
         variance = np.empty(sums.shape[1])
         size = 8 * max(self.clusters.n_clusters, len(self.rows))
@@ -229,7 +167,7 @@ class NullModel:
         return np.maximum(self.noise, COLLINEAR * self.weight)
 
     def root(self) -> FloatArray:
-        """Give F'z w at the labelsets in play."""
+        """Return F'z w at the labelsets in play."""
         factor = self.factor
         if factor.root is not None:
             return factor.root
@@ -237,43 +175,27 @@ class NullModel:
         return np.asarray(factor.matrix.T @ (regressors * self.weight[self.rows, None]).T)
 
     def noisy_root(self) -> FloatArray:
-        """Give F'z times the noise at the labelsets in play."""
+        """Return F'z times the noise at the labelsets in play."""
         return self.root() * (self.noise[self.rows] / self.weight[self.rows])
 
     def inner(self) -> FloatArray:
-        """Give F'MF, M the information with the noise in place of the weights."""
+        """Return F'MF, M the information with the noise in place of the weights."""
         root = self.root() / self.weight[self.rows]
         return np.asarray((root * (self.counts * self.noise)[self.rows]) @ root.T)
 
     def lean(self, sums: Any) -> FloatArray:
-        """Give F'B of columns with these sums at all labelsets."""
+        """Return F'B of columns with these sums at all labelsets."""
         return np.asarray(self.root() @ dense(sums[self.rows]))
 
     def fit_to(self, leaning: FloatArray) -> FloatArray:
-        """Give what the regressors explain of columns, at the labelsets in play."""
+        """Return what the regressors explain of columns, at the labelsets in play."""
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
 
 
 def null_models(
     fit: NetworkFit, labels: Sequence[int], noise_kind: str | None = None
 ) -> list[NullModel]:
-    """Take what score tests need from the fits of some labels.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    labels : sequence of int
-        The labels.
-    noise_kind : {"weights", "HC0", "HC2", "effective"}, optional
-        What variances are taken from. If omitted, what the type of covariance of the fit says,
-        and without one squares of residuals for penalised fits and the weights otherwise.
-
-    Returns
-    -------
-    list of NullModel
-        One per label.
-    """
+    """Take what score tests need from the fits of some labels."""
     if noise_kind is None:
         noise_kind = "HC0" if fit.is_penalised or fit.is_robust else "weights"
         if fit.settings.cov_type == "HC2":
@@ -303,19 +225,7 @@ def null_models(
 
 @dataclass(frozen=True)
 class Scores:
-    """Efficient scores of many columns, for one label or for several.
-
-    Attributes
-    ----------
-    score : ndarray, shape (columns,) or (labels, columns)
-        :math:`s - B'A^{-1}g`.
-    variance : ndarray
-        :math:`D - B'A^{-1}B`.
-    scale : ndarray
-        What the variance is measured by: D, or the like of it with squared residuals.
-    information : ndarray or None
-        What a Newton step divides the score by, where it is known and is not the variance.
-    """
+    """Efficient scores of many columns, for one label or for several."""
 
     score: FloatArray
     variance: FloatArray
@@ -328,13 +238,13 @@ class Scores:
         return self.variance <= COLLINEAR * self.scale
 
     def statistic(self) -> FloatArray:
-        """Give the score statistics; NaN where nothing is left to test."""
+        """Return the score statistics; NaN where nothing is left to test."""
         statistic = self.score * self.score
         statistic /= np.where(self.collinear, np.nan, self.variance)
         return statistic
 
     def step_error(self) -> FloatArray:
-        """Give the standard errors of coefficients that are one Newton step from the null model."""
+        """Return the standard errors of one-step estimates."""
         deviation = np.sqrt(np.maximum(self.variance, 0.0))
         information = self.variance if self.information is None else self.information
         error = np.full(deviation.shape, np.nan)
@@ -348,22 +258,7 @@ def plain_scores(
     squares: Any,
     spread: FloatArray | float = 0.0,
 ) -> Scores:
-    """Scores of all columns for all labels.
-
-    Parameters
-    ----------
-    nulls : sequence of NullModel
-        The fits of the labels.
-    sums, squares : ndarray or csr_array, shape (L, columns)
-        Sums and squares within labelsets.
-    spread : ndarray, shape (columns,)
-        How much the columns vary in all rows; see `own_spread`.
-
-    Returns
-    -------
-    Scores
-        Arrays of labels × columns.
-    """
+    """Scores of all columns for all labels."""
     effective = np.array([null.effective for null in nulls]).reshape(len(nulls), sums.shape[0])
     total, scale = _totals(nulls, squares, spread)
     score = np.asarray(effective @ sums)
@@ -383,30 +278,7 @@ def sharpen(
     squares: Any,
     rows: IntArray | None = None,
 ) -> Scores:
-    r"""Compute scores and variances again, in place, where hardly anything is left of a column.
-
-    Parameters
-    ----------
-    nulls : sequence of NullModel
-        The fits of the labels.
-    scores : Scores
-        Arrays of labels × columns.
-    sums, squares : ndarray or csr_array
-        Sums and squares of the columns within all labelsets, or within `rows`.
-    rows : ndarray of int, optional
-        Labelsets outside which the columns are zero; none if omitted.
-
-    Returns
-    -------
-    Scores
-        The same arrays.
-
-    Notes
-    -----
-    With m the mean of a column in a labelset and c what the regressors explain of it the variance
-    is :math:`\sum_g w_g (Q_g - S_g m_g) + \sum_g w_g N_g (m_g - c_g)^2`: what small numbers add
-    up to has their digits.
-    """
+    """Compute scores and variances again, in place, where hardly anything is left of a column."""
     doubtful = np.flatnonzero(scores.variance < DOUBTFUL * scores.scale)
     if not len(doubtful):
         return scores
@@ -431,7 +303,7 @@ def sharpen(
 def _what_is_left(
     null: NullModel, sums: Any, squares: Any, rows: IntArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Give scores and variances of columns from what regressors leave of them in labelsets."""
+    """Return scores and variances of columns from what regressors leave of them in labelsets."""
     inside, given = np.arange(len(null.rows)), null.rows
     if rows is not None:
         _, inside, given = np.intersect1d(null.rows, rows, assume_unique=True, return_indices=True)
@@ -464,43 +336,32 @@ def _take_explained(nulls: Sequence[NullModel], sums: Any, variance: FloatArray)
     empirical = any(null.empirical for null in nulls)
     weights = np.array([nulls[order].weight for order in regular])
     noise = np.array([nulls[order].noise for order in regular]) if empirical else weights
-    users = _Users([factors[order].basis for order in regular], nulls[0].factors)
+    design = nulls[0].factors.design
+    used = np.zeros((len(regular), design.shape[1]), dtype=np.bool_)
+    for line, order in zip(used, regular, strict=True):
+        line[factors[order].basis] = True
+    users = Crossed(design, used)
     if empirical:
         labels = [nulls[order].label for order in regular]
         inner = nulls[0].factors.cross_products(labels, noise * nulls[0].counts)
     n_arrays = 2 if empirical else 1
     for part in chunks(sums.shape[1], 8 * n_arrays * len(users), limit=PART_BYTES):
         some = sums if part == slice(0, sums.shape[1]) else sums[:, part]
-        crossed = users.cross(weights, some)
-        noisy = users.cross(noise, some) if empirical else crossed
+        crossed = users.sums(weights, some)
+        noisy = users.sums(noise, some) if empirical else crossed
         for at, order in enumerate(regular):
-            factor = factors[order].matrix
-            leaning = factor.T @ crossed[users.slots[at]]
+            factor, slots = factors[order].matrix, users.slots[at, factors[order].basis]
+            leaning = factor.T @ crossed[slots]
             if empirical:
                 slope = factor @ leaning
-                own = inner[at] @ slope - 2 * noisy[users.slots[at]]
+                own = inner[at] @ slope - 2 * noisy[slots]
                 variance[order, part] += np.einsum("ij,ij->j", slope, own)
             else:
                 variance[order, part] -= np.einsum("ij,ij->j", leaning, leaning)
 
 
 def explained(null: NullModel, sums: Any, rows: IntArray | None = None) -> FloatArray:
-    """Give what the regressors of one label explain of the variances of columns.
-
-    Parameters
-    ----------
-    null : NullModel
-        The label's fit.
-    sums : ndarray or csr_array
-        Sums of the columns within all labelsets, or within `rows`.
-    rows : ndarray of int, optional
-        Labelsets outside which the sums are zero; none if omitted.
-
-    Returns
-    -------
-    ndarray, shape (columns,)
-        What is explained.
-    """
+    """Return what the regressors of one label explain of the variances of columns."""
     inside: Any = slice(None)
     given = null.rows
     if rows is not None:
@@ -513,73 +374,40 @@ def explained(null: NullModel, sums: Any, rows: IntArray | None = None) -> Float
     return np.asarray(np.einsum("ij,ij->j", leaning, 2 * noisy - null.inner() @ leaning))
 
 
-class _Users:
-    """Which labels have which regressors, for summing each regressor once for all of them.
+class Crossed:
+    """Where labels find the sums of the regressors that they have; each is summed once for all."""
 
-    Parameters
-    ----------
-    bases : list of ndarray of int
-        The regressors of each label.
-    factors : Factors
-        Where the regressors are.
-
-    Attributes
-    ----------
-    slots : list of slice
-        Where each label finds the sums of its regressors.
-    """
-
-    def __init__(self, bases: list[IntArray], factors: Factors) -> None:
-        sizes = np.array([len(basis) for basis in bases])
-        starts = np.cumsum(sizes) - sizes
-        self.slots = [slice(at, at + size) for at, size in zip(starts, sizes, strict=True)]
-        # Where each label has each regressor, if it has it.
-        place = np.full((factors.design.shape[1], len(bases)), -1)
-        for label, basis in enumerate(bases):
-            place[basis, label] = starts[label] + np.arange(len(basis))
-        self._labels = [line.nonzero()[0] for line in place >= 0]
-        self._places = [line[labels] for line, labels in zip(place, self._labels, strict=True)]
-        self._columns = factors.design.T
-        self._binary = factors.binary
+    def __init__(self, regressors: FloatArray, used: BoolArray) -> None:
+        self._columns = regressors.T
+        self._binary = ((regressors == 0) | (regressors == 1)).all(axis=0).tolist()
         # Cells that do not carry a column add nothing to it.
         self._carriers = [column.nonzero()[0] for column in self._columns]
+        self._users = [column.nonzero()[0] for column in used.T]
+        # Where each label has the sums of each regressor, if it has it.
+        self.slots = (np.cumsum(used.T) - 1).reshape(used.T.shape).T
 
     def __len__(self) -> int:
-        return int(self.slots[-1].stop)
+        return sum(map(len, self._users))
 
-    def cross(self, weights: FloatArray, sums: Any) -> FloatArray:
-        """Sum columns times regressors times weights (labels × L): one line per slot."""
-        crossed = np.zeros((len(self), sums.shape[1]))
-        lines = zip(
-            self._labels, self._places, self._columns, self._binary, self._carriers, strict=True
-        )
-        for labels, places, column, is_binary, at in lines:
-            if len(labels) and len(at):
-                everywhere = len(at) == len(column)
-                picked = weights if everywhere else weights.take(at, axis=1)
-                if len(labels) < len(weights):
-                    picked = picked[labels]
+    def sums(self, weights: FloatArray, sums: Any) -> FloatArray:
+        """Sum columns times regressors times weights (labels × L): a line per label using one."""
+        crossed = np.empty((len(self), sums.shape[1]))
+        by_row = np.ascontiguousarray(weights.T)
+        start = 0
+        kinds = zip(self._carriers, self._users, self._columns, self._binary, strict=True)
+        for at, users, column, is_binary in kinds:
+            stop = start + len(users)
+            if stop > start:
+                picked = by_row[at][:, users]
                 if not is_binary:
-                    picked = picked * column[at]
-                crossed[places] = picked @ (sums if everywhere else sums[at])
+                    picked *= column[at, None]
+                crossed[start:stop] = picked.T @ (sums if len(at) == sums.shape[0] else sums[at])
+            start = stop
         return crossed
 
 
 def own_spread(stats: LabelsetStatistics, intercept: bool) -> FloatArray:
-    """Give how much each feature varies in all rows.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    intercept : bool
-        Whether the label models have a constant; without one features are measured from zero.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        Variances, or mean squares.
-    """
+    """Return how much each feature varies in all rows."""
     squares = stats.column_squares / stats.nobs
     return squares - (stats.column_sums / stats.nobs) ** 2 if intercept else squares
 
@@ -587,22 +415,7 @@ def own_spread(stats: LabelsetStatistics, intercept: bool) -> FloatArray:
 def feature_scores(
     stats: LabelsetStatistics, nulls: Sequence[NullModel], spread: FloatArray
 ) -> Scores:
-    """Scores of all features for all labels, a block of features at a time.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    nulls : sequence of NullModel
-        The fits of the labels.
-    spread : ndarray, shape (p,)
-        How much the features vary in all rows.
-
-    Returns
-    -------
-    Scores
-        Arrays of labels × features.
-    """
+    """Scores of all features for all labels, a block of features at a time."""
     blocks = [
         plain_scores(nulls, block.sums, block.squares, spread[part])
         for part, block in feature_blocks(stats)
@@ -614,56 +427,6 @@ def feature_scores(
         np.concatenate([block.variance for block in blocks], axis=1),
         np.concatenate([block.scale for block in blocks], axis=1),
     )
-
-
-def first_equals(stats: LabelsetStatistics, scores: Scores) -> IntArray:
-    """Find for each feature the first one that is equal to it, itself if there is none.
-
-    Matrix products round equal columns differently, by where they stand and which processor
-    multiplies. What is said of a feature is therefore said of the first that is equal to it.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    scores : Scores
-        Scores of all features, labels × features.
-
-    Returns
-    -------
-    ndarray of int, shape (p,)
-        Positions of features.
-    """
-    ordered = np.sort(stats.column_sums)
-    if (ordered[1:] > ordered[:-1]).all():
-        return np.arange(len(ordered))
-    size = np.sqrt(np.where(scores.scale > 0, scores.scale, 1.0))
-    shares = np.concatenate([scores.score / size, scores.variance / size**2])
-    # Sums over rows are taken alike for all columns, so those of equal ones are equal. Mixed in
-    # proportions that no data have, scores bring what is equal side by side.
-    proportions = np.sqrt(np.arange(2.0, 2.0 + len(shares)))
-    mixed = proportions @ shares
-    order = np.lexsort((mixed, stats.column_squares, stats.column_sums))
-    alike = np.abs(np.diff(mixed[order])) <= 2 * ROUNDING * proportions.sum()
-    for totals in (stats.column_sums, stats.column_squares):
-        alike &= np.diff(totals[order]) == 0
-    candidates = np.flatnonzero(alike)
-    differ = shares[:, order[candidates + 1]] - shares[:, order[candidates]]
-    alike[candidates] = (np.abs(differ) <= ROUNDING).all(axis=0)
-    # Scores of different columns may be alike, as in a balanced design, while those of their
-    # products are not. Sums tell; among columns with such scores, equal ones come side by side.
-    pairs = np.flatnonzero(alike)
-    if len(pairs):
-        members = np.union1d(pairs, pairs + 1)
-        runs = np.concatenate([[0], np.cumsum(~alike)])[members]
-        order[members] = order[members][np.lexsort((_mix_sums(stats, order[members]), runs))]
-        alike[pairs] = _have_equal_sums(stats, order[pairs], order[pairs + 1])
-    run = np.concatenate([[0], np.cumsum(~alike)])[: len(order)]
-    first = np.full(len(order), len(order))
-    np.minimum.at(first, run, order)
-    equals = np.empty_like(order)
-    equals[order] = first[run]
-    return equals
 
 
 def _totals(
@@ -679,72 +442,22 @@ def _totals(
     return total, np.maximum(scale, OWN_SPREAD * weight[:, None] * spread)
 
 
-def _mix_sums(stats: LabelsetStatistics, features: IntArray) -> FloatArray:
-    """Give numbers that are the same for features with the same sums, and hardly for others."""
-    shares = np.sqrt(np.arange(2.0, 2.0 + len(stats.counts)))[:, None]
-    mixed = np.empty(len(features))
-    for part in chunks(len(features), 16 * len(stats.counts), limit=PART_BYTES):
-        # Not a product of matrices, which may round equal columns differently.
-        mixed[part] = (shares * dense(take_features(stats, features[part]).sums)).sum(axis=0)
-    return mixed
-
-
-def _have_equal_sums(stats: LabelsetStatistics, first: IntArray, second: IntArray) -> BoolArray:
-    """Tell which pairs of features have the same sums and squares within all labelsets."""
-    equal = np.ones(len(first), dtype=np.bool_)
-    for part in chunks(len(first), 32 * len(stats.counts), limit=PART_BYTES):
-        one, other = take_features(stats, first[part]), take_features(stats, second[part])
-        for name in ("sums", "squares"):
-            same = dense(getattr(one, name)) == dense(getattr(other, name))
-            equal[part] &= same.all(axis=0)
-    return equal
-
-
 def joint_columns(stats: LabelsetStatistics, null: NullModel) -> FloatArray:
-    """Give what a feature is multiplied by in joint tests: one, and the labels that occur.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    null : NullModel
-        The label's fit.
-
-    Returns
-    -------
-    ndarray, shape (cells in play, d)
-        The constant first.
-    """
+    """Return what a feature is multiplied by in joint tests: one, and the labels that occur."""
     patterns = stats.patterns[null.rows]
     columns = np.column_stack([np.ones(len(patterns)), np.delete(patterns, null.label, axis=1)])
     return columns[:, columns.any(axis=0)]
 
 
 def joint_scores(
-    stats: LabelsetStatistics, null: NullModel, spread: FloatArray, *, given: bool = False
+    stats: LabelsetStatistics,
+    null: NullModel,
+    spread: FloatArray,
+    *,
+    given: bool = False,
+    added: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Multivariate score statistics of a feature and all its products with other labels.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    null : NullModel
-        The label's fit.
-    spread : ndarray, shape (p,)
-        How much the features vary in all rows.
-    given : bool
-        Whether only the products are tested, given the feature: its part of their scores and
-        variances is taken out, which is one Newton step towards the model that has it.
-
-    Returns
-    -------
-    statistic : ndarray, shape (p,)
-        :math:`U = S'V^+S`; NaN where the rank is zero.
-    df : ndarray, shape (p,)
-        The rank of V: eigenvalues of V, scaled by the diagonal of D (or of the like of it with
-        squared residuals), above 1e-10.
-    """
+    """Multivariate score statistics of a feature and all its products with other labels."""
     blocks = joint_columns(stats, null)
     size = blocks.shape[1]
     n_features = len(stats.feature_names)
@@ -780,6 +493,8 @@ def joint_scores(
                 information = total - _explained_together(leaning)
             score, variance = _take_first(score, variance, information, scale)
             scale = scale[:, 1:]
+        if added is not None:
+            variance = variance + added[part, None, None] * np.eye(size)
         statistic[part], rank[part] = scaled_forms(score, scale, variance)
     return statistic, rank
 
@@ -787,24 +502,7 @@ def joint_scores(
 def joint_scale(
     null: NullModel, columns: FloatArray, squares: Any, spread: FloatArray
 ) -> FloatArray:
-    """Give what variances of features times columns are measured by.
-
-    Parameters
-    ----------
-    null : NullModel
-        The label's fit.
-    columns : ndarray, shape (cells in play, d)
-        What features are multiplied by; see `joint_columns`.
-    squares : ndarray or csr_array, shape (cells in play, features)
-        Squares of the features.
-    spread : ndarray, shape (features,)
-        How much the features vary in all rows.
-
-    Returns
-    -------
-    ndarray, shape (features, d)
-        The scales.
-    """
+    """Return what variances of features times columns are measured by."""
     weight = (null.weight * null.counts)[null.rows]
     least = OWN_SPREAD * (weight @ columns)[:, None] * spread
     return np.asarray(np.maximum((columns.T * null.scale[null.rows]) @ squares, least).T)
@@ -813,11 +511,7 @@ def joint_scale(
 def _take_first(
     score: FloatArray, variance: FloatArray, information: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Take the first of several columns out of the scores and variances of the others.
-
-    The step towards a model that has it is one by the information, which variances from residuals
-    are not.
-    """
+    """Take the first of several columns out of the scores and variances of the others."""
     own, crossed = information[:, 0, 0], information[:, 1:, 0]
     slope = np.zeros_like(crossed)
     np.divide(crossed, own[:, None], out=slope, where=(own > COLLINEAR * scale[:, 0])[:, None])
@@ -830,7 +524,7 @@ def _take_first(
 def _explained_together(
     leaning: FloatArray, noisy: FloatArray | None = None, *, inner: FloatArray | None = None
 ) -> FloatArray:
-    """Give what regressors explain of the variances of many blocks: blocks × d × d."""
+    """Return what regressors explain of the variances of many blocks: blocks × d × d."""
     if noisy is None or inner is None:
         return np.asarray(leaning.transpose(0, 2, 1) @ leaning)
     half = leaning.transpose(0, 2, 1) @ (noisy - 0.5 * inner @ leaning)
@@ -840,24 +534,7 @@ def _explained_together(
 def term_scores(
     stats: LabelsetStatistics, null: NullModel, term: str, spread: FloatArray
 ) -> tuple[float, float]:
-    """Multivariate score statistic of the columns of one term.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics, with cross-products of the term's columns.
-    null : NullModel
-        The label's fit.
-    term : str
-        The term.
-    spread : ndarray, shape (p,)
-        How much the features vary in all rows.
-
-    Returns
-    -------
-    statistic, df : float
-        The statistic and its degrees of freedom, the rank of the columns given the labels.
-    """
+    """Multivariate score statistic of the columns of one term."""
     sums = dense(stats.sums[null.rows][:, stats.term_columns[term]])
     products = stats.term_products[term][null.rows]
     total = np.einsum("g,gij->ij", null.noise[null.rows], products)
@@ -877,7 +554,7 @@ def term_scores(
 def term_scale(
     stats: LabelsetStatistics, null: NullModel, term: str, spread: FloatArray
 ) -> FloatArray:
-    """Give what variances of the columns of a term are measured by; see `term_scores`."""
+    """Return what variances of the columns of a term are measured by; see `term_scores`."""
     products = stats.term_products[term][null.rows]
     weight = null.weight[null.rows] @ null.counts[null.rows]
     least = OWN_SPREAD * weight * spread[stats.term_columns[term]]
@@ -893,22 +570,7 @@ def scaled_forms(
 
 
 def quadratic_forms(score: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Evaluate many quadratic forms ``s'V⁺s`` and the ranks of V.
-
-    Parameters
-    ----------
-    score : ndarray, shape (p, d)
-        Scores, scaled so that the variances are of order one.
-    variance : ndarray, shape (p, d, d)
-        Their variances, scaled likewise.
-
-    Returns
-    -------
-    statistic : ndarray, shape (p,)
-        The forms; NaN where the rank is zero.
-    rank : ndarray, shape (p,)
-        Eigenvalues above 1e-10.
-    """
+    """Evaluate many quadratic forms ``s'V⁺s`` and the ranks of V."""
     values, vectors = np.linalg.eigh(variance)
     along = np.einsum("jk,jki->ji", score, vectors)
     real = values > COLLINEAR

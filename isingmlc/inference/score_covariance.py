@@ -36,19 +36,7 @@ POOLED = 10.0
 
 @dataclass(frozen=True)
 class ScoreCovariance:
-    """Covariances of the scores of features, computed when they are looked at.
-
-    Attributes
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    nulls : sequence of NullModel
-        The null models of the labels that are tested.
-    positions : ndarray of int, shape (p,)
-        Where the features are in the statistics; features that are equal share a position.
-    tested : ndarray of bool, shape (p, K)
-        Which edges have a test.
-    """
+    """Covariances of the scores of features, computed when they are looked at."""
 
     stats: LabelsetStatistics
     nulls: Sequence[NullModel]
@@ -56,37 +44,22 @@ class ScoreCovariance:
     tested: BoolArray
 
     def take(self, positions: IntArray) -> ScoreCovariance:
-        """Give those of some features."""
+        """Return those of some features."""
         return replace(self, positions=self.positions[positions], tested=self.tested[positions])
 
     def decompose(self) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
-        """Decompose the correlation matrices of the scores, some features at a time.
-
-        Yields
-        ------
-        features : ndarray of int
-            Which features.
-        values, vectors : ndarray, shapes (features, K) and (features, K, K)
-            Eigenvalues and eigenvectors, in columns. Labels without a test have rows of zeros,
-            and eigenvalues that belong to nothing are zero.
-        """
+        """Decompose the correlation matrices of the scores, some features at a time."""
         labels = np.array([null.label for null in self.nulls], dtype=np.intp)
         n_labels = self.tested.shape[1]
-        wanted, place = np.unique(self.positions, return_inverse=True)
-        order = np.argsort(place, kind="stable")
-        ends = np.searchsorted(place[order], np.arange(len(wanted)), side="right")
         stats = self.stats
-        if len(wanted) < len(stats.feature_names):
-            stats = take_features(stats, wanted)
+        if not np.array_equal(self.positions, np.arange(len(stats.feature_names))):
+            stats = take_features(stats, self.positions)
         # Many small matrices: more threads only get in each other's way.
         with one_thread():
             for part, covariance in score_covariances(stats, self.nulls):
-                first = ends[part.start - 1] if part.start else 0
-                features = order[first : ends[part.stop - 1]]
-                own = covariance[place[features] - part.start]
-                values, vectors = np.linalg.eigh(
-                    _correlations(own, self.tested[features][:, labels])
-                )
+                features = np.arange(part.start, part.stop)
+                tested = self.tested[features][:, labels]
+                values, vectors = np.linalg.eigh(_correlations(covariance, tested))
                 all_values = np.zeros((len(features), n_labels))
                 all_vectors = np.zeros((len(features), n_labels, n_labels))
                 all_values[:, : len(labels)] = np.maximum(values, 0.0)
@@ -109,22 +82,7 @@ def _correlations(covariance: FloatArray, tested: BoolArray) -> FloatArray:
 def score_covariances(
     stats: LabelsetStatistics, nulls: Sequence[NullModel]
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Give the covariances of the scores of all features, some at a time.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    nulls : sequence of NullModel
-        The null models of the labels.
-
-    Yields
-    ------
-    slice
-        Which features.
-    ndarray, shape (features, labels, labels)
-        Their covariances.
-    """
+    """Return the covariances of the scores of all features, some at a time."""
     if not nulls:
         return
     if nulls[0].all_clusters is not None:
@@ -172,7 +130,7 @@ def score_covariances(
 def _cluster_covariances(
     stats: LabelsetStatistics, nulls: Sequence[NullModel]
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Give the covariances of scores from those of clusters of dependent rows."""
+    """Return the covariances of scores from those of clusters of dependent rows."""
     clusters = nulls[0].all_clusters
     assert clusters is not None
     size = 8 * clusters.n_clusters * len(nulls)
@@ -191,14 +149,14 @@ def _cluster_covariances(
 
 
 def _residuals(null: NullModel) -> FloatArray:
-    """Give a label's residuals, with the sizes that its variances have."""
+    """Return a label's residuals, with the sizes that its variances have."""
     if null.noise_kind != "HC2" and null.drawn is None:
         return null.effective
     return np.asarray(np.copysign(np.sqrt(null.noise), null.effective))
 
 
 def _own_share(stats: LabelsetStatistics) -> FloatArray:
-    """Give how much the variation in each cell counts, by the rows with the same labels."""
+    """Return how much the variation in each cell counts, by the rows with the same labels."""
     rows = stats.counts
     if len(stats.context) or stats.context.sampling is not None:
         same = np.unique(stats.patterns, axis=0, return_inverse=True)[1].ravel()

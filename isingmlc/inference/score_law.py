@@ -44,8 +44,6 @@ SADDLEPOINT_CUTOFF = 2.0
 # this much, and this share of it: by 19% at 0.05, 21% at 0.01, 29% at 0.001.
 DIFFERENCE = 0.05
 SHARE = 0.03
-# It also stands where the right one is certainly below exp of this: nobody decides by it.
-_DECIDED = -30.0
 # Squares of zeros and ones differ from their sums by no more than this share.
 _BINARY = 1e-7
 # Columns as rows take about this much at a time.
@@ -56,19 +54,7 @@ CHI2, SADDLEPOINT, SCALED = "chi2", "saddlepoint", "-scaled"
 
 @dataclass(frozen=True)
 class ScoreLaw:
-    """What the scores of one label's columns are made of under the null.
-
-    Attributes
-    ----------
-    null : NullModel
-        The label's fit.
-    probability, complement : ndarray, shape (L,)
-        Probabilities of the label at all cells, without what a penalty adds, and one minus them.
-    inflation : float
-        What variances are multiplied by.
-    has_constant : bool
-        Whether the number of ones is fixed by the fit.
-    """
+    """What the scores of one label's columns are made of under the null."""
 
     null: NullModel
     probability: FloatArray
@@ -77,32 +63,14 @@ class ScoreLaw:
     has_constant: bool
 
     def fixes(self, other: int, carriers: BoolArray) -> bool | BoolArray:
-        """Give the rows whose number of ones is fixed, for products with another label.
-
-        A model that has the label holds the number of ones among its carriers, where products are.
-        """
+        """Return the rows whose number of ones is fixed, for products with another label."""
         if self.null.penalised or 1 + other not in self.null.factor.basis:
             return self.has_constant
         return carriers
 
 
 def score_laws(fit: NetworkFit, nulls: list[NullModel], together: bool = False) -> list[ScoreLaw]:
-    """Give what the scores of all labels are made of.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    together : bool
-        Whether several columns are tested at once.
-
-    Returns
-    -------
-    list of ScoreLaw
-        One per label.
-    """
+    """Return what the scores of all labels are made of."""
     known = information(fit)[:, 1]
     laws = []
     for null in nulls:
@@ -153,26 +121,7 @@ class _AllEdges:
 
 
 class LawPvalues:
-    """p-values from the distribution of scores, computed when they are first asked for.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    statistic : ndarray, shape (features, labels) or (features, labels, labels)
-        Score statistics, of products with the label of the model second.
-    find : callable
-        Computes the p-values from the laws of all labels; one that can be pickled.
-    together : bool
-        Whether several columns are tested at once.
-
-    Attributes
-    ----------
-    feature : None
-        There are no p-values of features.
-    """
+    """p-values from the distribution of scores, computed when they are first asked for."""
 
     feature = None
 
@@ -188,7 +137,7 @@ class LawPvalues:
         self._at: Any = slice(None)
 
     def take(self, positions: IntArray) -> LawPvalues:
-        """Give those of some features."""
+        """Return those of some features."""
         taken = object.__new__(LawPvalues)
         taken._all = self._all
         taken._at = np.arange(len(self._all.statistic))[self._at][positions]
@@ -230,24 +179,7 @@ class LawPvalues:
 def edge_pvalues(
     fit: NetworkFit, nulls: list[NullModel], statistic: FloatArray, *, always: bool
 ) -> LawPvalues:
-    """Give p-values of single columns from the distributions of their scores.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits.
-    nulls : list of NullModel
-        The null models of the labels that are tested.
-    statistic : ndarray, shape (features, labels)
-        Score statistics.
-    always : bool
-        Whether all p-values of statistics above the cutoff are saddlepoint approximations.
-
-    Returns
-    -------
-    LawPvalues
-        p-values, computed when they are first asked for.
-    """
+    """Return p-values of single columns from the distributions of their scores."""
     find = partial(find_pvalues, fit, statistic=statistic, always=always)
     return LawPvalues(fit, nulls, statistic, find)
 
@@ -306,28 +238,11 @@ def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) 
 def column_tails(
     piece: Rest, size: FloatArray, log_pvalue: FloatArray, always: bool
 ) -> tuple[FloatArray, BoolArray]:
-    """Give log p-values by saddlepoint approximation, and for which columns they are chosen.
-
-    Parameters
-    ----------
-    piece : Rest
-        What the null model leaves of the columns.
-    size, log_pvalue : ndarray, shape (m,)
-        Scores in standard deviations, and the logarithms of chi-square p-values.
-    always : bool
-        Whether the approximations are chosen wherever there are any.
-
-    Returns
-    -------
-    log_pvalue : ndarray, shape (m,)
-        The approximations.
-    chosen : ndarray of bool, shape (m,)
-        Where they differ from chi-square by more than a little.
-    """
-    variance, difference, decided = _how_far_off(piece, size)
+    """Return log p-values by saddlepoint approximation, and for which columns they are chosen."""
+    variance, difference = _how_far_off(piece, size)
     chosen = variance > 0
     if not always:
-        chosen &= (difference > DIFFERENCE - SHARE * log_pvalue) & ~decided
+        chosen &= difference > DIFFERENCE - SHARE * log_pvalue
     given = log_pvalue.copy()
     at = np.flatnonzero(chosen)
     if len(at):
@@ -348,8 +263,8 @@ def column_tails(
     return given, chosen & np.isfinite(given)
 
 
-def _how_far_off(piece: Rest, size: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Variances, how far logarithms of tails are from normal ones, and where none of it matters."""
+def _how_far_off(piece: Rest, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute variances, and how far the logarithms of tails are from normal ones."""
     rest = piece.rest
     weight = piece.probability * piece.complement
     kinds = weight, weight * (piece.complement - piece.probability), weight * (1 - 6 * weight)
@@ -376,28 +291,12 @@ def _how_far_off(piece: Rest, size: FloatArray) -> tuple[FloatArray, FloatArray,
     # log cosh without overflow: both tails count.
     difference = moved + np.log1p(np.exp(-2 * moved)) - np.log(2)
     difference += (np.abs(fourth) + 3 * third**2) * size**4 / 24
-    # Bernstein's inequality.
-    largest = np.sqrt(squares.max(axis=0, initial=0.0) / (usable * piece.inflation))
-    bound = -(size**2) / (2 + largest * size * 2 / 3)
-    return variance, np.nan_to_num(difference), bound < _DECIDED
+    return variance, np.nan_to_num(difference)
 
 
 @dataclass(frozen=True)
 class Rest:
-    """What null models leave of columns, and how the outcomes of the rows are distributed.
-
-    Attributes
-    ----------
-    rest : ndarray, shape (rows, m)
-        What is left of the columns.
-    probability, complement, weights : ndarray, shape (rows,) or (rows, m)
-        Probabilities of outcomes, one minus them and how many observations rows stand for; the
-        same in all columns or not.
-    inflation : float
-        What variances are multiplied by.
-    fixed : bool or ndarray of bool, shape (rows,)
-        Rows whose number of ones is fixed by the fit: all, none, or some.
-    """
+    """What null models leave of columns, and how the outcomes of the rows are distributed."""
 
     rest: FloatArray
     probability: FloatArray
@@ -428,19 +327,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Columns:
-    """Features as rows, or as cells that stand for them.
-
-    Attributes
-    ----------
-    which : ndarray of int, shape (m,)
-        Which of the features asked for.
-    values : ndarray, shape (rows, m)
-        Their values, less the shift of the statistics.
-    at, cells : ndarray of int, shape (rows,)
-        The cells of the rows, among those in play and among all.
-    weights : ndarray, shape (rows,) or (rows, m)
-        How many observations each row stands for.
-    """
+    """Features as rows, or as cells that stand for them."""
 
     which: IntArray
     values: FloatArray
@@ -450,19 +337,7 @@ class Columns:
 
 
 class RowValues:
-    """Gives the columns of features as rows.
-
-    A feature of zeros and ones is known from its sums within cells. Of other features the rows
-    are needed; where there are none, half of the observations of a cell are taken to lie one
-    standard deviation above its mean, and half below.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fits, with rows or without.
-    stats : LabelsetStatistics
-        The statistics that are tested, about the same shifts or others.
-    """
+    """Gives the columns of features as rows."""
 
     def __init__(self, fit: NetworkFit, stats: LabelsetStatistics) -> None:
         self._stats = stats
@@ -496,7 +371,7 @@ class RowValues:
     def of(
         self, law: ScoreLaw, block: LabelsetStatistics, inside: IntArray, whole: IntArray
     ) -> Iterator[Columns]:
-        """Give features of a block, in a form that suits them."""
+        """Return features of a block, in a form that suits them."""
         null = law.null
         if self._codes is not None and 2 * len(null.rows) >= len(self._rows_of(null)[0]):
             # Ones and zeros of each cell would be no fewer than rows.
@@ -530,7 +405,7 @@ class RowValues:
             yield Columns(which, values, twice, null.rows[twice], weights)
 
     def rows_of(self, law: ScoreLaw, features: IntArray) -> Columns:
-        """Give features as the rows that there are."""
+        """Return features as the rows that there are."""
         assert self._data is not None
         rows, at = self._rows_of(law.null)
         # Columns first: of many rows few columns are wanted.
@@ -553,20 +428,7 @@ def _are_binary(
 
 
 def first_alike(statistic: FloatArray) -> IntArray:
-    """Find for each feature the first with the same statistics.
-
-    Equal columns have equal statistics, but what else is summed may round differently.
-
-    Parameters
-    ----------
-    statistic : ndarray, shape (features, labels)
-        Statistics of edges.
-
-    Returns
-    -------
-    ndarray of int, shape (features,)
-        Positions of features.
-    """
+    """Find for each feature the first with the same statistics."""
     known = np.nan_to_num(statistic, nan=-1.0)
     # Rows that are equal are added up alike.
     order = np.argsort(known.sum(axis=1), kind="stable")

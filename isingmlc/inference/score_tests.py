@@ -26,8 +26,8 @@ from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.robust_law import GuardedPvalues, guard
 from isingmlc.inference.score import (
     NullModel,
+    Scores,
     feature_scores,
-    first_equals,
     joint_scores,
     null_models,
     own_spread,
@@ -38,21 +38,24 @@ from isingmlc.inference.score_law import LawPvalues, edge_pvalues
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 PRODUCTS = (None, "individual", "joint", "given", "given-joint")
-BY = ("feature", "term")
+UNITS = ("term", "column")
 _NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels on average"
 _COVARIATES = "tests are given the covariate{s} {names}"
 # Sources of p-values that hold whatever the variances of scores come from.
 ROBUST_PVALUES = ("chi2", "auto")
 _SHARED = "the null model has one interaction per pair of labels ({method})"
+# Share of the variance of a feature itself that is added to the variances of its products in
+# rankings: little, so that a product that few rows carry does not outweigh all others.
+_ADDED = 0.1
 _APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
 
 
 def score_test(
     fit: NetworkFit,
     features: Sequence[str] | str | None = None,
+    unit: str = "column",
     products: str | None = None,
     *,
-    by: str = "feature",
     min_count: int = 2,
     n_jobs: int = 1,
     pvalue: str = "auto",
@@ -60,14 +63,15 @@ def score_test(
     random_state: RandomState = None,
 ) -> EdgeArrays:
     """Test every edge; `IsingResults.score_test` explains the arguments."""
-    check_tested(products, by)
+    check_tested(products, unit)
     check_option("pvalue", pvalue, tuple(PVALUES))
     n_jobs = check_jobs(n_jobs)
     allowed = ("auto", "chi2", "permutation") if products == "joint" else ("auto", "chi2")
-    if (products or by == "term") and pvalue not in allowed:
+    if (products or unit == "term") and pvalue not in allowed:
         raise exc.DataError(
-            f"pvalue={pvalue!r} is for single features; use pvalue='auto' or 'chi2' with products "
-            "or by='term', or pvalue='permutation' with products='joint'."
+            f"pvalue={pvalue!r} is for features of one column; use pvalue='auto' or 'chi2' with "
+            "products and for terms of several columns, or pvalue='permutation' with "
+            "products='joint'."
         )
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
@@ -77,8 +81,8 @@ def score_test(
             f"has cov_type={fit.settings.cov_type!r}. Use pvalue={ROBUST_PVALUES[0]!r}, or fit "
             "with cov_type='nonrobust'."
         )
-    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, by)
-    if by == "term":
+    by_law = pvalue == "auto" and not fit.is_robust and is_corrected(fit, unit)
+    if unit == "term":
         terms = tuple(fit.terms)
         chosen = check_names("features", features, terms)
         return _by_term(fit, terms, min_count, by_law).take(chosen)
@@ -105,45 +109,24 @@ def score_test(
     return PVALUES[pvalue](fit, nulls, plain, chance)
 
 
-def is_corrected(fit: NetworkFit, by: str) -> bool:
-    """Tell whether ``pvalue="auto"`` corrects p-values for little information.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fit.
-    by : {"feature", "term"}
-        As `IsingResults.score_test` takes it.
-
-    Returns
-    -------
-    bool
-        Whether it does: of terms it needs the rows. Otherwise they are chi-square p-values.
-    """
-    return by != "term" or fit.rows is not None
+def is_corrected(fit: NetworkFit, unit: str) -> bool:
+    """Whether ``pvalue="auto"`` corrects for little information: for terms it needs the rows."""
+    return unit != "term" or fit.rows is not None
 
 
-def check_tested(products: str | None, by: str) -> None:
-    """Check what is to be tested, for tests of any kind.
-
-    Parameters
-    ----------
-    products, by
-        As `IsingResults.score_test` takes them.
-    """
+def check_tested(products: str | None, unit: str) -> None:
+    """Check that what is to be tested can be."""
     check_option("products", products, PRODUCTS)
-    check_option("by", by, BY)
-    if products and by == "term":
-        raise exc.DataError("by='term' tests terms without products: leave products out.")
+    if products and unit == "term":
+        raise exc.DataError(
+            "products are those of features of one column with labels, but some terms have "
+            "several columns. Name other features, or test single columns, each adjusted for the "
+            f"rest of its term: products={products!r}, unit='column'."
+        )
 
 
 def for_products(fit: NetworkFit) -> LabelsetStatistics:
-    """Centre the features where a product with a label would depend on their origin.
-
-    A maximum-likelihood model absorbs any multiple of a label that it has; a ridge model does not,
-    nor does a model without that label. There the product is that of the centred feature, so that
-    its test does not depend on where a feature's zero is. Sparse statistics become dense by it.
-    """
+    """Centre the features where a product with a label would depend on their origin."""
     stats, settings = fit.stats, fit.settings
     absorbs = settings.method != "ridge" and settings.neighbors == "all"
     if absorbs or not settings.intercept:
@@ -152,18 +135,7 @@ def for_products(fit: NetworkFit) -> LabelsetStatistics:
 
 
 def note_on(fit: NetworkFit) -> str:
-    """Say what to keep in mind about p-values of a fit.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fit.
-
-    Returns
-    -------
-    str
-        Empty for maximum-likelihood models of all labels, without covariates.
-    """
+    """Say what to keep in mind about p-values of a fit."""
     covariates = fit.stats.context.described
     notes = []
     if covariates:
@@ -188,10 +160,8 @@ def single_tests(
     stats = for_products(fit) if products else fit.stats
     spread = own_spread(stats, fit.settings.intercept)
     scores = feature_scores(stats, nulls, spread)
-    equals = first_equals(stats, scores)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
     constant = find_constant(fit.stats, fit.settings.intercept)
-    copies = np.flatnonzero(equals != np.arange(len(equals)))
     # Names of reasons take long to compare.
     tested = np.zeros(reason.shape, dtype=np.bool_)
     tested[:, labels] = ~constant[:, None]
@@ -199,7 +169,7 @@ def single_tests(
     def place(values: FloatArray, otherwise: float) -> FloatArray:
         """Write values of labels × features where they belong."""
         table = np.full(reason.shape, otherwise)
-        table[:, labels] = (values[:, equals] if len(copies) else values).T
+        table[:, labels] = values.T
         table[~tested] = otherwise
         return table
 
@@ -212,8 +182,6 @@ def single_tests(
         found = product_scores(stats, nulls, spread)
         product_sign = np.zeros(shape[::-1], dtype=np.int8).T
         product_statistic = statistics_of_products(found, shape, product_sign)
-        product_statistic[copies] = product_statistic[equals[copies]]
-        product_sign[copies] = product_sign[equals[copies]]
         product_statistic[constant] = np.nan
         product_sign[constant] = 0
     statistic = place(scores.statistic(), np.nan)
@@ -231,7 +199,7 @@ def single_tests(
         note=note_on(fit),
         covariance=None
         if products
-        else ScoreCovariance(stats, nulls, equals, ~np.isnan(statistic)),
+        else ScoreCovariance(stats, nulls, np.arange(len(statistic)), ~np.isnan(statistic)),
         df_denom=degrees_of_clusters(fit),
         distribution=reference(fit),
     )
@@ -241,7 +209,6 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
     """Test each feature together with all its products."""
     stats = for_products(fit)
     spread = own_spread(stats, fit.settings.intercept)
-    equals = first_equals(stats, feature_scores(stats, nulls, spread))
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
     with one_thread():
@@ -249,7 +216,6 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
             for null in nulls:
                 at = part, null.label
                 statistic[at], rank[at] = joint_scores(block, null, spread[part])
-    statistic, rank = statistic[equals], rank[equals]
     tested = reason == Reason.OK
     reason = judge_tests(reason, tested & (rank == 0), np.zeros(reason.shape, bool))
     tested &= rank > 0
@@ -268,6 +234,38 @@ def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArr
     )
 
 
+def regularized_statistics(fit: NetworkFit, products: str, min_count: int) -> FloatArray:
+    """Compute regularised statistics of features with their products, for rankings."""
+    stats = for_products(fit)
+    labels = np.flatnonzero(judge_fits(fit, min_count) == Reason.OK)
+    nulls = null_models(fit, labels.tolist())
+    spread = own_spread(stats, fit.settings.intercept)
+    by_label = np.full((len(fit.stats.label_names), len(spread)), np.nan)
+    added = by_label.copy()
+    for null in nulls:
+        added[null.label] = _ADDED * (null.noise @ null.counts) * spread
+
+    def divide(scores: Scores, added: FloatArray) -> FloatArray:
+        """Divide squared scores by variances with what is added to them."""
+        variance = np.maximum(scores.variance, 0.0) + added
+        square = scores.score**2
+        return np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
+
+    with one_thread():
+        if products == "joint":
+            for part, block in feature_blocks(stats):
+                for null in nulls:
+                    at = null.label, part
+                    by_label[at], _ = joint_scores(block, null, spread[part], added=added[at])
+            return by_label.T
+        by_label[labels] = divide(feature_scores(stats, nulls, spread), added[labels])
+        for found in product_scores(stats, nulls, spread):
+            features, scores = found.by_feature()
+            edges = np.ix_(found.labels, features)
+            by_label[edges] += divide(scores, added[edges])
+    return by_label.T
+
+
 def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int, by_law: bool) -> EdgeArrays:
     """Test the columns of each formula term together."""
     stats = fit.stats
@@ -279,8 +277,8 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int, by_law: bo
     place = {name: at for at, name in enumerate(stats.feature_names)}
     first = np.array([place[fit.terms[term][0]] for term in terms], dtype=np.intp)
     tests = single.take(first)
-    statistic, df, sign = tests.statistic, tests.df, tests.sign
-    reason = tests.reason
+    own = {name: getattr(tests, name).copy() for name in ("statistic", "df", "sign", "reason")}
+    statistic, df, sign, reason = own.values()
     for term, columns in stats.term_columns.items():
         at = terms.index(term)
         sign[at], statistic[at], df[at] = 0.0, np.nan, np.nan
@@ -293,7 +291,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int, by_law: bo
                 statistic[at, null.label] = value
         df[at] = np.where(rank > 0, rank, np.nan)
         reason[at] = judge_tests(reason[at], rank == 0, np.zeros(len(labels), bool))
-    tests = replace(tests, feature_names=terms, covariance=None)
+    tests = replace(tests, feature_names=terms, covariance=None, **own)
     if not by_law:
         return tests
     given = term_pvalues(fit, nulls, single.statistic, first, statistic, df)
@@ -358,22 +356,7 @@ def _by_law(
 def with_law(
     plain: EdgeArrays, given: LawPvalues | GuardedPvalues, distribution: str
 ) -> EdgeArrays:
-    """Put p-values in the place of those of chi-square.
-
-    Parameters
-    ----------
-    plain : EdgeArrays
-        The tests.
-    given : LawPvalues or GuardedPvalues
-        The p-values.
-    distribution : str
-        What they are called.
-
-    Returns
-    -------
-    EdgeArrays
-        The tests with them.
-    """
+    """Put p-values in the place of those of chi-square."""
     note = "; ".join(filter(None, [plain.note, given.note]))
     return replace(plain, given=given, distribution=distribution, note=note)
 

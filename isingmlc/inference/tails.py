@@ -64,23 +64,7 @@ DOUBLE_SINGULAR = 1e-10
 
 
 def chi2_log_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
-    """Give natural logarithms of upper tails of chi-square distributions.
-
-    Parameters
-    ----------
-    statistic, df : array_like
-        As in :func:`~isingmlc.inference.pvalues.chi2_sf`.
-
-    Returns
-    -------
-    ndarray or float
-        The logarithms. Their errors are below 1e-15 where they are small, of their size elsewhere.
-
-    Examples
-    --------
-    >>> chi2_log_sf([2.0, 2e4], 2)
-    array([-1.e+00, -1.e+04])
-    """
+    """Return natural logarithms of upper tails of chi-square distributions."""
     starts, degrees = np.broadcast_arrays(
         np.asarray(statistic, dtype=float), np.asarray(df, dtype=float)
     )
@@ -93,27 +77,7 @@ def chi2_log_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
 
 
 def chi2_sum_log_sf(statistic: FloatArray, weights: FloatArray, df: FloatArray) -> FloatArray:
-    """Give natural logarithms of upper tails of weighted sums of chi-square variables.
-
-    Parameters
-    ----------
-    statistic : ndarray, shape (p,)
-        Where the tails begin.
-    weights : ndarray, shape (K, p)
-        Weights, one column per sum, finite and not negative; at least one in each is positive.
-    df : ndarray, shape (p,)
-        Degrees of freedom of all chi-square variables of each sum.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        The logarithms.
-
-    Examples
-    --------
-    >>> chi2_sum_log_sf(np.array([3e4]), np.array([[1.5], [1.5]]), np.array([1.0])).round(6)
-    array([-10000.])
-    """
+    """Return natural logarithms of upper tails of weighted sums of chi-square variables."""
     largest = weights.max(axis=0)
     with np.errstate(over="ignore"):
         ratio = statistic / largest
@@ -126,31 +90,7 @@ def chi2_sum_log_sf(statistic: FloatArray, weights: FloatArray, df: FloatArray) 
 
 @dataclass(frozen=True)
 class BernoulliSum:
-    r"""Scores :math:`S_j = \sum_i w_{ij} x_{ij} (y_i - p_i)` of independent binary outcomes.
-
-    Attributes
-    ----------
-    columns : ndarray, shape (n, p)
-        The columns x, in units of their largest entries: all lie between −1 and 1.
-    probability : ndarray, shape (n,) or (n, p)
-        Probabilities that outcomes are 1, in all columns or in each; none of them is 0 or 1.
-    weights : ndarray, shape (n,) or (n, p)
-        How many observations each row stands for, in all columns or in each.
-    total : ndarray, shape (n,) or (n, p), or None
-        Where given, tails are those among outcomes with the expected :math:`\sum_i w_i d_i y_i`, d
-        this array of 1, −1 and 0: what a model that was fitted to the outcomes holds fixed, with
-        a constant, or with a column that is 1 in some rows.
-
-    Examples
-    --------
-    Four fair coins: all of them fall on the same side with probability 1/16.
-
-    >>> coins = BernoulliSum(np.ones((4, 1)), np.full(4, 0.5), np.ones(4))
-    >>> coins.variance()
-    array([1.])
-    >>> np.exp(coins.log_tail(np.array([2.0]), np.array([0]), 1.0))
-    array([0.0625])
-    """
+    r"""Scores :math:`S_j = \sum_i w_{ij} x_{ij} (y_i - p_i)` of independent binary outcomes."""
 
     columns: Any
     probability: FloatArray
@@ -158,13 +98,7 @@ class BernoulliSum:
     total: FloatArray | None = None
 
     def variance(self) -> FloatArray:
-        """Give the variances of all scores.
-
-        Returns
-        -------
-        ndarray, shape (p,)
-            The variances.
-        """
+        """Return the variances of all scores."""
         every = np.arange(self.columns.shape[1])
         variance = np.zeros(len(every))
         for rows in chunks(len(self.columns), 16 * len(variance)):
@@ -174,22 +108,7 @@ class BernoulliSum:
         return variance
 
     def log_tail(self, target: FloatArray, which: IntArray, sign: float) -> FloatArray:
-        """Give natural logarithms of the probabilities that scores are large.
-
-        Parameters
-        ----------
-        target : ndarray, shape (m,)
-            Positive values, at least a tenth of a standard deviation.
-        which : ndarray of int, shape (m,)
-            The columns meant.
-        sign : float
-            1 for the probability of scores of at least `target`, −1 for at most minus that.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            The logarithms; −inf beyond the largest possible score.
-        """
+        """Return natural logarithms of the probabilities that scores are large."""
         largest, smallest, log_tail = self._extreme(which, sign)
         rounding = SCORE_ROUNDING * largest + RANGE_ROUNDING * (largest - smallest)
         log_tail[target > largest + rounding] = -np.inf
@@ -258,10 +177,7 @@ class BernoulliSum:
     def _tilted(
         self, tilt: FloatArray, which: IntArray, sign: float, offset: FloatArray | None = None
     ) -> Iterable[tuple[slice, FloatArray, FloatArray, BoolArray, FloatArray]]:
-        """Columns, moves, whether tilted outcomes are likelier 1 than 0, odds of the less likely.
-
-        A row moves by `tilt` times its entry, and by `offset` times its share of the total.
-        """
+        """Yield columns, moves, whether tilted outcomes are likelier 1, and odds of the other."""
         for rows, x in self._blocks(which, sign):
             moves = tilt * x
             if offset is not None:
@@ -276,11 +192,7 @@ class BernoulliSum:
     def _divergence(
         self, tilt: FloatArray, which: IntArray, sign: float, offset: FloatArray | None = None
     ) -> FloatArray:
-        """Relative entropies of the tilted outcomes, which are ts − K(t) where K'(t) = s.
-
-        Each adds up one term per row, none of them negative. The difference of ts and K(t), which
-        may both be far larger, would lose its digits.
-        """
+        """Relative entropies of the tilted outcomes, which are ts − K(t) where K'(t) = s."""
         value = np.zeros(len(which))
         for rows, _, moves, likely, odds in self._tilted(tilt, which, sign, offset):
             logit = self._logit(rows, which)
@@ -316,12 +228,7 @@ class BernoulliSum:
     def _double_saddlepoint(
         self, target: FloatArray, which: IntArray, sign: float
     ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-        """Tilts and offsets where slopes are `target` and totals as expected.
-
-        The third array holds curvatures given the total, relative to that of the total under the
-        null: what the tail formula needs. The last one tells where Newton's method arrived; there
-        is no such point where outcomes with that total do not reach the target.
-        """
+        """Tilts and offsets where slopes are `target` and totals as expected."""
         tilt, offset, curvature = np.zeros((3, len(which)))
         found = np.zeros(len(which), dtype=np.bool_)
         active = np.arange(len(which))
@@ -406,7 +313,7 @@ def _add_rows(weights: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _log_complement(probability: FloatArray) -> FloatArray:
-    """Give log(1 − probability), which is 0 and not −0 where the probability is 0."""
+    """Return log(1 − probability), which is 0 and not −0 where the probability is 0."""
     return np.asarray(np.log1p(0.0 - probability))
 
 
@@ -449,12 +356,7 @@ def _contour_log_sf(ratio: FloatArray, weights: FloatArray, df: FloatArray) -> F
 def _crossing(
     ratio: FloatArray, weights: FloatArray, df: FloatArray, is_upper: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Where contours cross the real axis: relative distance from the first branch point, and place.
-
-    The saddlepoint c has distance t = 1 − 2c and solves df Σ w / (1 − w + w t) + 2 / (t − 1) =
-    ratio. One weight of 1, or as many of them as there are weights, make this a quadratic equation
-    and its solutions bounds.
-    """
+    """Return where contours cross the real axis, relative to the first branch point."""
 
     def solve_quadratic(total_df: FloatArray) -> FloatArray:
         root = np.hypot(ratio - total_df + 2, np.sqrt(8 * total_df))
@@ -477,10 +379,7 @@ def _crossing(
 
 
 def _log_product(factors: Any) -> Any:
-    """Add up the logarithms of `factors` down the columns, on the branch that begins at log 1 = 0.
-
-    Each factor has an argument between −0.65 π and 0, which tells that of a product of three.
-    """
+    """Add up the logarithms of `factors` down the columns, on the principal branch."""
     products = factors[0::3] * factors[1::3] * factors[2::3]
     argument = np.angle(products)
     argument -= 2 * np.pi * (argument > 0)

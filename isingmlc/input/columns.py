@@ -16,32 +16,7 @@ Selection = str | int | Sequence[str | int]
 
 
 def choose_columns(argument: str, columns: list[str], wanted: Selection) -> list[str]:
-    """Translate names, patterns and positions into names of columns, each once.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    columns : list of str
-        The columns that there are.
-    wanted : str, int, or list of these
-        Names, patterns like ``"label_*"``, or positions.
-
-    Returns
-    -------
-    list of str
-        The columns chosen, in the order in which they were asked for.
-
-    Raises
-    ------
-    DataError
-        When no column is chosen, or something chooses none.
-
-    Examples
-    --------
-    >>> choose_columns("labels", ["hue", "is_beach", "is_urban"], ["is_*", 0])
-    ['is_beach', 'is_urban', 'hue']
-    """
+    """Translate names, patterns and positions into names of columns, each once."""
     chosen: dict[str, None] = {}
     for item in as_items(argument, wanted):
         chosen.update(dict.fromkeys(_matches(argument, columns, item)))
@@ -51,30 +26,7 @@ def choose_columns(argument: str, columns: list[str], wanted: Selection) -> list
 
 
 def as_items(argument: str, wanted: Selection) -> list[str | int]:
-    """Give what was asked for as a list.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the message.
-    wanted : str, int, or list of these
-        Names, patterns or positions.
-
-    Returns
-    -------
-    list of str or int
-        Each of them.
-
-    Raises
-    ------
-    DataError
-        When it is none of these.
-
-    Examples
-    --------
-    >>> as_items("labels", "is_*")
-    ['is_*']
-    """
+    """Return what was asked for as a list."""
     if isinstance(wanted, str | int | np.integer):
         return [wanted]
     try:
@@ -111,27 +63,7 @@ def _matches(argument: str, columns: list[str], item: Any) -> list[str]:
 def expand_patterns(
     columns: Sequence[str], wanted: str | Sequence[str], taken: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Replace patterns by the columns that they match, and leave all else as it is.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        The columns that there are.
-    wanted : str or sequence of str
-        Names, or patterns like ``"y_*"``. What is a name, or matches nothing, stays.
-    taken : collection of str
-        Columns that are something else; patterns pass them over.
-
-    Returns
-    -------
-    tuple of str
-        Names; what a pattern matches in the order of the columns, each once.
-
-    Examples
-    --------
-    >>> expand_patterns(["age", "y_a", "y_b", "y_n"], ["y_b", "y_*", "z"], taken=["y_n"])
-    ('y_b', 'y_a', 'z')
-    """
+    """Replace patterns by the columns that they match, and leave all else as it is."""
     given = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     known = set(columns)
     passed = {*given, *taken}
@@ -153,27 +85,7 @@ def name_roles(
     covariates: Sequence[str],
     drawn: Sequence[str | None],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Replace patterns among the columns of a table that a user named.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        The columns that there are.
-    labels, features, covariates : str or sequence of str
-        Names or patterns; all other columns are features if `features` is None.
-    drawn : sequence of str or None
-        The columns of weights and clusters. Patterns of labels and features pass them over.
-
-    Returns
-    -------
-    labels, features, covariates : tuple of str
-        Names.
-
-    Examples
-    --------
-    >>> name_roles(["y_a", "y_b", "y_n", "age", "bmi"], "y_*", None, ["a*"], ["y_n"])
-    (('y_a', 'y_b'), ('bmi',), ('age',))
-    """
+    """Replace patterns among the columns of a table that a user named."""
     single = {name for name in drawn if name is not None}
     chosen = expand_patterns(columns, labels, {*single, *covariates})
     context = expand_patterns(columns, covariates)

@@ -25,7 +25,7 @@ from isingmlc.input.tables import (
     is_numeric,
     is_plain,
 )
-from isingmlc.input.text import FEW_LEVELS, find_kind
+from isingmlc.input.text import FEW_LEVELS, find_kind, name_type
 
 Levels = tuple[str, ...] | None
 """The levels of a category; None for numbers."""
@@ -35,37 +35,7 @@ Recipe = Callable[..., pd.DataFrame]
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Values of covariates, one line per row or per cell of rows.
-
-    Attributes
-    ----------
-    numbers : ndarray of float, shape (n, c)
-        Numbers, or positions among the levels of a category; NaN where a value is missing.
-    names : tuple of str
-        Names of the covariates.
-    levels : tuple
-        For each covariate the levels of a category, or None for numbers.
-    sources : tuple of str
-        What the user wrote for each covariate: its name, or the formula term that made it.
-    mentions : tuple of tuple of str
-        The user's columns that each covariate is made from: itself, or what the term mentions.
-    recipe : callable, optional
-        Makes the covariates from a frame with the user's columns, where a formula made them. It
-        gives an example row of these columns if it is called without a frame.
-    sampling : Context, optional
-        Clusters and sampling weights of the lines, which tell cells apart as covariates do but are
-        in no model; see :mod:`isingmlc.input.sampling`.
-
-    Examples
-    --------
-    >>> context = read_context(pd.DataFrame({"age": [50, 60, 50], "sex": ["m", "f", "m"]}))
-    >>> context.column_names
-    ('age', 'sex[T.m]')
-    >>> context.columns
-    array([[50.,  1.],
-           [60.,  0.],
-           [50.,  1.]])
-    """
+    """Values of covariates, one line per row or per cell of rows."""
 
     numbers: FloatArray
     names: tuple[str, ...] = ()
@@ -84,7 +54,7 @@ class Context:
 
     @classmethod
     def empty(cls, n_rows: int) -> Context:
-        """Give the context of rows without covariates."""
+        """Return the context of rows without covariates."""
         return cls(np.empty((n_rows, 0)))
 
     def __len__(self) -> int:
@@ -96,34 +66,12 @@ class Context:
         return tuple(dict.fromkeys(self.sources))
 
     def take(self, rows: IntArray | BoolArray | slice) -> Context:
-        """Give some of the lines.
-
-        Parameters
-        ----------
-        rows : ndarray or slice
-            Positions or marks of the lines.
-
-        Returns
-        -------
-        Context
-            Those lines.
-        """
+        """Return some of the lines."""
         sampling = None if self.sampling is None else self.sampling.take(rows)
         return replace(self, numbers=self.numbers[rows], sampling=sampling)
 
     def select(self, positions: IntArray) -> Context:
-        """Give some of the covariates.
-
-        Parameters
-        ----------
-        positions : ndarray of int
-            Which covariates.
-
-        Returns
-        -------
-        Context
-            These covariates.
-        """
+        """Return some of the covariates."""
         at = positions.tolist()
         return Context(
             self.numbers[:, positions],
@@ -136,18 +84,7 @@ class Context:
         )
 
     def beside(self, other: Context) -> Context:
-        """Put the covariates of another context beside these.
-
-        Parameters
-        ----------
-        other : Context
-            Other covariates of the same lines.
-
-        Returns
-        -------
-        Context
-            All covariates.
-        """
+        """Put the covariates of another context beside these."""
         return Context(
             np.hstack([self.numbers, other.numbers]),
             (*self.names, *other.names),
@@ -159,18 +96,7 @@ class Context:
         )
 
     def recode(self, levels: tuple[Levels, ...]) -> Context:
-        """Give the same values as positions among other levels, which must hold the old ones.
-
-        Parameters
-        ----------
-        levels : tuple
-            The levels of each covariate.
-
-        Returns
-        -------
-        Context
-            The values.
-        """
+        """Return the same values as positions among other levels, which must hold the old ones."""
         if levels == self.levels:
             return self
         values = self.numbers.copy()
@@ -183,13 +109,7 @@ class Context:
         return replace(self, numbers=values, levels=levels)
 
     def without_rows(self) -> Context:
-        """Give a few lines that tell all levels that occur, enough to code other rows.
-
-        Returns
-        -------
-        Context
-            The lines.
-        """
+        """Return a few lines that tell all levels that occur, enough to code other rows."""
         first = [
             np.unique(column, return_index=True)[1]
             for column, levels in zip(self.numbers.T, self.levels, strict=True)
@@ -199,23 +119,7 @@ class Context:
         return replace(self.take(some), sampling=None)
 
     def stack(self, other: Context) -> Context:
-        """Put the lines of another context below these.
-
-        Parameters
-        ----------
-        other : Context
-            The same covariates; categories may have other levels.
-
-        Returns
-        -------
-        Context
-            All lines, with the levels of both.
-
-        Raises
-        ------
-        DataError
-            When the covariates are others, or numbers in one and a category in the other.
-        """
+        """Put the lines of another context below these."""
         if self.names != other.names:
             raise exc.DataError(
                 "statistics can be added when their covariates are the same, in the same order, "
@@ -243,18 +147,7 @@ class Context:
         return replace(mine, numbers=both_lines, sampling=beside)
 
     def equals(self, other: Context) -> bool:
-        """Tell whether another context has the same lines of the same covariates.
-
-        Parameters
-        ----------
-        other : Context
-            The other.
-
-        Returns
-        -------
-        bool
-            Whether names, levels and values are the same.
-        """
+        """Return whether another context has the same lines of the same covariates."""
         if self.sampling is None or other.sampling is None:
             if self.sampling is not other.sampling:
                 return False
@@ -264,18 +157,7 @@ class Context:
         return same_columns and np.array_equal(self.numbers, other.numbers, equal_nan=True)
 
     def list_missing(self, n_rows: IntArray | None = None) -> str:
-        """List the covariates that lack values, and in how many rows.
-
-        Parameters
-        ----------
-        n_rows : ndarray of int, optional
-            The rows that each line stands for; one if omitted.
-
-        Returns
-        -------
-        str
-            Names and numbers; empty if no value is missing.
-        """
+        """List the covariates that lack values, and in how many rows."""
         absent = np.isnan(self.numbers)
         counts = absent.sum(axis=0) if n_rows is None else n_rows @ absent
         return ", ".join(
@@ -283,18 +165,7 @@ class Context:
         )
 
     def find_varying(self, *, anywhere: bool) -> IntArray:
-        """Find the covariates that are not the same in every line.
-
-        Parameters
-        ----------
-        anywhere : bool
-            Whether any constant number counts, or zero alone.
-
-        Returns
-        -------
-        ndarray of int
-            Positions of covariates.
-        """
+        """Find the covariates that are not the same in every line."""
         same = (self.numbers == self.numbers[:1]).all(axis=0)
         is_number = np.array([level is None for level in self.levels], dtype=np.bool_)
         if not anywhere:
@@ -322,7 +193,7 @@ class Context:
         return tuple(coding)
 
     def columns_of(self, name: str) -> IntArray:
-        """Give the positions of a covariate's columns among those that the models have."""
+        """Return the positions of a covariate's columns among those that the models have."""
         wanted = self.names.index(name)
         return np.flatnonzero([at == wanted for at, _, _ in self._coding])
 
@@ -337,41 +208,14 @@ class Context:
         return self.columns_at(self.numbers)
 
     def columns_at(self, values: FloatArray) -> FloatArray:
-        """Give the columns that the models have at other values of the covariates.
-
-        Parameters
-        ----------
-        values : ndarray, shape (rows, c)
-            Numbers, or positions among the levels.
-
-        Returns
-        -------
-        ndarray, shape (rows, q)
-            The columns.
-        """
+        """Return the columns that the models have at other values of the covariates."""
         made = np.empty((len(values), len(self._coding)))
         for column, (at, level, _) in zip(made.T, self._coding, strict=True):
             column[:] = values[:, at] if level is None else values[:, at] == level
         return made
 
     def read_like(self, given: Any) -> Context:
-        """Read other rows of the same covariates.
-
-        Parameters
-        ----------
-        given : array_like, DataFrame or sparse, shape (rows, c)
-            The covariates; a frame may have its columns in any order and others besides.
-
-        Returns
-        -------
-        Context
-            Their values, with these levels.
-
-        Raises
-        ------
-        DataError
-            When a covariate is absent or of another kind, or a level was not seen before.
-        """
+        """Read other rows of the same covariates."""
         if isinstance(given, pd.DataFrame):
             given = given.set_axis(given.columns.map(str), axis=1)
             if self.recipe is not None and not set(self.names) <= set(given.columns):
@@ -420,30 +264,7 @@ def read_context(
     mentions: tuple[tuple[str, ...], ...] = (),
     recipe: Recipe | None = None,
 ) -> Context:
-    """Read covariates of any kind.
-
-    Parameters
-    ----------
-    given : array_like, DataFrame, list of Series or sparse, shape (n, c)
-        Numbers and booleans, or categories: text, or pandas' categorical columns, whose own order
-        of levels is kept.
-    names : tuple of str, optional
-        Names; those of a frame, or ``c1…``, if omitted.
-    sources : tuple of str, optional
-        What the user wrote for each column; their names if omitted.
-    mentions, recipe
-        Where the columns come from; see `Context`.
-
-    Returns
-    -------
-    Context
-        The values.
-
-    Raises
-    ------
-    DataError
-        When they are no table, or hold something else.
-    """
+    """Read covariates of any kind."""
     table = as_cells(given)
     names = column_names(table, "covariates", names)
     if sparse.issparse(table):
@@ -480,18 +301,7 @@ def _warn_of_numbers(names: Sequence[str], frame: pd.DataFrame, levels: Sequence
 
 
 def as_cells(given: Any) -> Any:
-    """Bring covariates to a table whose columns keep their kinds.
-
-    Parameters
-    ----------
-    given : array_like, DataFrame, list of Series or sparse
-        What the user handed in.
-
-    Returns
-    -------
-    DataFrame, csr_array or ndarray
-        The table.
-    """
+    """Bring covariates to a table whose columns keep their kinds."""
     rows = isinstance(given, list | tuple) and len(given) > 0
     if rows and all(isinstance(row, list | tuple) for row in given):
         # numpy would make text of numbers that stand beside text.
@@ -502,7 +312,7 @@ def as_cells(given: Any) -> Any:
 
 
 def _read_category(column: pd.Series, name: str) -> tuple[FloatArray, tuple[str, ...]]:
-    """Give positions among levels, NaN where a value is missing, and the levels."""
+    """Return positions among levels, NaN where a value is missing, and the levels."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, levels = column.cat.codes.to_numpy(), column.cat.categories
     elif pd.api.types.is_string_dtype(column.dtype) or (
@@ -510,7 +320,7 @@ def _read_category(column: pd.Series, name: str) -> tuple[FloatArray, tuple[str,
     ):
         codes, levels = pd.factorize(column, sort=True)
     else:
-        raise exc.DataError(exc.NOT_A_COVARIATE.format(columns=repr(name), kind=column.dtype))
+        raise exc.DataError(exc.NOT_A_COVARIATE.format(columns=repr(name), kind=name_type(column)))
     texts = tuple(str(level) for level in levels)
     if len(set(texts)) < len(texts):
         raise exc.DataError(

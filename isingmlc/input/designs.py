@@ -31,30 +31,7 @@ class _DesignPickler(pickle.Pickler):
 
 
 def dump_design(design: Any) -> bytes:
-    """Write objects of patsy as bytes that ``pickle.loads`` reads.
-
-    Parameters
-    ----------
-    design : object
-        What a formula was made to, with all that it holds.
-
-    Returns
-    -------
-    bytes
-        The pickle.
-
-    Raises
-    ------
-    ModelError
-        When the formula calls something that cannot be pickled, such as a lambda.
-
-    Examples
-    --------
-    >>> design = patsy.dmatrix("center(x)", {"x": [1.0, 3.0]}).design_info
-    >>> again = pickle.loads(dump_design(design))
-    >>> patsy.build_design_matrices([again], {"x": [5.0]})[0][:, 1].tolist()
-    [3.0]
-    """
+    """Write objects of patsy as bytes that ``pickle.loads`` reads."""
     written = BytesIO()
     try:
         _DesignPickler(written).dump(design)

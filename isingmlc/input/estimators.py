@@ -7,27 +7,12 @@ from typing import Any
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.input.tables import check_same_rows, is_numeric, is_plain
+from isingmlc.input.tables import check_same_rows, check_tags, is_numeric, is_plain
 
 
 def check_frames(features: Any, labels: Any) -> None:
-    """Check the names, types and indexes of frames; scikit-learn's own checks take no notice.
-
-    Parameters
-    ----------
-    features, labels : object
-        The X and y of an estimator; what is no frame is not looked at.
-
-    Raises
-    ------
-    DataError
-        When a column of X holds no numbers or is one of the labels, or the rows of X and y have
-        other indexes.
-
-    Examples
-    --------
-    >>> check_frames(pd.DataFrame({"age": [40, 50]}), pd.DataFrame({"asthma": [0, 1]}))
-    """
+    """Check the names, types and indexes of frames; scikit-learn's own checks take no notice."""
+    check_tags(labels, "y")
     if not isinstance(features, pd.DataFrame):
         return
     names = [name for name, column in features.items() if not _holds_numbers(column)]

@@ -17,6 +17,7 @@ import patsy
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.input.categories import name_level
 from isingmlc.input.context import Context, Recipe, read_context
 from isingmlc.input.designs import dump_design
 from isingmlc.input.gaps import explain_dropped, missing_error
@@ -35,27 +36,7 @@ _HINT = (
 
 @dataclass(frozen=True)
 class FormulaData:
-    """What a formula takes from a frame.
-
-    Attributes
-    ----------
-    labels : DataFrame
-        One 0/1 column per term of the left side.
-    features : DataFrame or None
-        The columns that the right side makes, without a constant.
-    terms : dict of str to tuple of str
-        Terms of the right side and the columns that each of them made.
-    weights : ndarray of float or None
-        Frequency weights of these rows; None where every row counts once.
-    n_dropped : int
-        Rows left out because of missing values.
-    covariates : Context or None
-        The columns that the formula of the covariates makes.
-    sampling : Context or None
-        Clusters and sampling weights of these rows.
-    recipe : callable or None
-        Makes the columns of the features from another frame, as they were made from this one.
-    """
+    """What a formula takes from a frame."""
 
     labels: pd.DataFrame
     features: pd.DataFrame | None
@@ -77,35 +58,7 @@ def read_formula(
     groups: Any = None,
     sampling_weights: Any = None,
 ) -> FormulaData:
-    """Evaluate a formula on a frame.
-
-    Parameters
-    ----------
-    formula : str
-        Labels on the left, features on the right, e.g. ``"a + b ~ x + C(g)"``.
-    data : DataFrame
-        Where the names are looked up.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values in columns that the formula uses.
-    environment : patsy.EvalEnvironment
-        Where functions that the formula calls are looked up.
-    freq_weights : str or array_like, optional
-        A column of `data`, or one weight per row of it; rows of weight 0 are left out.
-    covariates : str, optional
-        The terms of the covariates, e.g. ``"age + C(sex)"``.
-    groups, sampling_weights : str or array_like, optional
-        Columns of `data`, or one cluster and one weight per row of it.
-
-    Returns
-    -------
-    FormulaData
-        Labels, features, terms, weights and covariates.
-
-    Raises
-    ------
-    DataError
-        When the formula cannot be read or evaluated.
-    """
+    """Evaluate a formula on a frame."""
     if not isinstance(data, pd.DataFrame):
         raise exc.DataError(
             f"data must be a DataFrame with the columns of the formula, but is "
@@ -143,7 +96,7 @@ def read_formula(
         features, terms = _name_features(design, shown)
         made_of = [term for term in given if term.factors]
         designed = _design_covariates(covariates, given, rows, environment)
-        context, sources = _name_features(designed, made_of)
+        context, sources = _name_features(designed, made_of, by_level=False)
         made = labels.index.intersection(features.index).intersection(context.index)
         if missing == "raise" and len(made) < len(rows):
             lacking = [
@@ -182,7 +135,7 @@ def read_formula(
 
 
 def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list[Any]]:
-    """Give the terms of both sides and the columns that they mention."""
+    """Return the terms of both sides and the columns that they mention."""
     if not isinstance(formula, str):
         raise exc.DataError(
             f"formula must be text, but is of type {type(formula).__name__}. {_HINT}"
@@ -219,7 +172,7 @@ def _parse(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any], list
 
 
 def _parse_covariates(formula: str, data: pd.DataFrame) -> tuple[list[Any], list[Any]]:
-    """Give the terms of the covariates and the columns that they mention."""
+    """Return the terms of the covariates and the columns that they mention."""
     if not isinstance(formula, str):
         raise exc.DataError(
             "covariates must be text with terms as in a formula, e.g. 'age + C(sex)', but is of "
@@ -334,7 +287,7 @@ class _Recipe:
             raise exc.DataError(
                 f"the {self.argument} of the formula cannot be made from these values: {error}"
             ) from error
-        named, _ = _name_features(made, self.terms)
+        named, _ = _name_features(made, self.terms, by_level=self.argument == "features")
         return named.set_axis(frame.index)
 
 
@@ -364,7 +317,7 @@ def _mentioned(factor: Any) -> set[object]:
 
 
 def _quoted(node: ast.AST) -> object:
-    """Give what ``Q("…")`` quotes, None for anything else."""
+    """Return what ``Q("…")`` quotes, None for anything else."""
     if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
@@ -426,7 +379,7 @@ def _complete_rows(
 
 
 def _plain_columns(data: pd.DataFrame, used: list[Any]) -> pd.DataFrame:
-    """Give rows numbers and columns numpy's types: patsy knows those and categories."""
+    """Return rows numbers and columns numpy's types: patsy knows those and categories."""
     plain = data.reset_index(drop=True)
     for name in used:
         column = plain[name].infer_objects()
@@ -454,18 +407,19 @@ def _label(term: Any, rows: pd.DataFrame, environment: Any) -> pd.Series:
             return columns.loc[:, [level == 1 for level in levels]].sum(axis=1).rename(name)
         raise exc.DataError(
             f"label {name!r} in the formula has the categories {exc.shorten(levels)} where 0/1 is "
-            f"wanted. Compare it with one of them, e.g. I({term.name()} == {levels[-1]!r})."
+            f"wanted. Write I({term.name()} == …) with the category that means 1; if there "
+            "are others than yes and no, make them missing first."
         )
     if columns.shape[1] != 1:
         raise exc.DataError(
             f"label {name!r} in the formula makes {columns.shape[1]} columns where one is wanted. "
-            "Write it as a condition, e.g. I(x > 0)."
+            "Make it one column of 0/1 in the data first."
         )
     return columns.iloc[:, 0].rename(name)
 
 
 def _name_features(
-    design: pd.DataFrame, terms: list[Any]
+    design: pd.DataFrame, terms: list[Any], by_level: bool = True
 ) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
     """Take the columns of terms and name them: as the term where it is a number, else by level."""
     named: dict[str, tuple[str, ...]] = {}
@@ -480,7 +434,27 @@ def _name_features(
         if name in named:
             raise exc.DataError(exc.DUPLICATE_NAMES.format(argument="features", names=repr(name)))
         is_number = len(columns) == 1 and not columns[0].endswith("]")
-        named[name] = (name,) if is_number else tuple(columns)
+        levels = _name_levels(design, term, columns) if by_level else tuple(columns)
+        named[name] = (name,) if is_number else levels
         taken.extend(columns)
     names = [name for columns in named.values() for name in columns]
     return design[taken].set_axis(names, axis=1), named
+
+
+def _name_levels(design: pd.DataFrame, term: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    """Name columns of a category by level and reference; others as patsy does."""
+    if len(term.factors) != 1:
+        return tuple(columns)
+    factor = term.factors[0]
+    levels = design.design_info.factor_infos[factor].categories
+    by_name = {f"{term.name()}[T.{level}]": level for level in levels or ()}
+    found = [by_name.get(name) for name in columns]
+    others = [level for level in levels or () if level not in found]
+    if None in found or len(others) != 1:
+        return tuple(columns)
+    body = ast.parse(factor.code, mode="eval").body
+    if isinstance(body, ast.Call) and getattr(body.func, "id", "") == "C" and body.args:
+        body = body.args[0]
+    quoted = _quoted(body)
+    variable = quoted if quoted is not None else ast.unparse(body)
+    return tuple(name_level(str(variable), level, others[0]) for level in found)

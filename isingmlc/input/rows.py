@@ -27,9 +27,12 @@ from isingmlc.base.arrays import (
     dense,
     unpack,
 )
+from isingmlc.base.readonly import FrozenArrays
+from isingmlc.input.categories import CategoryRecipe, code_categories, find_levels
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
 from isingmlc.input.copies import warn_of_copies
-from isingmlc.input.gaps import GapCounts, count_gaps, missing_error, warn_of_identifiers
+from isingmlc.input.gaps import GapCounts, count_gaps, missing_error
+from isingmlc.input.ranges import check_columns
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
     check_weights,
@@ -45,36 +48,13 @@ from isingmlc.input.tables import (
     column_names,
     is_unnamed,
     open_dataset,
+    say_recoding,
 )
 
 
 @dataclass(frozen=True)
-class ModelData:
-    """Rows that passed the door.
-
-    Attributes
-    ----------
-    packed_labels : ndarray of uint8, shape (n, ceil(K / 8))
-        The 0/1 labels as packed bits; `unpack` reverses it.
-    label_names : tuple of str
-        Names of the K labels.
-    features : ndarray, csr_array or None
-        The n×p features, untouched.
-    feature_names : tuple of str
-        Names of the p features.
-    weights : ndarray of float or None
-        Frequency weights times sampling weights; None where every row counts once.
-    terms : mapping of str to tuple of str
-        Formula terms and the feature columns each of them made.
-    n_dropped : int
-        Rows left out because of missing values.
-    index : Index or None
-        Row labels of the rows kept, where the labels came as pandas objects.
-    covariates : Context or None
-        The covariates, with clusters and sampling weights beside them; None where there are none.
-    recipe : callable or None
-        Makes the features from a frame with the user's columns, where a formula made them.
-    """
+class ModelData(FrozenArrays):
+    """Rows that passed the door."""
 
     packed_labels: PackedBits
     label_names: tuple[str, ...]
@@ -103,18 +83,7 @@ class ModelData:
         return unpack(self.packed_labels, len(self.label_names))
 
     def take_rows(self, rows: IntArray | BoolArray) -> ModelData:
-        """Give some of the rows.
-
-        Parameters
-        ----------
-        rows : ndarray
-            Positions or marks of the rows.
-
-        Returns
-        -------
-        ModelData
-            Those rows.
-        """
+        """Return some of the rows."""
         return replace(
             self,
             packed_labels=self.packed_labels[rows],
@@ -125,18 +94,7 @@ class ModelData:
         )
 
     def take_features(self, columns: slice | IntArray) -> ModelData:
-        """Give the same rows with some of the features.
-
-        Parameters
-        ----------
-        columns : slice or ndarray of int
-            Which features.
-
-        Returns
-        -------
-        ModelData
-            The rows with these features.
-        """
+        """Return the same rows with some of the features."""
         names = tuple(np.array(self.feature_names, dtype=object)[columns].tolist())
         if names == self.feature_names:
             return self
@@ -148,37 +106,13 @@ class ModelData:
         )
 
     def is_changed(self) -> bool:
-        """Tell whether the features are other than when this was first asked.
-
-        Returns
-        -------
-        bool
-            They may be the user's own array, which may be changed in place.
-        """
+        """Return whether the features are other than when this was first asked."""
         now = checksum(self.features)
         return bool(vars(self).setdefault("_checksum", now) != now)
 
 
 def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
-    """Mark the columns that are the same in every row.
-
-    Parameters
-    ----------
-    features : ndarray, csr_array or None, shape (n, p)
-        The features.
-    anywhere : bool
-        Whether any constant counts, or zero alone.
-
-    Returns
-    -------
-    ndarray of bool, shape (p,)
-        The marks.
-
-    Examples
-    --------
-    >>> constant_columns(np.array([[1.0, 0.0, 2.0], [1.0, 0.0, 3.0]]), anywhere=True)
-    array([ True,  True, False])
-    """
+    """Mark the columns that are the same in every row."""
     if features is None:
         return np.zeros(0, dtype=np.bool_)
     n_rows, n_columns = features.shape
@@ -202,27 +136,7 @@ def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
 
 
 def require_rows(purpose: str, data: ModelData | None, feature_names: tuple[str, ...]) -> ModelData:
-    """Give the rows of the data, or say that they are needed.
-
-    Parameters
-    ----------
-    purpose : str
-        What needs them, for the message.
-    data : ModelData or None
-        The rows, where there are any.
-    feature_names : tuple of str
-        Names of the features.
-
-    Returns
-    -------
-    ModelData
-        The rows.
-
-    Raises
-    ------
-    ModelError
-        When there are no features, no rows, or features that were changed since.
-    """
+    """Return the rows of the data, or say that they are needed."""
     if not feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
     if data is None:
@@ -248,50 +162,7 @@ def prepare(
     n_dropped: int = 0,
     gaps: GapCounts | None = None,
 ) -> ModelData:
-    """Check labels, features and weights and bring them into one shape.
-
-    Parameters
-    ----------
-    labels : array_like, DataFrame, list of Series or sparse, shape (n, K), or Dataset
-        The 0/1 labels; a `Dataset` brings its features and their names along.
-    features : array_like, DataFrame, list of Series or sparse, shape (n, p), optional
-        The features.
-    covariates : array_like, DataFrame, list of Series, sparse or Context, optional
-        Columns that every label model has besides the other labels.
-    freq_weights : array_like, shape (n,), optional
-        How many observations each row stands for; rows that stand for none are left out.
-    groups : array_like, shape (n,), or Context, optional
-        The cluster of each row; or clusters and sampling weights that were read before.
-    sampling_weights : array_like, shape (n,), optional
-        Inverse probabilities of being drawn.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values, weights among them.
-    label_names, feature_names, covariate_names : sequence, optional
-        Names that override those of a frame, or ``y1…``, ``x1…``, ``c1…``.
-    terms : mapping, optional
-        Formula terms and their columns.
-    n_dropped : int
-        Rows that were dropped before.
-    gaps : GapCounts, optional
-        Where rows that are dropped are counted; whoever reads many batches warns of them, and of
-        identifiers, once. If omitted, warnings are given here.
-
-    Returns
-    -------
-    ModelData
-        The checked rows.
-
-    Raises
-    ------
-    DataError
-        Where the data cannot be used; the message says how to mend them.
-
-    Examples
-    --------
-    >>> data = prepare([[0, 1], [1, 1], [1, 0]], [[0.5], [1.5], [2.5]])
-    >>> data.label_names, data.feature_names, data.n_rows
-    (('y1', 'y2'), ('x1',), 3)
-    """
+    """Check labels, features and weights and bring them into one shape."""
     check_option("missing", missing, ("raise", "drop"))
     labels, features, feature_names = open_dataset(labels, features, feature_names)
     label_table = as_table(labels, "labels")
@@ -299,6 +170,7 @@ def prepare(
     label_matrix = as_matrix(label_table, "labels", names)
     feature_matrix: Features | None = None
     columns: tuple[str, ...] = ()
+    recipe: Recipe | None = None
     if features is not None:
         feature_table = as_table(features, "features")
         check_same_rows("labels", label_table, "features", feature_table)
@@ -308,6 +180,13 @@ def prepare(
         if shared:
             verb = "is" if len(shared) == 1 else "are"
             raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
+        if terms is None and gaps is None and isinstance(feature_table, pd.DataFrame):
+            feature_table = feature_table.set_axis(list(columns), axis=1)
+            levels = find_levels(feature_table)
+            if levels:
+                recipe = CategoryRecipe(columns, levels)
+                feature_table, terms = code_categories(feature_table, levels)
+                columns = tuple(feature_table.columns)
         feature_matrix = as_matrix(feature_table, "features", columns)
     elif feature_names is not None and len(feature_names):
         raise exc.DataError("feature_names names columns of features, but features is not given.")
@@ -372,13 +251,14 @@ def prepare(
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, counted = _take(kept, label_matrix, feature_matrix, counted)
         context = None if context is None else context.take(kept)
-    if gaps is None and feature_matrix is not None:
-        warn_of_identifiers(feature_matrix, columns)
     drawn = None if context is None else column_of(context, SAMPLING_WEIGHTS)
     weights = counted if drawn is None else drawn if counted is None else counted * drawn
     packed = _pack(label_matrix, names)
     if gaps is None and feature_matrix is not None:
+        check_columns("features", feature_matrix, columns)
         warn_of_copies(feature_matrix, label_matrix, columns, names)
+    if gaps is None and context is not None and len(context):
+        check_columns("covariates", context.numbers, context.names)
     return ModelData(
         packed_labels=packed,
         label_names=names,
@@ -389,27 +269,12 @@ def prepare(
         n_dropped=n_dropped + n_missing,
         index=index,
         covariates=context,
+        recipe=recipe,
     )
 
 
 def scale_rows(data: ModelData) -> ModelData:
-    """Bring sampling weights to a mean of one, so that observations count as many as there are.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-
-    Returns
-    -------
-    ModelData
-        The same object where there are no sampling weights.
-
-    Examples
-    --------
-    >>> scale_rows(prepare([[0], [1]], sampling_weights=[30.0, 10.0])).weights
-    array([1.5, 0.5])
-    """
+    """Bring sampling weights to a mean of one, so that observations count as many as there are."""
     drawn = column_of(data.context, SAMPLING_WEIGHTS)
     if drawn is None or data.weights is None:
         return data
@@ -419,21 +284,7 @@ def scale_rows(data: ModelData) -> ModelData:
 
 
 def add_groups(data: ModelData, groups: Any) -> ModelData:
-    """Give rows that passed the door their clusters.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    groups : array_like
-        One cluster per row; a Series of all rows that were handed in is matched by its index if
-        some of them were dropped.
-
-    Returns
-    -------
-    ModelData
-        The rows with clusters, in place of those that they had.
-    """
+    """Return rows that passed the door their clusters."""
     index = data.index
     rows = np.empty((data.n_rows, 0)) if index is None else pd.DataFrame(index=index)
     is_longer = np.ndim(groups) == 1 and len(groups) > data.n_rows
@@ -494,20 +345,7 @@ def _check_clashes(
 
 
 def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
-    """Check labels that must match a fitted model's.
-
-    Parameters
-    ----------
-    labels : array_like, DataFrame or sparse, shape (n, K)
-        The 0/1 labels; a frame may have its columns in any order and others besides.
-    names : tuple of str
-        The model's label names.
-
-    Returns
-    -------
-    ndarray of bool, shape (n, K)
-        The labels in the model's order.
-    """
+    """Check labels that must match a fitted model's."""
     if isinstance(labels, pd.DataFrame) and not is_unnamed(labels.columns):
         labels = labels.set_axis(labels.columns.map(str), axis=1)
         lacking = [name for name in names if name not in labels.columns]
@@ -516,6 +354,9 @@ def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
                 f"labels lacks the column(s) {exc.shorten(lacking)} that the model was fitted on."
             )
         labels = labels[list(names)]
+    table = as_table(labels, "labels")
+    own = column_names(table, "labels", None)
+    refuse_missing(as_matrix(table, "labels", own), "labels", own)
     data = prepare(labels)
     if len(data.label_names) != len(names):
         raise exc.DataError(
@@ -528,26 +369,7 @@ def prepare_labels(labels: Any, names: tuple[str, ...]) -> BoolArray:
 def prepare_covariates(
     given: Any, context: Context, n_rows: int, beside: str = "labels", rows: Any = None
 ) -> Context:
-    """Check covariates that must match a fitted model's.
-
-    Parameters
-    ----------
-    given : array_like, DataFrame, sparse or None
-        What the user passed.
-    context : Context
-        The model's covariates.
-    n_rows : int
-        How many rows are wanted.
-    beside : str
-        What the rows are called, for the message.
-    rows : object, optional
-        The rows themselves: two frames must have the same index.
-
-    Returns
-    -------
-    Context
-        The values, n_rows lines.
-    """
+    """Check covariates that must match a fitted model's."""
     if given is None and not len(context):
         return Context.empty(n_rows)
     if given is None or not len(context):
@@ -569,31 +391,7 @@ def prepare_covariates(
 def prepare_features(
     features: Any, names: tuple[str, ...], wanted: Sequence[str], recipe: Recipe | None = None
 ) -> tuple[Features, pd.Index | None]:
-    """Check features that must match those that something was made from.
-
-    Parameters
-    ----------
-    features : array_like, DataFrame or sparse
-        A frame with the wanted columns among its own, or all features in their order.
-    names : tuple of str
-        Names of all features.
-    wanted : sequence of str
-        Names of the columns that are needed.
-    recipe : callable, optional
-        Makes the features from a frame with other columns, if a formula made them.
-
-    Returns
-    -------
-    features : ndarray or csr_array, shape (n, len(wanted))
-        The wanted columns.
-    index : Index or None
-        Row labels, where the features came as a frame.
-
-    Raises
-    ------
-    DataError
-        Where columns are absent, or values missing or no numbers.
-    """
+    """Check features that must match those that something was made from."""
     table = as_table(features, "features")
     if isinstance(table, pd.DataFrame) and not is_unnamed(table.columns):
         named = table.set_axis(table.columns.map(str), axis=1)
@@ -619,17 +417,25 @@ def prepare_features(
         is_frame = isinstance(table, pd.DataFrame)
         table = table.iloc[:, places] if is_frame else table[:, places]
     matrix = as_matrix(table, "features", tuple(wanted))
-    blocks: dict[str, str] = {}
-    absent = _rows_missing(matrix, "features", tuple(wanted), blocks)
-    if blocks:
-        raise missing_error(int(absent.sum()), blocks)
+    refuse_missing(matrix, "features", tuple(wanted))
     return matrix, table.index if isinstance(table, pd.DataFrame) else None
+
+
+def refuse_missing(matrix: Any, argument: str, names: tuple[str, ...]) -> None:
+    """Raise where a value is missing and no argument drops rows."""
+    blocks: dict[str, str] = {}
+    absent = _rows_missing(matrix, argument, names, blocks)
+    if blocks:
+        raise exc.DataError(
+            f"{argument} has missing values in {absent.sum()} row(s), in column(s) "
+            f"{blocks[argument]}. Leave those rows out, or fill them in first."
+        )
 
 
 def _first_columns(
     terms: Mapping[str, tuple[str, ...]], names: tuple[str, ...], matrix: Any
 ) -> tuple[tuple[str, ...], Any]:
-    """Give one column of each term: where a category is missing all of its columns are."""
+    """Return one column of each term: where a category is missing all of its columns are."""
     first = {made[0]: term for term, made in terms.items() if made}
     if len(first) == len(names) or not first:
         return names, matrix
@@ -714,8 +520,6 @@ def _raise_not_binary(matrix: Any, names: tuple[str, ...]) -> None:
         if np.isin(values, (0, 1)).all():
             continue
         given = ", ".join(f"{value:g}" for value in values[:5]) + (", …" if len(values) > 5 else "")
-        if len(values) > 2:
-            raise exc.DataError(exc.NOT_A_LABEL.format(column=name, values=given))
-        # Above this the values count as 1: 0 for −1/1, 1 for 1/2.
-        threshold = max(0, values[0])
-        raise exc.DataError(exc.NOT_BINARY.format(column=name, values=given, threshold=threshold))
+        plain = [int(value) if value == int(value) else float(value) for value in values[:3]]
+        hint = say_recoding(name, plain)
+        raise exc.DataError(exc.NOT_BINARY.format(column=name, values=given, hint=hint))

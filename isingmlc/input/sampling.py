@@ -17,7 +17,9 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray
 from isingmlc.input.context import Context, Levels
+from isingmlc.input.ranges import check_ratio
 from isingmlc.input.tables import LARGEST, as_array, check_same_rows, is_numeric
+from isingmlc.input.text import name_type
 
 GROUPS, SAMPLING_WEIGHTS = "groups", "sampling_weights"
 # Whole numbers beyond this are not told apart as floating-point numbers.
@@ -27,38 +29,7 @@ _EXACT = 2**53
 def read_sampling(
     groups: Any, sampling_weights: Any, argument: str, rows: Any, missing: str
 ) -> Context | None:
-    """Read clusters and sampling weights, and check that they belong to the rows.
-
-    Parameters
-    ----------
-    groups : array_like or None, shape (n,)
-        The cluster of each row: numbers, text, or anything that can be written as text.
-    sampling_weights : array_like or None, shape (n,)
-        Inverse probabilities of being drawn, up to a factor.
-    argument : str
-        What the rows are called, for messages.
-    rows : DataFrame, array or sparse
-        The rows.
-    missing : {"raise", "drop"}
-        Whether values may be missing.
-
-    Returns
-    -------
-    Context or None
-        Both, NaN where a value is missing; None if neither is given.
-
-    Raises
-    ------
-    DataError
-        When they cannot be used.
-
-    Examples
-    --------
-    >>> rows = np.zeros((3, 2))
-    >>> sampling = read_sampling(["b", "a", "b"], [1.5, 2.0, 1.0], "labels", rows, "raise")
-    >>> sampling.names, sampling.levels, sampling.numbers.tolist()
-    (('groups', 'sampling_weights'), (('a', 'b'), None), [[1.0, 1.5], [0.0, 2.0], [1.0, 1.0]])
-    """
+    """Read clusters and sampling weights, and check that they belong to the rows."""
     columns: list[FloatArray] = []
     names: list[str] = []
     levels: list[Levels] = []
@@ -83,7 +54,7 @@ def read_sampling(
 
 
 def _read_groups(given: Any, argument: str, rows: Any) -> tuple[FloatArray, Levels]:
-    """Give clusters as numbers, NaN where one is missing, and their names if they are text."""
+    """Return clusters as numbers, NaN where one is missing, and their names if they are text."""
     if isinstance(given, pd.DataFrame) and given.shape[1] == 1:
         given = given.iloc[:, 0]
     cells = given if isinstance(given, pd.Series) else as_array(given, GROUPS)
@@ -106,26 +77,7 @@ def _read_groups(given: Any, argument: str, rows: Any) -> tuple[FloatArray, Leve
 def check_weights(
     given: Any, argument: str, rows: Any, missing: str, name: str = "freq_weights"
 ) -> FloatArray:
-    """Check weights against the rows that they belong to.
-
-    Parameters
-    ----------
-    given : array_like, shape (n,)
-        What the user passed.
-    argument : str
-        What the rows are called, for the message.
-    rows : DataFrame, array or sparse
-        The rows.
-    missing : {"raise", "drop"}
-        Whether a weight may be missing.
-    name : {"freq_weights", "sampling_weights"}
-        Which weights; those of sampling must be above zero.
-
-    Returns
-    -------
-    ndarray of float
-        The weights, NaN where one is missing.
-    """
+    """Check weights against the rows that they belong to."""
     template = exc.BAD_WEIGHTS if name == "freq_weights" else exc.BAD_SAMPLING_WEIGHTS
 
     def bad(problem: str) -> exc.DataError:
@@ -137,7 +89,7 @@ def check_weights(
     check_same_rows(argument, rows, name, cells)
     column = pd.Series(cells).infer_objects()
     if not is_numeric(column):
-        raise bad(f"they are of type {column.dtype}")
+        raise bad(f"they are of type {name_type(column)}")
     weights: FloatArray = column.to_numpy(np.float64, na_value=np.nan)
     if name == "freq_weights" and not weights.any():
         raise exc.NoRowsError(template.format(problem="all of them are zero"))
@@ -150,24 +102,14 @@ def check_weights(
         if marks.any():
             where = f"{marks.sum()} row(s), first in row {marks.argmax()}"
             raise bad(f"they are {kind} in {where}")
+    positive = weights[weights > 0]
+    if len(positive):
+        check_ratio(name, positive.min(), positive.max())
     return weights
 
 
 def column_of(context: Context, name: str) -> FloatArray | None:
-    """Give the clusters or sampling weights of lines; None if there are none.
-
-    Parameters
-    ----------
-    context : Context
-        The covariates with what travels beside them.
-    name : {"groups", "sampling_weights"}
-        Which of both.
-
-    Returns
-    -------
-    ndarray or None
-        One number per line.
-    """
+    """Return the clusters or sampling weights of lines; None if there are none."""
     sampling = context.sampling
     if sampling is None or name not in sampling.names:
         return None
@@ -175,20 +117,7 @@ def column_of(context: Context, name: str) -> FloatArray | None:
 
 
 def scale_weights(context: Context, factor: float) -> Context:
-    """Multiply sampling weights.
-
-    Parameters
-    ----------
-    context : Context
-        The covariates with sampling weights beside them.
-    factor : float
-        What they are multiplied with.
-
-    Returns
-    -------
-    Context
-        The same with other weights.
-    """
+    """Multiply sampling weights."""
     sampling = context.sampling
     assert sampling is not None
     numbers = sampling.numbers.copy()

@@ -12,7 +12,8 @@ import pandas as pd
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.input.text import find_kind
+from isingmlc.base.arrays import dense
+from isingmlc.input.text import YES_NO_PAIRS, find_kind, name_type
 
 # Sums of squares of larger values could overflow.
 LARGEST = 1e100
@@ -21,58 +22,21 @@ _NUMBERS = ("boolean", "decimal", "empty", "floating", "integer", "mixed-integer
 
 
 def is_unnamed(columns: pd.Index) -> bool:
-    """Tell whether a frame's columns are pandas' own 0, 1, 2, ….
-
-    Parameters
-    ----------
-    columns : Index
-        The columns.
-
-    Returns
-    -------
-    bool
-        Whether nobody named them.
-
-    Examples
-    --------
-    >>> is_unnamed(pd.DataFrame([[1, 2]]).columns)
-    True
-    """
+    """Return whether a frame's columns are pandas' own 0, 1, 2, …."""
     return bool(isinstance(columns, pd.RangeIndex) and columns.equals(pd.RangeIndex(len(columns))))
 
 
 def as_table(given: Any, argument: str) -> Any:
-    """Bring any container to a frame, a CSR matrix or a 2-D array.
-
-    Parameters
-    ----------
-    given : array_like, DataFrame, sparse, Arrow table or list of Series
-        What the user handed in.
-    argument : str
-        What it is called in messages.
-
-    Returns
-    -------
-    DataFrame, csr_array or ndarray
-        The table, not copied where it is one already.
-
-    Raises
-    ------
-    DataError
-        Where it is no table, or has no rows or columns.
-
-    Examples
-    --------
-    >>> as_table([[0, 1], [1, 1]], "labels").shape
-    (2, 2)
-    """
+    """Bring any container to a frame, a CSR matrix or a 2-D array."""
+    if argument == "labels":
+        check_tags(given, argument)
     if isinstance(given, list | tuple) and given and isinstance(given[0], pd.Series):
         given = _join_series(given, argument)
     cells = given
     if not isinstance(given, pd.DataFrame | pd.Series) and not sparse.issparse(given):
         # Tables of Polars, PyArrow and the like keep their names.
         is_arrow = hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns")
-        cells = pd.DataFrame.from_arrow(given) if is_arrow else as_array(given, argument)
+        cells = read_arrow(given) if is_arrow else as_array(given, argument)
     if cells.ndim == 0:
         kind = type(given).__name__
         raise exc.DataError(exc.NOT_A_TABLE.format(argument=argument, given=kind))
@@ -87,26 +51,35 @@ def as_table(given: Any, argument: str) -> Any:
     return _canonical(cells) if sparse.issparse(cells) else cells
 
 
+def read_arrow(given: Any) -> pd.DataFrame:
+    """Make a frame of a table or batch that others keep in Arrow's format."""
+    try:
+        import pyarrow  # takes long to import, and only those with such tables need it
+    except ImportError as error:
+        raise exc.EngineError(exc.NO_ARROW.format(kind=type(given).__name__)) from error
+    return pyarrow.table(given).to_pandas()
+
+
+def check_tags(given: Any, argument: str) -> None:
+    """Refuse lists or sets of tags, one per row, and say how to make 0/1 columns of them."""
+    is_series = isinstance(given, pd.Series)
+    is_array = isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype == object
+    if not (is_series or is_array or isinstance(given, list | tuple)):
+        return
+    rows = [row for row in given if isinstance(row, list | tuple | set | frozenset)]
+    # Lists of the same length are the rows of a table, as numpy reads them.
+    is_table = isinstance(given, list | tuple) and len({len(row) for row in rows}) < 2
+    if any(
+        isinstance(row, set | frozenset)
+        or (not is_table and any(isinstance(tag, str) for tag in row))
+        for row in rows
+    ):
+        index = f", index={argument}.index" if is_series else ""
+        raise exc.DataError(exc.TAGS.format(argument=argument, index=index))
+
+
 def as_array(given: Any, argument: str) -> Any:
-    """Make an array; what a masked array hides is missing.
-
-    Parameters
-    ----------
-    given : array_like
-        What the user handed in.
-    argument : str
-        What it is called in messages.
-
-    Returns
-    -------
-    ndarray
-        The array.
-
-    Examples
-    --------
-    >>> as_array(np.ma.array([1.0, 2.0], mask=[False, True]), "weights")
-    array([1.0, nan], dtype=object)
-    """
+    """Make an array; what a masked array hides is missing."""
     try:
         return given.astype(object).filled(np.nan) if np.ma.is_masked(given) else np.asarray(given)
     except ValueError as error:
@@ -114,7 +87,7 @@ def as_array(given: Any, argument: str) -> Any:
 
 
 def _canonical(matrix: Any) -> Any:
-    """Give a CSR matrix with one entry per cell, on the user's own arrays where they are so."""
+    """Return a CSR matrix with one entry per cell, on the user's own arrays where they are so."""
     rows = sparse.csr_array(matrix)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -131,24 +104,7 @@ def _join_series(columns: Sequence[Any], argument: str) -> pd.DataFrame:
 
 
 def check_same_rows(first: str, ours: Any, second: str, theirs: Any) -> None:
-    """Check that two tables have the same rows, by number and, for frames, by index.
-
-    Parameters
-    ----------
-    first, second : str
-        What they are called in messages.
-    ours, theirs : DataFrame, Series, sparse or ndarray
-        The tables.
-
-    Raises
-    ------
-    DataError
-        Where they have not.
-
-    Examples
-    --------
-    >>> check_same_rows("labels", np.zeros((3, 2)), "features", np.zeros((3, 5)))
-    """
+    """Check that two tables have the same rows, by number and, for frames, by index."""
     n_ours, n_theirs = ours.shape[0], theirs.shape[0]
     if n_ours != n_theirs:
         raise exc.DataError(
@@ -160,33 +116,7 @@ def check_same_rows(first: str, ours: Any, second: str, theirs: Any) -> None:
 
 
 def column_names(table: Any, argument: str, given: Sequence[object] | None) -> tuple[str, ...]:
-    """Take the user's names, else the frame's, else number the columns.
-
-    Parameters
-    ----------
-    table : DataFrame, csr_array or ndarray
-        The table.
-    argument : str
-        What it is called in messages; ``labels`` are numbered y1, y2, …, ``covariates`` c1, c2, …,
-        others x1, x2, ….
-    given : sequence or None
-        The user's names.
-
-    Returns
-    -------
-    tuple of str
-        The names.
-
-    Raises
-    ------
-    DataError
-        Where names are too few, too many, or the same.
-
-    Examples
-    --------
-    >>> column_names(np.zeros((3, 2)), "labels", None)
-    ('y1', 'y2')
-    """
+    """Take the user's names, else the frame's, else number the columns."""
     n_columns = table.shape[1]
     if given is not None:
         argument = f"{argument.removesuffix('s')}_names"
@@ -212,33 +142,7 @@ def column_names(table: Any, argument: str, given: Sequence[object] | None) -> t
 
 
 def as_matrix(table: Any, argument: str, names: tuple[str, ...]) -> Any:
-    """Give the values as a numeric array or CSR matrix, with NaN for what is missing.
-
-    Parameters
-    ----------
-    table : DataFrame, csr_array or ndarray
-        The table.
-    argument : str
-        What it is called in messages.
-    names : tuple of str
-        Names of its columns.
-
-    Returns
-    -------
-    ndarray or csr_array
-        The numbers.
-
-    Raises
-    ------
-    DataError
-        Where a column holds something else.
-
-    Examples
-    --------
-    >>> as_matrix(pd.DataFrame({"a": [1, None]}, dtype="Int64"), "features", ("a",))
-    array([[ 1.],
-           [nan]])
-    """
+    """Return the values as a numeric array or CSR matrix, with NaN for what is missing."""
     if isinstance(table, pd.DataFrame):
         dtypes = set(table.dtypes)
         if all(is_plain(dtype) for dtype in dtypes):
@@ -248,23 +152,42 @@ def as_matrix(table: Any, argument: str, names: tuple[str, ...]) -> Any:
         usable = np.array([is_numeric(column) for _, column in frame.items()])
         if usable.all():
             return _frame_to_matrix(frame)
-        names = tuple(name for name, ok in zip(names, usable, strict=True) if not ok)
-        kind = ", ".join(sorted({str(dtype) for dtype in frame.dtypes[~usable]}))
+        bad = np.flatnonzero(~usable)
+        names = tuple(names[at] for at in bad)
+        kind = ", ".join(sorted({name_type(frame.iloc[:, at]) for at in bad}))
     elif table.dtype.kind in "biuf":
         return table
     else:
+        bad = np.arange(len(names))
         kind = "text" if table.dtype.kind in "US" else str(table.dtype)
     quoted = [name if name.isidentifier() else f"Q({name!r})" for name in names]
     if argument == "labels":
-        hint = exc.CODE_LABELS.format(name=quoted[0])
+        cells = table if isinstance(table, pd.DataFrame) else pd.DataFrame(dense(table))
+        values = cells.iloc[:, bad[0]].dropna().unique().tolist()
+        hint = say_recoding(names[0], values)
     elif isinstance(table, pd.DataFrame):
-        bad = [column for (_, column), ok in zip(frame.items(), usable, strict=True) if not ok]
-        hint = _say_remedies(names, quoted, bad)
+        hint = _say_remedies(names, quoted, [frame.iloc[:, at] for at in bad])
     else:
         hint = exc.CODE_FEATURES.format(name=quoted[0])
     raise exc.DataError(
         exc.NOT_NUMERIC.format(argument=argument, columns=exc.shorten(names), kind=kind, hint=hint)
     )
+
+
+def say_recoding(name: str, values: Sequence[Any]) -> str:
+    """Say how to code a label 0/1: by its two values, or in words if there are more."""
+    if len(values) != 2:
+        return exc.CODE_VALUES
+    cell = f"labels[{name!r}]"
+    low, high = sorted(values, key=lambda value: str(value).lower())
+    codes = [
+        f"{cell} = {cell}.map({{{low!r}: {1 - one}, {high!r}: {one}}}).astype(float)"
+        for one in (0, 1)
+    ]
+    if low == 0 or (str(low).lower(), str(high).lower()) in YES_NO_PAIRS:
+        return exc.CODE_LABEL.format(code=codes[1])
+    code = f"{codes[0]} if {low!r} means yes, {codes[1]} if {high!r} does"
+    return exc.CODE_LABEL.format(code=code)
 
 
 def _say_remedies(names: Sequence[str], quoted: Sequence[str], columns: Sequence[pd.Series]) -> str:
@@ -286,44 +209,12 @@ def _say_remedies(names: Sequence[str], quoted: Sequence[str], columns: Sequence
 
 
 def is_plain(dtype: Any) -> bool:
-    """Tell whether a column of a frame is numpy's, of real numbers or booleans.
-
-    Parameters
-    ----------
-    dtype : object
-        The type of the column.
-
-    Returns
-    -------
-    bool
-        Whether it is.
-
-    Examples
-    --------
-    >>> is_plain(np.dtype(float)), is_plain(pd.Int64Dtype())
-    (True, False)
-    """
+    """Return whether a column of a frame is numpy's, of real numbers or booleans."""
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Tell whether a column holds real numbers or booleans, missing ones aside.
-
-    Parameters
-    ----------
-    column : Series
-        The column.
-
-    Returns
-    -------
-    bool
-        Whether it does.
-
-    Examples
-    --------
-    >>> is_numeric(pd.Series(["a", "b"]))
-    False
-    """
+    """Return whether a column holds real numbers or booleans, missing ones aside."""
     types = pd.api.types
     if column.dtype == object:
         return types.infer_dtype(column, skipna=True) in _NUMBERS
@@ -398,25 +289,7 @@ class Dataset:
 
 
 def open_dataset(labels: Any, features: Any, feature_names: Any) -> tuple[Any, Any, Any]:
-    """Take labels, features and their names out of a `Dataset`; leave anything else as it is.
-
-    Parameters
-    ----------
-    labels : Dataset or anything
-        What was passed as labels.
-    features, feature_names : anything
-        What was passed beside it; nothing may be, beside a `Dataset`.
-
-    Returns
-    -------
-    labels, features, feature_names
-        The three, as `IsingModel` takes them.
-
-    Raises
-    ------
-    DataError
-        When features were passed beside a `Dataset`.
-    """
+    """Take labels, features and their names out of a `Dataset`; leave anything else as it is."""
     if not isinstance(labels, Dataset):
         return labels, features, feature_names
     if features is not None or feature_names is not None:

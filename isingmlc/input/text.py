@@ -20,30 +20,22 @@ _DATE = re.compile(
     r"|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
 )
 
+# In each pair the second value is coded 1. Upper or lower case and the order in which the file
+# lists them do not matter.
+YES_NO_PAIRS = (
+    ("0", "1"),
+    ("-1", "1"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("f", "t"),
+    ("off", "on"),
+    ("absent", "present"),
+)
+
 
 def find_kind(levels: Sequence[str], n_known: int) -> TextKind:
-    """Tell what the different texts of a column are.
-
-    Parameters
-    ----------
-    levels : sequence of str
-        The different texts.
-    n_known : int
-        Rows that have one.
-
-    Returns
-    -------
-    {"category", "numbers", "dates", "identifiers"}
-        Numbers and dates where most texts are written like one; identifiers where there are so
-        many that few rows share one.
-
-    Examples
-    --------
-    >>> find_kind(["north", "south"], 100), find_kind(["61", "62", "unknown"], 100)
-    ('category', 'numbers')
-    >>> find_kind([f"2026-01-{day:02}" for day in range(1, 32)], 5000)
-    'dates'
-    """
+    """Tell what the different texts of a column are."""
     if 2 * is_number(levels).sum() > len(levels):
         return "numbers"
     if len(levels) <= FEW_LEVELS:
@@ -53,23 +45,13 @@ def find_kind(levels: Sequence[str], n_known: int) -> TextKind:
     return "identifiers" if _ROWS_PER_LEVEL * len(levels) > n_known else "category"
 
 
+def name_type(column: pd.Series) -> str:
+    """Name the type of a column: ``str`` for text, whatever version of pandas keeps it."""
+    is_text = column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "string"
+    return "str" if is_text else str(column.dtype)
+
+
 def is_number(texts: Sequence[str]) -> pd.Series:
-    """Tell which texts are numbers.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The texts.
-
-    Returns
-    -------
-    Series of bool
-        Whether each is one.
-
-    Examples
-    --------
-    >>> is_number(["61.5", "old"]).tolist()
-    [True, False]
-    """
+    """Tell which texts are numbers."""
     found: pd.Series = pd.to_numeric(pd.Series(list(texts), dtype=object), errors="coerce").notna()
     return found

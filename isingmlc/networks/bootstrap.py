@@ -36,7 +36,6 @@ from isingmlc.networks.centrality import (
 )
 from isingmlc.networks.feature_draws import NetworksWithTests, RowRefits
 from isingmlc.networks.refits import Networks, Refits, refit_draws
-from isingmlc.networks.saved_draws import SCHEMA, describe_reasons, put_together, take_apart
 from isingmlc.simulate.distribution import IsingDistribution
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sums import find_labelsets
@@ -166,11 +165,10 @@ class NetworkBootstrap(ReadOnly):
             "feature_names": self.feature_names,
             "parametric": self.parametric,
             "adjusted_for": self.adjusted_for,
-            "known_reasons": describe_reasons(),
-            "sample": take_apart(self._sample),
-            "draws": take_apart(self._draws),
+            "sample": _take_apart(self._sample),
+            "draws": _take_apart(self._draws),
         }
-        write_fields(path, SCHEMA, fields)
+        write_fields(path, "NetworkBootstrap", fields)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NetworkBootstrap:
@@ -195,13 +193,10 @@ class NetworkBootstrap(ReadOnly):
         ...     im.NetworkBootstrap.load(f"{folder}/boot.npz")
         NetworkBootstrap(6 labels, 20 draws)
         """
-        fields = read_fields(path, SCHEMA)
-        sample, draws = (
-            put_together(fields[name], fields["known_reasons"]) for name in ("sample", "draws")
-        )
-        names = tuple(fields["label_names"]), tuple(fields["feature_names"])
-        given = tuple(fields.get("adjusted_for", ()))
-        return cls(names[0], sample, draws, fields["parametric"], names[1], given)
+        fields = read_fields(path, "NetworkBootstrap")
+        for name in ("sample", "draws"):
+            fields[name] = _put_together(fields[name])
+        return cls(**fields)
 
     @property
     def n_draws(self) -> int:
@@ -228,7 +223,7 @@ class NetworkBootstrap(ReadOnly):
         return found
 
     def draws(self, of: str = "pairs") -> pd.DataFrame:
-        """Give the values of all draws.
+        """Return the values of all draws.
 
         Parameters
         ----------
@@ -255,11 +250,11 @@ class NetworkBootstrap(ReadOnly):
         """
         values, names = self._values(of)[1], self._named(of)
         if names.shape[1] == 1:
-            return ResultTable(values, columns=pd.Index(names.iloc[:, 0], name=None))
-        return ResultTable(values, columns=pd.MultiIndex.from_frame(names))
+            return ResultTable(values, columns=pd.Index(names.iloc[:, 0], name=None), copy=True)
+        return ResultTable(values, columns=pd.MultiIndex.from_frame(names), copy=True)
 
     def intervals(self, of: str = "pairs", *, alpha: float = 0.05) -> pd.DataFrame:
-        """Give bootstrap intervals.
+        """Return bootstrap intervals.
 
         Parameters
         ----------
@@ -273,8 +268,11 @@ class NetworkBootstrap(ReadOnly):
         DataFrame
             Columns first and second, label, or feature; ``sample``, the value of all rows;
             ``mean`` and ``sd`` of the finite draws; ``lower`` and ``upper``, the quantiles of all
-            draws (those of type 6, as in bootnet); ``infinite`` and ``missing``, the number of
-            draws in which it is infinite, and in which a label has no place in the network.
+            draws (those of type 6, as in bootnet); ``separated``, the number of draws in which
+            labels are separated and the value is infinite; ``missing``, the number of draws in
+            which a label has no place in the network; and ``reason``. Where so many draws are
+            separated that a limit would be infinite, the value cannot be estimated: there is no
+            interval, and the reason is ``infinite-pair``.
 
         Raises
         ------
@@ -350,9 +348,10 @@ class NetworkBootstrap(ReadOnly):
         Returns
         -------
         DataFrame
-            Columns first, second, ``sample`` (the weight of all rows), ``lower`` and ``upper`` as
-            in `intervals`, ``share``, in how many of the draws that have both labels the weight
-            has the sign of all rows, and ``covers_zero``, whether the interval does.
+            Columns first, second, ``sample`` (the weight of all rows), ``lower``, ``upper``,
+            ``separated`` and ``reason`` as in `intervals`, ``share``, in how many of the draws that
+            have both labels the weight has the sign of all rows, and ``covers_zero``, whether the
+            interval does, or there is none.
 
         Examples
         --------
@@ -363,7 +362,7 @@ class NetworkBootstrap(ReadOnly):
         0  hypertension   diabetes    1.0
         1  hypertension  arthritis    1.0
         """
-        columns = ["first", "second", "sample", "lower", "upper"]
+        columns = ["first", "second", "sample", "lower", "upper", "separated", "reason"]
         frame, found = self.intervals(alpha=alpha)[columns], self.inclusion()
         share = np.where(frame["sample"] > 0, found["positive"], found["negative"])
         share = np.where(frame["sample"] == 0, 1 - found["edge"], share)
@@ -376,8 +375,8 @@ class NetworkBootstrap(ReadOnly):
         Parameters
         ----------
         communities : mapping, Series or sequence, optional
-            The community of each label, by name or in the order of the labels: there are measures
-            of bridges between communities then.
+            As `IsingResults.centrality` takes them: there are measures of bridges between
+            communities then.
         alpha : float
             One minus the confidence level.
 
@@ -485,7 +484,7 @@ class NetworkBootstrap(ReadOnly):
         return frame.sort_values("rank", ignore_index=True)
 
     def difference(
-        self, of: str = "pairs", *, alpha: float = 0.05, adjust: str | None = None
+        self, of: str = "pairs", *, alpha: float = 0.05, adjust: str | None = "fdr_bh"
     ) -> pd.DataFrame:
         """Test whether pairs, labels or features differ, by the differences within draws.
 
@@ -497,13 +496,15 @@ class NetworkBootstrap(ReadOnly):
             One minus the confidence level.
         adjust : str or None
             How p-values are adjusted for their number, any method of statsmodels'
-            ``multipletests``; not at all if omitted, as in bootnet.
+            ``multipletests``; None does not adjust them, as in bootnet, and leaves out
+            ``pvalue_adj``.
 
         Returns
         -------
         DataFrame
             One row per two of them, ``one`` and ``other``: their ``difference`` in all
-            rows, the quantiles ``lower`` and ``upper`` of that of the draws, ``pvalue`` (twice the
+            rows, the quantiles ``lower`` and ``upper`` of that of the draws (NaN where one would
+            be infinite), ``pvalue`` (twice the
             smaller share of draws on one side of zero, no less than `smallest_pvalue`),
             ``pvalue_adj`` and the number of ``draws`` that have both.
 
@@ -539,9 +540,10 @@ class NetworkBootstrap(ReadOnly):
             side = 1 + np.minimum((apart <= 0).sum(axis=0), (apart >= 0).sum(axis=0))
             share = np.minimum(2 * side / (1 + known[part]), 1.0)
             pvalue[part] = np.where(known[part] > 0, share, np.nan)
-        adjusted = pvalue
-        if adjust is not None and len(pvalue):
-            adjusted = adjust_pvalues(pvalue, adjust, alpha=alpha)
+        limits[np.isinf(limits).any(axis=1)] = np.nan
+        adjusted = {}
+        if adjust is not None:
+            adjusted["pvalue_adj"] = adjust_pvalues(pvalue, adjust, alpha=alpha)
             tested = int((~np.isnan(pvalue)).sum())
             best = adjust_pvalues(
                 np.full(max(tested, 1), self.smallest_pvalue), adjust, alpha=alpha
@@ -563,7 +565,7 @@ class NetworkBootstrap(ReadOnly):
                 "lower": limits[:, 0],
                 "upper": limits[:, 1],
                 "pvalue": pvalue,
-                "pvalue_adj": adjusted,
+                **adjusted,
                 "draws": known,
             }
         )
@@ -675,9 +677,10 @@ class NetworkBootstrap(ReadOnly):
         Returns
         -------
         Axes
-            The picture. Lines are the wider, the stronger the interaction of all rows; the paler,
-            the fewer draws have its sign; and broken where the interval covers zero. `edges` has
-            the numbers.
+            The plot. Lines are the wider, the stronger the interaction of all rows; the paler,
+            the fewer draws have its sign; and broken where the interval covers zero. Thin grey
+            broken lines are pairs without an interval, because so many draws separate them.
+            `edges` has the numbers.
 
         Examples
         --------
@@ -695,7 +698,7 @@ class NetworkBootstrap(ReadOnly):
         of: str = "strength",
         *,
         alpha: float = 0.05,
-        adjust: str | None = None,
+        adjust: str | None = "fdr_bh",
         top: int = 30,
         ax: Axes | None = None,
     ) -> Axes:
@@ -730,7 +733,7 @@ class NetworkBootstrap(ReadOnly):
     # Inside
 
     def _named(self, of: str) -> pd.DataFrame:
-        """Give a table with the names of pairs, of labels, or of features."""
+        """Return a table with the names of pairs, of labels, or of features."""
         names = np.array(self.label_names, dtype=object)
         if of == "pairs":
             first, second = np.triu_indices(len(names), 1)
@@ -744,7 +747,7 @@ class NetworkBootstrap(ReadOnly):
         return ResultTable({"feature": both[0], "label": both[1]})
 
     def _values(self, of: str) -> tuple[FloatArray, FloatArray]:
-        """Give the values of all rows, and those of all draws, one line per draw."""
+        """Return the values of all rows, and those of all draws, one line per draw."""
         if of in OF_FEATURES and not self.feature_names:
             raise exc.ModelError(
                 f"of={of!r} is about features, which were not tested in these draws. Draw with "
@@ -754,6 +757,20 @@ class NetworkBootstrap(ReadOnly):
         if of not in self._kept:
             self._kept[of] = take_values(self._sample, of)[0], take_values(self._draws, of)
         return self._kept[of]
+
+
+def _take_apart(networks: Networks | NetworksWithTests) -> dict[str, Any]:
+    """Return networks as fields that can be saved, with numbers in place of reasons."""
+    words, codes = np.unique(networks.reasons.astype(str), return_inverse=True)
+    codes = codes.reshape(networks.reasons.shape).astype(np.uint8)
+    return {**networks._asdict(), "reasons": codes, "words": words.tolist()}
+
+
+def _put_together(fields: dict[str, Any]) -> Networks | NetworksWithTests:
+    """Return the networks that fields were taken from."""
+    words = np.array([Reason(word) for word in fields.pop("words")], dtype=object)
+    fields["reasons"] = words[fields["reasons"]]
+    return NetworksWithTests(**fields) if "statistics" in fields else Networks(**fields)
 
 
 def _bound(
@@ -766,29 +783,21 @@ def _bound(
     mean = np.where(enough > 0, total / known, np.nan)
     apart = np.nansum((finite - mean) ** 2, axis=0)
     limits = np.array([quantiles(column, (alpha / 2, 1 - alpha / 2)) for column in values.T])
+    limits = limits.reshape(-1, 2)
+    endless, unknown = np.isinf(limits).any(axis=1), np.isnan(limits).all(axis=1)
+    limits[endless] = np.nan
     frame["sample"], frame["mean"] = sample, mean
     frame["sd"] = np.where(enough > 1, np.sqrt(apart / np.maximum(enough - 1, 1)), np.nan)
-    frame["lower"], frame["upper"] = limits.reshape(-1, 2).T
-    frame["infinite"] = np.isinf(values).sum(axis=0)
+    frame["lower"], frame["upper"] = limits.T
+    frame["separated"] = np.isinf(values).sum(axis=0)
     frame["missing"] = np.isnan(values).sum(axis=0)
+    reason = np.where(endless, Reason.INFINITE_PAIR, Reason.OK)
+    frame["reason"] = np.where(unknown, Reason.UNKNOWN_PAIR, reason).astype(object)
     return frame
 
 
 def take_values(networks: Networks | NetworksWithTests, of: str) -> FloatArray:
-    """Give pairs, thresholds or centralities of several networks, one line each.
-
-    Parameters
-    ----------
-    networks : Networks or NetworksWithTests
-        The networks.
-    of : str
-        One of `KINDS`, or of `OF_FEATURES` where features were tested.
-
-    Returns
-    -------
-    ndarray, shape (networks, P) or (networks, K)
-        The values. Centralities leave out pairs with a label that has no place in a network.
-    """
+    """Return pairs, thresholds or centralities of several networks, one line each."""
     if of in OF_FEATURES:
         assert isinstance(networks, NetworksWithTests)
         if of == "statistics":
@@ -810,20 +819,7 @@ def take_values(networks: Networks | NetworksWithTests, of: str) -> FloatArray:
 def take_bridges(
     networks: Networks | NetworksWithTests, across: BoolArray
 ) -> dict[str, FloatArray]:
-    """Give measures of bridges between communities of several networks, one line each.
-
-    Parameters
-    ----------
-    networks : Networks or NetworksWithTests
-        The networks.
-    across : ndarray of bool, shape (K, K)
-        Pairs of labels of different communities.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (networks, K)
-        The measures.
-    """
+    """Return measures of bridges between communities of several networks, one line each."""
     weights, outside = _weigh_insiders(networks)
     sums = sum_measures(np.where(across, weights, 0.0))
     found = {
@@ -838,7 +834,7 @@ def take_bridges(
 
 
 def _weigh_insiders(networks: Networks | NetworksWithTests) -> tuple[FloatArray, BoolArray]:
-    """Give weights, zero where a label has no place in its network, and marks of such labels."""
+    """Return weights, zero where a label has no place in its network, and marks of such labels."""
     outside = networks.reasons == Reason.CONSTANT_LABEL
     outside |= (networks.reasons == Reason.TOO_RARE) | (networks.reasons == Reason.DETERMINED_LABEL)
     dropped = outside[:, :, None] | outside[:, None, :]
@@ -846,27 +842,7 @@ def _weigh_insiders(networks: Networks | NetworksWithTests) -> tuple[FloatArray,
 
 
 def quantiles(values: FloatArray, levels: tuple[float, ...]) -> FloatArray:
-    """Give quantiles of type 6, at (n + 1) times the level, of values that may be infinite.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Values; NaN are left out.
-    levels : tuple of float
-        Levels.
-
-    Returns
-    -------
-    ndarray, shape (len(levels),)
-        The quantiles; NaN if there is no value.
-
-    Examples
-    --------
-    >>> quantiles(np.array([1.0, 2.0, 3.0]), (0.25, 0.5, 0.99))
-    array([1., 2., 3.])
-    >>> quantiles(np.array([-np.inf, -np.inf, 0.0, 1.0]), (0.3, 0.7))
-    array([-inf,  0.5])
-    """
+    """Return quantiles of type 6, at (n + 1) times the level, of values that may be infinite."""
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return np.full(len(levels), np.nan)
@@ -891,34 +867,7 @@ def bootstrap_network(
     clusters: IntArray | None = None,
     adjusted_for: tuple[str, ...] = (),
 ) -> NetworkBootstrap:
-    """Fit networks to bootstrap draws; `IsingResults.bootstrap` explains the arguments.
-
-    Parameters
-    ----------
-    refits : Refits
-        What fits networks.
-    cells : tuple of ndarray
-        Labels, columns of the covariates, and counts of the cells.
-    label_names : tuple of str
-        Names of the labels.
-    n_draws : int
-        How many draws.
-    random_state : int, Generator or None
-        Source of randomness.
-    n_jobs : int
-        Processes to use.
-    make_distribution : callable or None
-        Gives the distribution to draw from, for parametric draws.
-    clusters : ndarray of int, shape (L,), optional
-        The cluster of each cell; clusters are drawn whole.
-    adjusted_for : tuple of str
-        The covariates, as the user wrote them.
-
-    Returns
-    -------
-    NetworkBootstrap
-        The networks of the draws.
-    """
+    """Fit networks to bootstrap draws; `IsingResults.bootstrap` explains the arguments."""
     n_draws = check_count("n_draws", n_draws, 1)
     n_jobs, generator = check_jobs(n_jobs), make_generator(random_state)
     counts = cells[2]
@@ -954,24 +903,7 @@ def bootstrap_features(
     random_state: RandomState,
     n_jobs: int,
 ) -> NetworkBootstrap:
-    """Fit networks to draws of rows and test features in each; see `IsingResults.bootstrap`.
-
-    Parameters
-    ----------
-    refits : RowRefits
-        What fits and tests them.
-    n_draws : int
-        How many draws.
-    random_state : int, Generator or None
-        Source of randomness.
-    n_jobs : int
-        Processes to use.
-
-    Returns
-    -------
-    NetworkBootstrap
-        The networks of the draws, with their tests.
-    """
+    """Fit networks to draws of rows and test features in each; see `IsingResults.bootstrap`."""
     n_draws = check_count("n_draws", n_draws, 1)
     n_jobs, generator = check_jobs(n_jobs), make_generator(random_state)
     refits.check_size(n_draws)
@@ -985,7 +917,7 @@ def bootstrap_features(
         return _draw_clusters(generator, int(clusters.max()) + 1, size)
 
     found = refit_draws(refits.fit_times, draw, n_draws, n_jobs, "draws")
-    names = refits.fit.stats.label_names, refits.rows.feature_names
+    names = refits.fit.stats.label_names, refits.feature_names
     given = refits.fit.stats.context.described
     return NetworkBootstrap(names[0], sample, found, False, names[1], given)
 
@@ -998,37 +930,16 @@ def _draw_clusters(generator: np.random.Generator, n_clusters: int, size: int) -
 
 
 def check_draws(stats: LabelsetStatistics, what: str) -> None:
-    """Say that rows with sampling weights are not drawn.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    what : str
-        What draws, for the message.
-    """
+    """Say that rows with sampling weights are not drawn."""
     if stats.sampling_weights is not None:
         raise exc.ModelError(
             f"{what} draws rows that stand for themselves, but these have sampling_weights. "
-            "Standard errors mind them: network_table()."
+            "IsingModel.fit().network_table() has standard errors that take them into account."
         )
 
 
 def check_whole(counts: FloatArray, what: str) -> int:
-    """Give the number of observations, or say that rows must stand for whole ones.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Counts of cells.
-    what : str
-        What needs whole numbers, for the message.
-
-    Returns
-    -------
-    int
-        Their sum.
-    """
+    """Return the number of observations, or say that rows must stand for whole ones."""
     if (counts != np.round(counts)).any():
         raise exc.ModelError(
             f"{what} draws observations, so each row must stand for a whole number of them, but "
@@ -1038,18 +949,7 @@ def check_whole(counts: FloatArray, what: str) -> int:
 
 
 def count_cells(labels: Any) -> tuple[Any, FloatArray, FloatArray]:
-    """Give the distinct label vectors of rows with their counts.
-
-    Parameters
-    ----------
-    labels : ndarray of bool, shape (n, K)
-        The labels.
-
-    Returns
-    -------
-    patterns, columns, counts : ndarray
-        The vectors, no columns of covariates, and the counts.
-    """
+    """Return the distinct label vectors of rows with their counts."""
     patterns, codes = find_labelsets(np.packbits(labels, axis=1), labels.shape[1])
     counts = np.bincount(codes).astype(np.float64)
     return patterns, np.empty((len(patterns), 0)), counts

@@ -127,7 +127,7 @@ class CaseDropping(ReadOnly):
         return lost.groupby(1 - self._kept / self.nobs).sum().rename_axis("dropped")
 
     def correlations(self) -> pd.DataFrame:
-        """Give the correlations of all draws with the network of all rows.
+        """Return the correlations of all draws with the network of all rows.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class CaseDropping(ReadOnly):
         return ResultTable(parts)
 
     def cs_coefficient(self, *, cor: float = 0.7, certainty: float = 0.95) -> pd.DataFrame:
-        """Give the largest share of rows that can be left out, the network staying alike.
+        """Return the largest share of rows that can be left out, the network staying alike.
 
         Parameters
         ----------
@@ -343,30 +343,7 @@ def drop_rows(
     n_jobs: int,
     adjusted_for: tuple[str, ...] = (),
 ) -> CaseDropping:
-    """Fit networks to parts of the rows; `IsingResults.drop_cases` explains the arguments.
-
-    Parameters
-    ----------
-    refits : Refits or RowRefits
-        What fits networks, and tests features.
-    counts : ndarray, shape (L,) or (n,)
-        Counts of the cells, or of the rows where features are tested.
-    label_names : tuple of str
-        Names of the labels.
-    n_draws : int
-        How many draws, over all levels.
-    random_state : int, Generator or None
-        Source of randomness.
-    n_jobs : int
-        Processes to use.
-    adjusted_for : tuple of str
-        The covariates, as the user wrote them.
-
-    Returns
-    -------
-    CaseDropping
-        The comparisons.
-    """
+    """Fit networks to parts of the rows; `IsingResults.drop_cases` explains the arguments."""
     n_draws = check_count("n_draws", n_draws, len(LEVELS))
     n_jobs, generator = check_jobs(n_jobs), make_generator(random_state)
     nobs = check_whole(counts, "drop_cases()")
@@ -399,20 +376,7 @@ def drop_rows(
 
 
 def correlate(values: FloatArray, wanted: FloatArray) -> FloatArray:
-    """Correlate lines with one, over what is finite in both; zero where nothing varies.
-
-    Parameters
-    ----------
-    values : ndarray, shape (lines, q)
-        The lines.
-    wanted : ndarray, shape (1, q)
-        The one.
-
-    Returns
-    -------
-    ndarray, shape (lines,)
-        Correlations.
-    """
+    """Correlate lines with one, over what is finite in both; zero where nothing varies."""
     both = np.isfinite(values) & np.isfinite(wanted)
     size = np.maximum(both.sum(axis=1, keepdims=True), 1)
     centred = []
@@ -427,5 +391,5 @@ def correlate(values: FloatArray, wanted: FloatArray) -> FloatArray:
 
 
 def _largest(dropped: FloatArray, holds: np.ndarray) -> float:
-    """Give the largest level at which something holds; 0 if at none."""
+    """Return the largest level at which something holds; 0 if at none."""
     return float(dropped[holds].max(initial=0.0))

@@ -26,24 +26,7 @@ _NO_EDGE = 1e-12
 
 
 def sum_measures(weights: FloatArray) -> dict[str, FloatArray]:
-    """Give the measures of centrality that are sums of weights.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (..., K, K)
-        Symmetric weights of one network or several.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (..., K)
-        One entry per name in `MEASURES`.
-
-    Examples
-    --------
-    >>> found = sum_measures(np.array([[0.0, 1.0, -2.0], [1.0, 0.0, 0.0], [-2.0, 0.0, 0.0]]))
-    >>> found["strength"], found["expected_influence"], found["expected_influence_2"]
-    (array([3., 1., 2.]), array([-1.,  1., -2.]), array([4., 0., 0.]))
-    """
+    """Return the measures of centrality that are sums of weights."""
     with np.errstate(invalid="ignore"):
         influence = weights.sum(axis=-1)
         passed_on = np.where(weights != 0, weights * influence[..., None, :], 0.0)
@@ -63,28 +46,7 @@ def list_centrality(
     estimate: NetworkEstimate | None = None,
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Tabulate centrality; `IsingResults.centrality` explains the columns.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (K, K)
-        Weights of pairs.
-    reasons : ndarray of object, shape (K,)
-        Why a label is no part of the network.
-    label_names : tuple of str
-        Names of the labels.
-    communities : mapping, Series or sequence, optional
-        The community of each label.
-    estimate : NetworkEstimate, optional
-        Where standard errors come from; there are none if omitted.
-    alpha : float
-        One minus the confidence level.
-
-    Returns
-    -------
-    DataFrame
-        One row per measure and label.
-    """
+    """Tabulate centrality; `IsingResults.centrality` explains the columns."""
     alpha = check_number("alpha", alpha, above=0, below=1)
     inside = reasons == Reason.OK
     # A label that does not vary has no place in the network; others do without it.
@@ -139,26 +101,9 @@ def _touched(lines: FloatArray, estimate: NetworkEstimate, alpha: float) -> Bool
 
 
 def read_communities(given: Any, label_names: tuple[str, ...]) -> StrArray:
-    """Give the community of each label, or raise our error.
-
-    Parameters
-    ----------
-    given : mapping, Series or sequence
-        Communities by label, or in the order of the labels.
-    label_names : tuple of str
-        Names of the labels.
-
-    Returns
-    -------
-    ndarray of object, shape (K,)
-        Communities as text.
-
-    Examples
-    --------
-    >>> read_communities({"b": "mind", "a": "body"}, ("a", "b"))
-    array(['body', 'mind'], dtype=object)
-    """
+    """Return the community of each label, or raise our error."""
     if isinstance(given, Mapping | pd.Series):
+        given = _community_of(given, label_names)
         lacking = [name for name in label_names if name not in given]
         if lacking:
             raise exc.DataError(
@@ -177,6 +122,28 @@ def read_communities(given: Any, label_names: tuple[str, ...]) -> StrArray:
         raise exc.DataError(
             f"communities must be two or more, but all labels are in {found[0]!r}: nothing "
             "bridges anything."
+        )
+    return found
+
+
+def _community_of(given: Any, label_names: tuple[str, ...]) -> Any:
+    """Return communities by label, also where `given` lists the labels of each community."""
+    kinds = list | tuple | set | frozenset | np.ndarray | pd.Index
+    if not all(isinstance(value, kinds) for _, value in given.items()):
+        return given
+    members = [(label, group) for group, labels in given.items() for label in labels]
+    unknown = [label for label, _ in members if label not in label_names]
+    if unknown:
+        raise exc.DataError(
+            f"communities lists {exc.shorten(unknown)}, but the labels are "
+            f"{exc.shorten(label_names)}."
+        )
+    found = dict(members)
+    if len(found) < len(members):
+        names = [label for label, _ in members]
+        twice = [label for label in found if names.count(label) > 1]
+        raise exc.DataError(
+            f"communities must list each label once, but {exc.shorten(twice)} comes again."
         )
     return found
 
@@ -201,28 +168,7 @@ def _derivatives(weights: FloatArray) -> dict[str, FloatArray]:
 def path_measures(
     weights: FloatArray, inside: BoolArray, across: BoolArray | None = None
 ) -> dict[str, FloatArray]:
-    """Give measures of shortest paths, a step along an edge being as long as it is weak.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (K, K)
-        Symmetric weights, zero for labels that are not inside.
-    inside : ndarray of bool, shape (K,)
-        Labels that have a place in the network.
-    across : ndarray of bool, shape (K, K), optional
-        Pairs of labels of different communities, for measures of bridges.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (K,)
-        The measures; NaN where a weight is not finite, and for labels that are not inside.
-
-    Examples
-    --------
-    >>> found = path_measures(np.array([[0.0, 2, 0], [2, 0, 1], [0, 1, 0]]), np.full(3, True))
-    >>> found["closeness"].round(2), found["betweenness"]
-    (array([1.  , 1.33, 0.8 ]), array([0., 1., 0.]))
-    """
+    """Return measures of shortest paths, a step along an edge being as long as it is weak."""
     names = [*PATHS] if across is None else [*PATHS, "bridge_closeness", "bridge_betweenness"]
     found = {name: np.full(len(weights), np.nan) for name in names}
     if not np.isfinite(weights).all():

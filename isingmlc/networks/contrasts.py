@@ -13,6 +13,7 @@ from scipy import stats as distributions
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray
+from isingmlc.base.readonly import FrozenResult
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.pvalues import METHODS, adjust, chi2_sf
@@ -21,6 +22,12 @@ from isingmlc.networks.covariance import NetworkEstimate
 
 # Combinations, scaled to variances of one, count as dependent below this share of the largest.
 _DEPENDENT = 1e-10
+# The covariance of df combinations is estimated too, which raises Wald's statistic by about
+# df / nobs of its mean. That is df^1.5 / (1.4 nobs) of its standard deviation: above this limit the
+# chi-square test rejects too often.
+_MOST_DF = 0.15
+# With fewer rows per label the level depends on which pairs are tested, unless they are few.
+_FEW_ROWS = 20
 # So many combinations a null hypothesis writes out.
 _WRITTEN = 3
 _HOW = (
@@ -30,7 +37,7 @@ _HOW = (
 
 
 @dataclass(frozen=True)
-class NetworkContrast:
+class NetworkContrast(FrozenResult):
     """Wald's test of linear combinations of interactions and thresholds.
 
     Made by `IsingResults.contrast`. It unpacks into its statistic and p-value.
@@ -51,7 +58,8 @@ class NetworkContrast:
         The combinations, less the value that the null hypothesis gives them, and their standard
         errors.
     reason : str
-        Why there is no test: a combination holds an interaction that is infinite or not known.
+        Why there is no test: a combination holds an interaction that is infinite or not known, or
+        there are too many combinations for the rows.
 
     Examples
     --------
@@ -185,12 +193,21 @@ def contrast_test(
         else:
             # Fewer cells than combinations: their errors depend on each other.
             reason = Reason.UNKNOWN_PAIR
-    degrees = estimate.fit.dependence.degrees
+    degrees, nobs, scale = estimate.fit.dependence.degrees, estimate.fit.stats.nobs, 1.0
+    per_label = nobs / len(names)
+    too_many = df**1.5 > _MOST_DF * nobs or (per_label < _FEW_ROWS and df > max(per_label / 4, 1))
+    if reason == Reason.OK and degrees is None and too_many:
+        reason, statistic = Reason.TOO_MANY_COMBINATIONS, np.nan
+    # One combination has the test of `list_pairs`. For several the covariance counts as that of
+    # residuals, which have lost a degree of freedom per coefficient of a label's regression.
+    left = nobs - len(names) - len(estimate.fit.stats.context.names)
+    if degrees is None and df > 1 and left >= df:
+        degrees, scale = left, left / nobs
     distribution, pvalue = f"chi2({df})", np.nan
     if degrees is not None:
         distribution = f"F({df}, {degrees + 1 - df:g})"
     if reason == Reason.OK and degrees is not None:
-        pvalue = float(hotelling_sf(statistic, df, degrees))
+        pvalue = float(hotelling_sf(statistic * scale, df, degrees))
     elif reason == Reason.OK:
         pvalue = float(chi2_sf(statistic, df))
     return NetworkContrast(
@@ -206,7 +223,7 @@ def contrast_test(
 
 
 def _read_combinations(given: Any) -> list[Mapping[Any, Any]]:
-    """Give one mapping per combination."""
+    """Return one mapping per combination."""
     if isinstance(given, Mapping):
         lines: list[Any] = [given]
     elif isinstance(given, tuple) and len(given) == 2 and all(isinstance(x, str) for x in given):
@@ -229,12 +246,12 @@ def _read_combinations(given: Any) -> list[Mapping[Any, Any]]:
 
 
 def _freeze(line: Any) -> Any:
-    """Give a pair that was written as a list as a tuple."""
+    """Return a pair that was written as a list as a tuple."""
     return tuple(line) if isinstance(line, list) else line
 
 
 def _read_values(value: Any, n_lines: int) -> FloatArray:
-    """Give the value that the null hypothesis gives each combination."""
+    """Return the value that the null hypothesis gives each combination."""
     several = list(value) if np.ndim(value) == 1 else [value] * n_lines
     if len(several) != n_lines:
         raise exc.DataError(
@@ -244,7 +261,7 @@ def _read_values(value: Any, n_lines: int) -> FloatArray:
 
 
 def _find(name: Any, place: Mapping[str, int]) -> int:
-    """Give the position of a label."""
+    """Return the position of a label."""
     if name not in place:
         raise exc.DataError(
             f"combinations must name labels of the model, e.g. {exc.shorten(place)}, but one has "

@@ -28,13 +28,7 @@ _MOST_BYTES = 2**26
 
 @dataclass(frozen=True, eq=False)
 class NetworkEstimate:
-    """Thresholds and weights of pairs, with the influence that every cell has on them.
-
-    Attributes
-    ----------
-    fit : NetworkFit
-        The fits of all labels.
-    """
+    """Thresholds and weights of pairs, with the influence that every cell has on them."""
 
     fit: NetworkFit
 
@@ -98,21 +92,7 @@ class NetworkEstimate:
     def influence(
         self, on_weights: FloatArray, on_thresholds: FloatArray | None = None
     ) -> FloatArray:
-        """Give what one row of each cell adds to functions of weights and thresholds.
-
-        Parameters
-        ----------
-        on_weights : ndarray, shape (q, K, K)
-            Derivatives of the functions in the weight of each pair, symmetric; those of weights
-            that are not finite must be zero.
-        on_thresholds : ndarray, shape (q, K), optional
-            Derivatives in the thresholds; zero if omitted.
-
-        Returns
-        -------
-        ndarray, shape (L, q)
-            The influences.
-        """
+        """Return what one row of each cell adds to functions of weights and thresholds."""
         if self.shared is not None:
             shares = self._shared_shares(self.shared, on_weights, on_thresholds)
             return np.asarray(self.shared.influence @ shares.T)
@@ -129,7 +109,7 @@ class NetworkEstimate:
     def _shared_shares(
         self, shared: SharedCovariance, on_weights: FloatArray, on_thresholds: FloatArray | None
     ) -> FloatArray:
-        """Give what functions have of shared coefficients; see `influence`."""
+        """Return what functions have of shared coefficients; see `influence`."""
         n_labels = self.n_labels
         lines = np.zeros((len(on_weights), n_labels, self.fit.regressors.n_columns))
         lines[..., 1 : 1 + n_labels] = on_weights * self.shares
@@ -140,7 +120,7 @@ class NetworkEstimate:
     def covariance(
         self, on_weights: FloatArray, on_thresholds: FloatArray | None = None
     ) -> FloatArray:
-        """Give the covariance of functions of weights and thresholds; see `influence`."""
+        """Return the covariance of functions of weights and thresholds; see `influence`."""
         if self.shared is not None:
             shares = self._shared_shares(self.shared, on_weights, on_thresholds)
             return np.asarray(shares @ self.shared.matrix @ shares.T)
@@ -148,7 +128,7 @@ class NetworkEstimate:
         return self.fit.dependence.covariance(found)
 
     def errors(self, on_weights: FloatArray) -> FloatArray:
-        """Give the standard errors of functions of weights; see `influence`."""
+        """Return the standard errors of functions of weights; see `influence`."""
         counts = self.fit.stats.counts
         each = 8 * len(counts) + 8 * self.n_labels * self.fit.regressors.n_columns
         parts = [
@@ -158,14 +138,14 @@ class NetworkEstimate:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _variances(self, on_weights: FloatArray) -> FloatArray:
-        """Give the variances of functions of weights; see `influence`."""
+        """Return the variances of functions of weights; see `influence`."""
         if self.shared is None:
             return self.fit.dependence.variances(self.influence(on_weights))
         shares = self._shared_shares(self.shared, on_weights, None)
         return np.asarray(np.einsum("ij,ij->i", shares @ self.shared.matrix, shares))
 
     def _influence(self, label: int, lines: FloatArray) -> FloatArray:
-        """Give the influences on linear functions of the coefficients of one label."""
+        """Return the influences on linear functions of the coefficients of one label."""
         fit, node = self.fit, self.fit.nodes[label]
         regressors = fit.regressors
         if not regressors.in_their_units:

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit, logit
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
-from isingmlc.base.arrays import IntArray, StrArray
-from isingmlc.fitting.diagnostics import column_moments, column_skewness
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray, dense
+from isingmlc.fitting.diagnostics import column_moments
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.score import feature_scores, null_models, own_spread
-from isingmlc.networks.edge_power import STEEPEST, EdgeDesigns, condense
+from isingmlc.networks.edge_power import NODES, EdgeDesigns, condense, condense_values
+
+# So many rows tell how a feature is distributed.
+_MOST_ROWS = 100_000
 
 
 class FittedEdges(NamedTuple):
-    """Edges of a fit.
-
-    Attributes
-    ----------
-    designs : EdgeDesigns
-        The edges that can be tested.
-    feature, label : ndarray of int, shape (edges,)
-        Which they are.
-    feature_names : tuple of str
-        Names of the features.
-    reason : ndarray of object, shape (p, K)
-        Why the others cannot.
-    """
+    """Edges of a fit."""
 
     designs: EdgeDesigns
     feature: IntArray
@@ -40,25 +32,7 @@ class FittedEdges(NamedTuple):
 
 
 def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:
-    """Read from a fit what the power of its edges depends on.
-
-    Parameters
-    ----------
-    fit : NetworkFit
-        The fit.
-    features : sequence of str, optional
-        Which features; all if omitted.
-
-    Returns
-    -------
-    FittedEdges
-        The edges.
-
-    Raises
-    ------
-    ModelError
-        When there are no features, or errors are robust.
-    """
+    """Read from a fit what the power of its edges depends on."""
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
     if fit.is_robust:
@@ -70,13 +44,21 @@ def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:
     if features is not None:
         fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
     stats = fit.stats
+    mean, variance, binary = column_moments(stats)
+    unknown = [stats.feature_names[at] for at in np.flatnonzero(~binary & (variance > 0))]
+    if fit.rows is None and unknown:
+        raise exc.ModelError(
+            "the power of a test depends on how a feature is distributed, which sums do not tell "
+            f"of {exc.shorten(unknown)}. Fit the pilot with its rows, IsingModel(labels, features)"
+            ".fit(), plan for binary features alone, features=[…], or give numbers instead: "
+            "prevalence=… and feature_skewness=…."
+        )
     labels = judge_fits(fit, 2)
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist(), "weights")
     reason = judge_edges(labels, find_constant(stats, fit.settings.intercept))
     scores = feature_scores(stats, nulls, own_spread(stats, fit.settings.intercept))
     collinear = np.zeros(reason.shape, dtype=np.bool_)
     left = np.full(reason.shape, np.nan)
-    mean, variance, binary = column_moments(stats)
     n_labels = len(stats.label_names)
     predictors, shares = [np.zeros((n_labels, 0))] * 2
     if nulls:
@@ -106,7 +88,26 @@ def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:
         shares[label],
         left[feature, label],
         np.where(binary, mean, np.nan)[feature],
-        # To two digits, as more of them do not matter and features with the same are done at once.
-        np.clip(column_skewness(fit).round(2), -STEEPEST, STEEPEST)[feature],
+        np.zeros(len(feature)),
+        *(each[feature] for each in _read_values(fit, np.flatnonzero(~binary & (variance > 0)))),
     )
     return FittedEdges(designs, feature, label, stats.feature_names, reason)
+
+
+def _read_values(fit: NetworkFit, positions: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Read the values of some features and their probabilities from rows; zeros for all others."""
+    values, chances = np.zeros((2, len(fit.stats.feature_names), NODES))
+    if fit.rows is None:
+        return values, chances
+    features: Any = fit.rows.features
+    if sparse.issparse(features):
+        features = sparse.csc_array(features)
+    weights = fit.rows.weights
+    some = np.linspace(0, features.shape[0], min(features.shape[0], _MOST_ROWS), endpoint=False)
+    rows = some.astype(np.intp)
+    for at in positions.tolist():
+        column = dense(features[:, [at]])[rows, 0].astype(np.float64)
+        if np.ptp(column) > 0:
+            each = np.ones(len(rows)) if weights is None else weights[rows]
+            values[at], chances[at] = condense_values(column, each)
+    return values, chances

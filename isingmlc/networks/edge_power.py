@@ -12,12 +12,13 @@ and the rows that a power with quantile :math:`z_b` needs are
 :math:`n = \{(z_a \sqrt{V_0} + z_b \sigma) / \mu\}^2`. For small effects
 :math:`\mu = \gamma V_0` and :math:`\sigma^2 = V_0`, which gives the textbook's
 :math:`(z_a + z_b)^2 / (\gamma^2 V_0)`. For others both are sums over the linear predictors that
-the null model has and over the values of the feature, two of a binary one and the nodes of a
-quadrature for others, which are normal or, where they are skewed, follow a shifted gamma
-distribution; the threshold moves so that the label stays as frequent as it is. The variance that
-the test divides by is estimated, too, and where there is an effect it goes with the score: a sample
-with more rows of a rare label has more of both. So :math:`\sigma^2` is the variance of the score
-less half of :math:`\mu / V_0` times what a row adds to that estimate.
+the null model has and over the values of the feature, two of a binary one and a few for others:
+those of a pilot's rows, or the nodes of a quadrature of a normal or, where only a skewness is
+known, of a shifted gamma distribution. The threshold moves so that the label stays as frequent as
+it is. The variance that the test divides by is estimated, too, and where there is an effect it
+goes with the score: a sample with more rows of a rare label has more of both. So
+:math:`\sigma^2` is the variance of the score less half of :math:`\mu / V_0` times what a row adds
+to that estimate.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ from isingmlc.base.arrays import BoolArray, FloatArray, chunks
 
 # So many values stand for the linear predictors of a label, and for a normal feature.
 _PREDICTORS = 24
-_NODES = 15
+NODES = 24
+# Shares of the rows at which the values of a feature are cut; the few in the tails say most.
+_LOWER_CUTS = (2e-4, 1e-3, 3e-3, 7e-3, 0.015, 0.03, 0.06, 0.1, 0.17, 0.25, 0.35, 0.45)
+_CUTS = np.array([*_LOWER_CUTS, *(1 - cut for cut in _LOWER_CUTS[:0:-1])])
 # Features that are skewed less than this count as normal.
 _SYMMETRIC = 0.1
 # No feature counts as more skewed than this.
@@ -46,41 +50,31 @@ _LARGEST = 6.0
 
 @dataclass(frozen=True, eq=False)
 class EdgeDesigns:
-    """What the power of edges depends on, one line per edge.
-
-    Attributes
-    ----------
-    predictor, share : ndarray, shape (edges, b)
-        Linear predictors of the label under the null, and their shares of the rows. Rows in which
-        the label is certain are left out, so shares may add up to less than one.
-    left : ndarray, shape (edges,)
-        The share of the variance of the feature that the other labels leave, where rows weigh as
-        the label's model says; it may be above one.
-    prevalence : ndarray, shape (edges,)
-        How often a binary feature is one; NaN for others.
-    skewness : ndarray, shape (edges,)
-        The skewness of others.
-    """
+    """What the power of edges depends on, one line per edge."""
 
     predictor: FloatArray
     share: FloatArray
     left: FloatArray
     prevalence: FloatArray
     skewness: FloatArray
+    values: FloatArray | None = None
+    chances: FloatArray | None = None
 
     @cached_property
     def _feature(self) -> tuple[FloatArray, FloatArray]:
         """Values of what is left of the feature, and their probabilities, edges × nodes."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
         values = np.tile(nodes, (len(self.left), 1))
         chances = np.tile(weights / weights.sum(), (len(self.left), 1))
         skewed = np.isnan(self.prevalence) & (np.abs(self.skewness) >= _SYMMETRIC)
         for skewness in np.unique(self.skewness[skewed]):
             shape = 4 / skewness**2
-            nodes, weights = roots_genlaguerre(_NODES, shape - 1)
+            nodes, weights = roots_genlaguerre(NODES, shape - 1)
             same = skewed & (self.skewness == skewness)
             values[same] = np.sign(skewness) * (nodes - shape) / np.sqrt(shape)
             chances[same] = weights / weights.sum()
+        if self.values is not None and self.chances is not None:
+            values, chances = self.values.copy(), self.chances.copy()
         binary = np.flatnonzero(~np.isnan(self.prevalence))
         often = self.prevalence[binary]
         values[binary], chances[binary] = 0.0, 0.0
@@ -96,18 +90,7 @@ class EdgeDesigns:
         return np.asarray((self.share * weight).sum(axis=1) * (chances * values**2).sum(axis=1))
 
     def moments(self, effect: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Give mean and variance of a row's score under effects.
-
-        Parameters
-        ----------
-        effect : ndarray, shape (edges,)
-            Log odds ratios, per standard deviation or of a binary feature.
-
-        Returns
-        -------
-        mean, variance : ndarray, shape (edges,)
-            Both.
-        """
+        """Return mean and variance of a row's score under effects."""
         values, chances = self._feature
         moved = effect[:, None] * values
         null = expit(self.predictor)
@@ -136,46 +119,22 @@ class EdgeDesigns:
         return mean, variance
 
     def take(self, edges: slice) -> EdgeDesigns:
-        """Give some of the edges."""
+        """Return some of the edges."""
         return EdgeDesigns(
             self.predictor[edges],
             self.share[edges],
             self.left[edges],
             self.prevalence[edges],
             self.skewness[edges],
+            None if self.values is None else self.values[edges],
+            None if self.chances is None else self.chances[edges],
         )
 
 
 def find_power(
     designs: EdgeDesigns, effect: FloatArray, n_rows: FloatArray | float, level: float
 ) -> FloatArray:
-    """Give the power of two-sided score tests.
-
-    Parameters
-    ----------
-    designs : EdgeDesigns
-        The edges.
-    effect : ndarray, shape (edges,)
-        Log odds ratios.
-    n_rows : ndarray or float
-        Rows.
-    level : float
-        Level of each test.
-
-    Returns
-    -------
-    ndarray, shape (edges,)
-        Probabilities.
-
-    Examples
-    --------
-    A label in half of the rows, and a normal feature with an odds ratio of 1.5:
-
-    >>> one, normal = np.ones(1), np.zeros(1)
-    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), one, np.array([np.nan]), normal)
-    >>> find_power(half, np.log([1.5]), 200, 0.05).round(2)
-    array([0.8])
-    """
+    """Return the power of two-sided score tests."""
     mean, variance = designs.moments(effect)
     least = -ndtri(level / 2) * np.sqrt(designs.information)
     drift, spread = np.sqrt(n_rows) * mean, np.sqrt(variance)
@@ -185,27 +144,7 @@ def find_power(
 
 
 def find_needed(designs: EdgeDesigns, effect: FloatArray, power: float, level: float) -> FloatArray:
-    """Give the rows that effects need; `find_power` has the arguments.
-
-    Parameters
-    ----------
-    designs, effect, level
-        As `find_power` takes them.
-    power : float
-        The power wanted.
-
-    Returns
-    -------
-    ndarray, shape (edges,)
-        Rows, whole numbers; NaN where nothing can be tested.
-
-    Examples
-    --------
-    >>> one, normal = np.ones(1), np.zeros(1)
-    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), one, np.array([np.nan]), normal)
-    >>> find_needed(half, np.log([1.5]), 0.8, 0.05)
-    array([201.])
-    """
+    """Return the rows that effects need; `find_power` has the arguments."""
     mean, variance = designs.moments(effect)
     wanted = -ndtri(level / 2) * np.sqrt(designs.information) + ndtri(power) * np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -216,29 +155,7 @@ def find_needed(designs: EdgeDesigns, effect: FloatArray, power: float, level: f
 def find_detectable(
     designs: EdgeDesigns, n_rows: float, power: float, level: float, *, raises: bool
 ) -> FloatArray:
-    """Give the smallest effects that are found.
-
-    Parameters
-    ----------
-    designs, n_rows, level
-        As `find_power` takes them.
-    power : float
-        The power wanted.
-    raises : bool
-        Whether effects raise the odds of the label, or lower them.
-
-    Returns
-    -------
-    ndarray, shape (edges,)
-        Log odds ratios; NaN where no effect is large enough.
-
-    Examples
-    --------
-    >>> one, normal = np.ones(1), np.zeros(1)
-    >>> half = EdgeDesigns(np.zeros((1, 1)), np.ones((1, 1)), one, np.array([np.nan]), normal)
-    >>> np.exp(find_detectable(half, 201, 0.8, 0.05, raises=True)).round(2)
-    array([1.5])
-    """
+    """Return the smallest effects that are found."""
     sign = 1.0 if raises else -1.0
     low, high = np.zeros(len(designs.left)), np.full(len(designs.left), _LARGEST)
     enough = find_power(designs, sign * high, n_rows, level) >= power
@@ -250,45 +167,15 @@ def find_detectable(
 
 
 def in_parts(designs: EdgeDesigns) -> list[EdgeDesigns]:
-    """Cut many edges into parts whose sums fit into memory.
-
-    Parameters
-    ----------
-    designs : EdgeDesigns
-        The edges.
-
-    Returns
-    -------
-    list of EdgeDesigns
-        The parts, in order.
-    """
-    size = 8 * 4 * designs.predictor.shape[1] * _NODES
+    """Cut many edges into parts whose sums fit into memory."""
+    size = 8 * 4 * designs.predictor.shape[1] * NODES
     return [designs.take(some) for some in chunks(len(designs.left), size, limit=2**24)]
 
 
 def condense(
     predictor: FloatArray, share: FloatArray, inside: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Let a few linear predictors stand for many.
-
-    Parameters
-    ----------
-    predictor, share : ndarray, shape (cells,)
-        Linear predictors, and shares of the rows.
-    inside : ndarray of bool, shape (cells,)
-        Cells at which the label is not certain.
-
-    Returns
-    -------
-    predictor, share : ndarray
-        Means of neighbours, and their shares; at most 24 of them, filled up with empty ones.
-
-    Examples
-    --------
-    >>> few, share = condense(np.array([0.5, -1.0]), np.array([0.25, 0.5]), np.array([True, True]))
-    >>> few[:2], share[:3]
-    (array([-1. ,  0.5]), array([0.5 , 0.25, 0.  ]))
-    """
+    """Let a few linear predictors stand for many."""
     order = np.flatnonzero(inside)[np.argsort(predictor[inside], kind="stable")]
     predictor, share = predictor[order], share[order]
     if not len(order):
@@ -302,28 +189,19 @@ def condense(
     return few, shares
 
 
+def condense_values(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Let a few values with mean 0 and variance 1 stand for those of a feature."""
+    order = np.argsort(values, kind="stable")
+    share = weights[order] / weights.sum()
+    code = np.searchsorted(_CUTS, np.cumsum(share) - share / 2)
+    chances = np.bincount(code, share, NODES).astype(np.float64)
+    few = np.bincount(code, share * values[order], NODES) / np.where(chances > 0, chances, 1.0)
+    few = np.where(chances > 0, few - chances @ few, 0.0)
+    return few / np.sqrt(chances @ few**2), chances
+
+
 def predictors_of(prevalence: float, explained: float) -> tuple[FloatArray, FloatArray]:
-    r"""Give linear predictors of a label of which only two numbers are known.
-
-    Parameters
-    ----------
-    prevalence : float
-        How often the label occurs.
-    explained : float
-        The share of its variance that other labels explain: :math:`1 - E[p(1-p)] / (\pi(1-\pi))`.
-
-    Returns
-    -------
-    predictor, share : ndarray
-        Normal ones with the mean and the spread that give these numbers.
-
-    Examples
-    --------
-    >>> predictor, share = predictors_of(0.3, 0.2)
-    >>> chance = expit(predictor)
-    >>> (share @ chance).round(3), (1 - share @ (chance * (1 - chance)) / (0.3 * 0.7)).round(3)
-    (np.float64(0.3), np.float64(0.2))
-    """
+    """Return linear predictors of a label of which only two numbers are known."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_PREDICTORS)
     share = weights / weights.sum()
 

@@ -30,15 +30,7 @@ _MOST_BYTES = 2**31
 
 
 class NetworksWithTests(NamedTuple):
-    """Networks of the same labels, with the statistics of features in each.
-
-    Attributes
-    ----------
-    thresholds, weights, reasons : ndarray
-        As `Networks` has them.
-    statistics : ndarray, shape (draws, p, K)
-        Score statistics; NaN where an edge cannot be tested in a draw.
-    """
+    """Networks of the same labels, with the statistics of features in each."""
 
     thresholds: FloatArray
     weights: FloatArray
@@ -62,23 +54,7 @@ class NetworksWithTests(NamedTuple):
 
 
 def rank_lines(importance: FloatArray) -> FloatArray:
-    """Rank the features of each line, 1 for the best; ties keep the order of the features.
-
-    Parameters
-    ----------
-    importance : ndarray, shape (draws, p)
-        Importances, not negative.
-
-    Returns
-    -------
-    ndarray, shape (draws, p)
-        The ranks.
-
-    Examples
-    --------
-    >>> rank_lines(np.array([[0.5, 2.0, 2.0]]))
-    array([[3., 1., 2.]])
-    """
+    """Rank the features of each line, 1 for the best; ties keep the order of the features."""
     ranks = np.empty(importance.shape)
     for line, values in zip(ranks, importance, strict=True):
         line[best_first(values)] = np.arange(1, len(values) + 1)
@@ -87,17 +63,7 @@ def rank_lines(importance: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RowRefits:
-    """What fits networks to draws of rows, and tests the features in each.
-
-    Attributes
-    ----------
-    fit : NetworkFit
-        The fit of all rows, with those features that are tested.
-    rows : ModelData
-        Its rows.
-    clusters : ndarray of int, shape (n,), or None
-        The cluster of each row, where whole clusters are drawn.
-    """
+    """What fits networks to draws of rows, and tests the features in each."""
 
     fit: NetworkFit
     rows: ModelData
@@ -105,37 +71,31 @@ class RowRefits:
 
     @classmethod
     def of(cls, fit: NetworkFit, features: Sequence[str] | bool, what: str) -> RowRefits:
-        """Prepare for draws of the rows of a fit.
-
-        Parameters
-        ----------
-        fit : NetworkFit
-            The fit.
-        features : True or sequence of str
-            Which features are tested; all if True.
-        what : str
-            What draws, for messages.
-
-        Returns
-        -------
-        RowRefits
-            What fits them.
-        """
+        """Prepare for draws of the rows of a fit."""
         rows = fit.rows_for(f"{what} of features")
         if features is not True:
             if isinstance(features, bool) or not len(features):
                 raise exc.DataError(
                     f"features must be True for all of them, or list some, but is {features!r}."
                 )
-            chosen = check_names("features", features, fit.stats.feature_names)
-            fit, rows = fit.take_features(chosen), rows.take_features(chosen)
+            every = tuple(fit.terms)
+            names = [every[at] for at in check_names("features", features, every)]
+            terms = {name: fit.terms[name] for name in names}
+            columns = [name for each in terms.values() for name in each]
+            chosen = np.array([fit.stats.feature_names.index(name) for name in columns])
+            fit = fit.take_features(chosen)
+            rows = replace(rows.take_features(chosen), terms=terms)
         clusters = None
         sampling = rows.context.sampling
         if fit.settings.cov_type == "cluster" and sampling is not None:
             codes = sampling.numbers[:, sampling.names.index(GROUPS)]
             clusters = np.unique(codes, return_inverse=True)[1]
-        # Formula terms are ranked by their columns.
-        return cls(replace(fit, rows=None, terms={}), replace(rows, terms={}), clusters)
+        return cls(replace(fit, rows=None), rows, clusters)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features that are tested: terms as a whole."""
+        return tuple(self.rows.terms)
 
     def without_clusters(self) -> RowRefits:
         """Draw rows, whatever clusters they belong to."""
@@ -143,7 +103,7 @@ class RowRefits:
 
     def check_size(self, n_draws: int) -> None:
         """Say that so many draws of so many statistics do not fit into memory."""
-        n_features, n_labels = len(self.rows.feature_names), len(self.fit.nodes)
+        n_features, n_labels = len(self.feature_names), len(self.fit.nodes)
         if 8 * n_draws * n_features * n_labels > _MOST_BYTES:
             raise exc.ModelError(
                 f"{n_draws} draws of {n_features} × {n_labels} statistics take more than "
@@ -158,24 +118,13 @@ class RowRefits:
         return np.ones(self.rows.n_rows) if weights is None else weights
 
     def fit_times(self, times: IntArray) -> NetworksWithTests:
-        """Fit and test one network per line.
-
-        Parameters
-        ----------
-        times : ndarray of int, shape (draws, n) or (draws, clusters)
-            How often each observation of a row, or each cluster, was drawn.
-
-        Returns
-        -------
-        NetworksWithTests
-            The networks with their tests.
-        """
+        """Fit and test one network per line."""
         with one_thread():
             parts = [self.fit_rows(self._draw_rows(line)) for line in times]
         return NetworksWithTests(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def _draw_rows(self, times: IntArray) -> ModelData:
-        """Give the rows of a draw."""
+        """Return the rows of a draw."""
         if self.clusters is None:
             kept = np.flatnonzero(times)
             return replace(self.rows.take_rows(kept), weights=times[kept].astype(np.float64))
@@ -197,20 +146,9 @@ class RowRefits:
         return replace(part, covariates=replace(context, sampling=sampling))
 
     def fit_rows(self, rows: ModelData) -> NetworksWithTests:
-        """Fit and test one network.
-
-        Parameters
-        ----------
-        rows : ModelData
-            The rows of a draw.
-
-        Returns
-        -------
-        NetworksWithTests
-            The network with its tests.
-        """
-        settings, n_features = self.fit.settings, len(rows.feature_names)
-        shift = None if settings.intercept else np.zeros(n_features)
+        """Fit and test one network."""
+        settings, n_features = self.fit.settings, len(self.feature_names)
+        shift = None if settings.intercept else np.zeros(len(rows.feature_names))
         stats = sum_rows(rows, shift)
         patterns = stats.patterns
         constant = np.asarray(patterns.all(axis=0) | ~patterns.any(axis=0))
@@ -223,6 +161,9 @@ class RowRefits:
         except exc.ModelError:  # whether labels are separated could not be decided
             unknown = refits.fit_cells(patterns, stats.context.columns, stats.counts)
             return NetworksWithTests(*unknown, np.full((1, n_features, len(constant)), np.nan))
-        fit = NetworkFit(stats, settings, nodes, None, {}, regressors)
-        statistics = score_test(fit, pvalue="chi2").statistic
+        fit = NetworkFit(stats, settings, nodes, None, rows.terms, regressors)
+        if stats.term_columns:
+            statistics = score_test(fit, unit="term", pvalue="chi2").with_one_df()
+        else:
+            statistics = score_test(fit, pvalue="chi2").statistic
         return NetworksWithTests(*refits.name_fits(nodes, constant), statistics[None])

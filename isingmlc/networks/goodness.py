@@ -8,14 +8,15 @@ import numpy as np
 from scipy.special import xlogy
 
 from isingmlc import exceptions as exc
+from isingmlc.base.arguments import RandomState, check_count, make_generator
+from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.fitting.joint import States, fit_joint
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.symmetric import SharedCovariance
-from isingmlc.inference.pvalues import chi2_sf
+from isingmlc.networks.bootstrap import check_whole
 
-# Below this an expected count is too small for chi-square, and with more than this share of such
-# cells a table is sparse: Cochran's rule.
-LEAST_EXPECTED = 5.0
-SPARSE = 0.2
+# Statistics of samples this close to the observed one, relative to it, are ties.
+_TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -27,26 +28,24 @@ class GoodnessOfFit:
     Attributes
     ----------
     deviance, deviance_pvalue : float
-        Twice what the saturated model gains in log-likelihood, and its p-value.
+        Twice what the saturated model gains in log-likelihood, and its bootstrap p-value.
     pearson, pearson_pvalue : float
-        Pearson's statistic, and its p-value.
+        Pearson's statistic, and its bootstrap p-value.
     df : int
         Degrees of freedom: label vectors that have a probability, less one and less the finite
         coefficients. With none the model is saturated, and p-values are NaN.
     n_cells : int
         Label vectors that have a probability.
-    sparse_cells : float
-        The share of them with an expected count below 5.
-    note : str
-        How far to trust the p-values.
+    n_samples : int
+        Samples that p-values come from; without any they are NaN.
 
     Examples
     --------
     >>> import isingmlc as im
     >>> res = im.IsingModel(im.datasets.load_example().labels).fit(method="joint")
-    >>> fit = res.goodness_of_fit()
-    >>> round(fit.deviance, 1), fit.df, round(fit.deviance_pvalue, 2)
-    (57.9, 42, 0.05)
+    >>> fit = res.goodness_of_fit(n_samples=99, random_state=0)
+    >>> round(fit.deviance, 1), fit.df, 0.01 <= fit.deviance_pvalue <= 1
+    (57.9, 42, True)
     """
 
     deviance: float
@@ -55,20 +54,27 @@ class GoodnessOfFit:
     pearson_pvalue: float
     df: int
     n_cells: int
-    sparse_cells: float
-    note: str
+    n_samples: int
 
     def __str__(self) -> str:
         if not self.df:
-            return f"{self.n_cells} label vectors; {self.note}."
-        return (
-            f"deviance {self.deviance:.4g} (p = {self.deviance_pvalue:.3g}), Pearson's X² "
-            f"{self.pearson:.4g} (p = {self.pearson_pvalue:.3g}), {self.df} degrees of freedom; "
-            f"{self.note}."
-        )
+            return (
+                f"{self.n_cells} label vectors; the model is saturated: there is nothing to test."
+            )
+        said = f"deviance {self.deviance:.4g}{{}}, Pearson's X² {self.pearson:.4g}{{}}, "
+        said += f"{self.df} degrees of freedom"
+        if not self.n_samples:
+            return said.format("", "") + "; goodness_of_fit() computes p-values."
+        pvalues = (f" (p = {each:.3g})" for each in (self.deviance_pvalue, self.pearson_pvalue))
+        return said.format(*pvalues) + f"; p-values from {self.n_samples} samples of the fit."
 
 
-def compare_with_table(fit: NetworkFit, covariance: SharedCovariance | None) -> GoodnessOfFit:
+def compare_with_table(
+    fit: NetworkFit,
+    covariance: SharedCovariance | None,
+    n_samples: int,
+    random_state: RandomState,
+) -> GoodnessOfFit:
     """Compare a joint fit with its table; `IsingResults.goodness_of_fit` explains it."""
     if covariance is None or fit.shared is None or fit.settings.method != "joint":
         raise exc.ModelError(
@@ -82,29 +88,43 @@ def compare_with_table(fit: NetworkFit, covariance: SharedCovariance | None) -> 
             f"fit has cov_type={fit.settings.cov_type!r}. Fit without clusters and sampling "
             "weights."
         )
-    states, nobs, probability = covariance.states, fit.stats.nobs, covariance.law
-    counted = np.bincount(states.numbers, fit.stats.counts, len(probability))
-    observed, expected = counted[states.inside], nobs * probability[states.inside]
-    # Of a state that no float can tell from an impossible one nothing is expected nor seen.
-    observed, expected = observed[expected > 0], expected[expected > 0]
-    deviance = max(float(2 * (xlogy(observed, observed / expected)).sum()), 0.0)
-    pearson = float(((observed - expected) ** 2 / expected).sum())
+    n_samples = check_count("n_samples", n_samples, 0)
+    states, probability = covariance.states, covariance.law
+    counted = np.bincount(states.numbers, fit.stats.counts, len(probability)).astype(float)
+    observed = _statistics(counted, probability, states.inside)
     n_cells = int(states.inside.sum())
     df = n_cells - 1 - len(fit.shared.basis)
-    share = float((expected < LEAST_EXPECTED).mean())
-    note = f"{share:.0%} of {n_cells} label vectors have an expected count below 5"
-    if not df:
-        note = "the model is saturated: there is nothing to test"
-    elif share > SPARSE:
-        note += ": chi-square p-values of so sparse a table are not to be trusted"
-    pvalues = [float(chi2_sf(each, df)) if df else np.nan for each in (deviance, pearson)]
+    pvalues = np.full(2, np.nan)
+    if df and n_samples:
+        nobs = check_whole(fit.stats.counts, "goodness_of_fit()")
+        generator = make_generator(random_state)
+        labels = (np.arange(len(probability))[:, None] & states.bits) > 0
+        reached = np.zeros(2)
+        for _ in range(n_samples):
+            sample = generator.multinomial(nobs, probability).astype(np.float64)
+            drawn = np.flatnonzero(sample)
+            shared, _ = fit_joint(
+                labels[drawn], sample[drawn], fit.shared_terms, fit.settings.max_iter
+            )
+            refit = States.of(fit.shared_terms, labels[drawn]).left_by(shared)
+            refitted = refit.law(shared.finite_part).probability
+            reached += _statistics(sample, refitted, refit.inside) >= observed * (1 - _TIE)
+        pvalues = (1 + reached) / (1 + n_samples)
     return GoodnessOfFit(
-        deviance=deviance,
-        deviance_pvalue=pvalues[0],
-        pearson=pearson,
-        pearson_pvalue=pvalues[1],
+        deviance=float(observed[0]),
+        deviance_pvalue=float(pvalues[0]),
+        pearson=float(observed[1]),
+        pearson_pvalue=float(pvalues[1]),
         df=df,
         n_cells=n_cells,
-        sparse_cells=share,
-        note=note,
+        n_samples=n_samples,
     )
+
+
+def _statistics(counts: FloatArray, probability: FloatArray, inside: BoolArray) -> FloatArray:
+    """Compute deviance and Pearson's statistic of a table of counts."""
+    # Of a state that no float can tell from an impossible one nothing is expected nor seen.
+    inside = inside & (probability > 0)
+    observed, expected = counts[inside], counts.sum() * probability[inside]
+    deviance = max(float(2 * xlogy(observed, observed / expected).sum()), 0.0)
+    return np.array([deviance, ((observed - expected) ** 2 / expected).sum()])

@@ -31,24 +31,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NetworkTrial:
-    """Draws rows from a network, fits one to them, and measures how alike they are.
-
-    Attributes
-    ----------
-    distribution : IsingDistribution
-        What rows are drawn from.
-    measures : tuple of str
-        What is measured.
-    estimator : {"ebic", "mle"}
-        How networks are fitted: with penalties that EBIC chooses, or without, pairs with a small
-        adjusted p-value being edges.
-    settings : NetworkSettings
-        How sparse networks are fitted.
-    alpha : float
-        Level of adjusted p-values.
-    cs_draws : int
-        Draws for a CS-coefficient.
-    """
+    """Draws rows from a network, fits one to them, and measures how alike they are."""
 
     distribution: Any
     measures: tuple[str, ...]
@@ -58,18 +41,7 @@ class NetworkTrial:
     cs_draws: int
 
     def measure(self, tasks: Sequence[tuple[int, int]]) -> Measured:
-        """Measure some draws.
-
-        Parameters
-        ----------
-        tasks : sequence of tuple of int
-            Rows and seed of each draw.
-
-        Returns
-        -------
-        Measured
-            One line per draw.
-        """
+        """Measure some draws."""
         return Measured(np.array([self._measure(*task) for task in tasks]))
 
     def _measure(self, n_rows: int, seed: int) -> FloatArray:
@@ -103,7 +75,7 @@ class NetworkTrial:
         return np.array(values)
 
     def _refits(self, patterns: BoolArray, counts: FloatArray) -> Refits:
-        """Give what fits such networks."""
+        """Return what fits such networks."""
         columns = np.empty((len(patterns), 0))
         if self.estimator == "ebic":
             return SparseRefits(patterns, columns, self.settings, None)
@@ -129,23 +101,7 @@ class NetworkTrial:
 
 
 def fit_rising(means: FloatArray, weights: FloatArray) -> FloatArray:
-    """Fit means that do not fall with the number of rows.
-
-    Parameters
-    ----------
-    means, weights : ndarray, shape (sizes,)
-        Means in the order of the number of rows, and how many draws each has.
-
-    Returns
-    -------
-    ndarray, shape (sizes,)
-        The fit; NaN where a mean is.
-
-    Examples
-    --------
-    >>> fit_rising(np.array([0.2, 0.6, 0.5]), np.ones(3))
-    array([0.2 , 0.55, 0.55])
-    """
+    """Fit means that do not fall with the number of rows."""
     known = ~np.isnan(means)
     fitted = np.full(len(means), np.nan)
     if known.any():
@@ -154,27 +110,7 @@ def fit_rising(means: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def find_rows(n_rows: IntArray, fitted: FloatArray, target: float) -> float:
-    """Give the rows at which a rising fit reaches a target, between sizes on a log scale.
-
-    Parameters
-    ----------
-    n_rows : ndarray of int, shape (sizes,)
-        Numbers of rows, rising.
-    fitted : ndarray, shape (sizes,)
-        The fit.
-    target : float
-        The target.
-
-    Returns
-    -------
-    float
-        Rows; the smallest size where that is enough, infinity where none is.
-
-    Examples
-    --------
-    >>> find_rows(np.array([100, 400]), np.array([0.4, 0.8]), 0.6)
-    200.0
-    """
+    """Return the rows at which a rising fit reaches a target, between sizes on a log scale."""
     enough = np.flatnonzero(fitted >= target)
     if not len(enough):
         return float("inf")

@@ -18,26 +18,7 @@ def list_predictability(
     label_names: tuple[str, ...],
     reasons: StrArray,
 ) -> pd.DataFrame:
-    """Tabulate how well labels are predicted; `IsingResults.predictability` explains the columns.
-
-    Parameters
-    ----------
-    labels : ndarray of bool, shape (rows, K)
-        The labels of cells or rows.
-    counts : ndarray, shape (rows,)
-        How many observations each stands for.
-    probability : ndarray, shape (rows, K)
-        Fitted probabilities.
-    label_names : tuple of str
-        Names of the labels.
-    reasons : ndarray of object, shape (K,)
-        Why nothing can be said of a label.
-
-    Returns
-    -------
-    DataFrame
-        One row per label.
-    """
+    """Tabulate how well labels are predicted."""
     total = counts.sum()
     positives = counts @ labels
     share, most = positives / total, np.maximum(positives, total - positives)
@@ -65,27 +46,7 @@ def list_predictability(
 
 
 def rank_area(outcome: BoolArray, score: FloatArray, counts: FloatArray) -> float:
-    """Give the area under the ROC curve: how often a row with the label has the higher score.
-
-    Parameters
-    ----------
-    outcome : ndarray of bool, shape (rows,)
-        The label.
-    score : ndarray, shape (rows,)
-        Its probability; ties count half.
-    counts : ndarray, shape (rows,)
-        How many observations each row stands for.
-
-    Returns
-    -------
-    float
-        The area; NaN where the label does not vary.
-
-    Examples
-    --------
-    >>> rank_area(np.array([True, False, True]), np.array([0.9, 0.5, 0.5]), np.ones(3))
-    0.75
-    """
+    """Return the area under the ROC curve: how often a row with the label has the higher score."""
     # What differs by rounding ties.
     _, place = np.unique(np.round(score, 12), return_inverse=True)
     with_label = np.bincount(place, counts * outcome)

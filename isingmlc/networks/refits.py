@@ -46,17 +46,7 @@ _PATIENCE = 6
 
 
 class Networks(NamedTuple):
-    """Networks of the same labels.
-
-    Attributes
-    ----------
-    thresholds : ndarray, shape (draws, K)
-        Thresholds.
-    weights : ndarray, shape (draws, K, K)
-        Weights of pairs; NaN where a label has no place in a network.
-    reasons : ndarray of object, shape (draws, K)
-        Why a label has none.
-    """
+    """Networks of the same labels."""
 
     thresholds: FloatArray
     weights: FloatArray
@@ -86,26 +76,7 @@ class Refits(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PlainRefits:
-    """Networks without selection, each as the fit of all rows.
-
-    Attributes
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labels of the cells.
-    counts : ndarray, shape (L,)
-        Their counts in all rows.
-    columns : ndarray, shape (L, q)
-        The columns of the covariates.
-    settings : FitSettings
-        How label models are fitted.
-    neighbors : ndarray of bool, shape (K, K)
-        Which labels the models have.
-    start : ndarray, shape (K, m), or None
-        The coefficients of all rows, on the scale of `regressors`; None where some of them are not
-        finite, so that no draw can start there.
-    enough : float
-        Squared decrement at which the fit of a draw has come to its end, but for one more step.
-    """
+    """Networks without selection, each as the fit of all rows."""
 
     patterns: BoolArray
     counts: FloatArray
@@ -147,18 +118,7 @@ class PlainRefits:
         )
 
     def fit_counts(self, counts: FloatArray) -> Networks:
-        """Fit one network per line of counts.
-
-        Parameters
-        ----------
-        counts : ndarray, shape (draws, L)
-            Counts of the cells.
-
-        Returns
-        -------
-        Networks
-            The networks.
-        """
+        """Fit one network per line of counts."""
         if self.start is None:
             return Networks.join(self._fit_alone(line) for line in counts)
         # These matrices are small: more threads only get in each other's way.
@@ -230,22 +190,7 @@ class PlainRefits:
         return self.fit_cells(self.patterns[present], self.columns[present], counts[present])
 
     def fit_cells(self, patterns: BoolArray, columns: FloatArray, counts: FloatArray) -> Networks:
-        """Fit one network to cells of its own.
-
-        Parameters
-        ----------
-        patterns : ndarray of bool, shape (cells, K)
-            Their labels.
-        columns : ndarray, shape (cells, q)
-            Their covariates.
-        counts : ndarray, shape (cells,)
-            Their counts.
-
-        Returns
-        -------
-        Networks
-            The network.
-        """
+        """Fit one network to cells of its own."""
         intercept = self.settings.intercept
         regressors = Regressors.of(patterns, counts, columns, intercept=intercept)
         constant = np.asarray(patterns.all(axis=0) | ~patterns.any(axis=0))
@@ -261,20 +206,7 @@ class PlainRefits:
         return self.name_fits(fits, constant)
 
     def name_fits(self, fits: Sequence[NodeFit], constant: BoolArray) -> Networks:
-        """Give the network of fitted label models.
-
-        Parameters
-        ----------
-        fits : sequence of NodeFit
-            One fit per label.
-        constant : ndarray of bool, shape (K,)
-            Labels that do not vary.
-
-        Returns
-        -------
-        Networks
-            The network.
-        """
+        """Return the network of fitted label models."""
         reasons = np.where(constant, Reason.CONSTANT_LABEL, Reason.OK).astype(object)
         coefs = np.array([fit.coef for fit in fits])
         failed = np.array([not fit.converged for fit in fits]) & ~constant
@@ -286,22 +218,11 @@ class PlainRefits:
         return self._name(coefs[None], reasons[None])
 
     def fit_tables(self, tables: Sequence[Cells]) -> Networks:
-        """Fit one network to each table of cells.
-
-        Parameters
-        ----------
-        tables : sequence of tuple
-            Labels, columns of the covariates, and counts.
-
-        Returns
-        -------
-        Networks
-            The networks.
-        """
+        """Fit one network to each table of cells."""
         return Networks.join(self.fit_cells(*cells) for cells in tables)
 
     def _name(self, coefs: FloatArray, reasons: StrArray) -> Networks:
-        """Give thresholds and weights of coefficients, draws × labels × columns."""
+        """Return thresholds and weights of coefficients, draws × labels × columns."""
         n_labels = coefs.shape[1]
         slopes = coefs[:, :, 1 : 1 + n_labels].copy()
         slopes[:, np.eye(n_labels, dtype=np.bool_)] = np.nan
@@ -312,19 +233,7 @@ class PlainRefits:
 
 @dataclass(frozen=True, eq=False)
 class SparseRefits:
-    """Networks by l1-penalised label models, the penalty chosen anew in each.
-
-    Attributes
-    ----------
-    patterns : ndarray of bool, shape (L, K)
-        The labels of the cells.
-    columns : ndarray, shape (L, q)
-        The columns of the covariates.
-    settings : NetworkSettings
-        How the networks are fitted and chosen.
-    lam : ndarray, shape (K,), or None
-        The penalties, where they were given.
-    """
+    """Networks by l1-penalised label models, the penalty chosen anew in each."""
 
     patterns: BoolArray
     columns: FloatArray
@@ -399,7 +308,7 @@ class SparseRefits:
     def _largest_llf(
         self, patterns: BoolArray, columns: FloatArray, counts: FloatArray
     ) -> FloatArray:
-        """Give the log-likelihoods without a penalty, which tell where paths may end."""
+        """Return the log-likelihoods without a penalty, which tell where paths may end."""
         regressors = Regressors.of(patterns, counts, columns)
         signs = np.where(patterns.T, 1.0, -1.0)
         uses = regressors.used_by(~np.eye(len(signs), dtype=np.bool_), True)
@@ -429,26 +338,7 @@ def refit_draws(
     n_jobs: int,
     what: str,
 ) -> Fitted:
-    """Fit the networks of many draws, some at a time.
-
-    Parameters
-    ----------
-    fit : callable
-        Fits what `draw` gives: counts, or tables of cells.
-    draw : callable
-        Gives so many draws.
-    n_draws : int
-        How many draws.
-    n_jobs : int
-        Processes to use.
-    what : str
-        What the progress bar says.
-
-    Returns
-    -------
-    Networks, or what else `fit` gives
-        One network per draw, the same whatever `n_jobs` is.
-    """
+    """Fit the networks of many draws, some at a time."""
     sizes = [part.stop - part.start for part in chunks(n_draws, width=_MOST_DRAWS)]
 
     def jobs() -> Iterator[Any]:

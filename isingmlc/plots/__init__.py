@@ -5,7 +5,6 @@ leaves matplotlib's settings alone. Colours can be told apart in grey print and 
 readers, names are shown as they stand, and the same input gives the same picture.
 """
 
-from isingmlc.plots.calibration import plot_calibration
 from isingmlc.plots.diagnostics import plot_diagnostics
 from isingmlc.plots.forest import plot_forest
 from isingmlc.plots.heatmap import plot_heatmap
@@ -25,7 +24,6 @@ from isingmlc.plots.uncertainty import (
 )
 
 __all__ = [
-    "plot_calibration",
     "plot_centrality",
     "plot_diagnostics",
     "plot_differences",

@@ -35,17 +35,7 @@ _NODE_SHARE = 0.7
 
 @dataclass(frozen=True)
 class View:
-    """What axes show of a network, in units.
-
-    Attributes
-    ----------
-    origin : ndarray, shape (2,)
-        The middle of what is not under the legend.
-    size : ndarray, shape (2,)
-        Width and height.
-    band : float
-        Height of the legend.
-    """
+    """What axes show of a network, in units."""
 
     origin: FloatArray
     size: FloatArray
@@ -54,19 +44,7 @@ class View:
 
 @dataclass(frozen=True)
 class Places:
-    """Where labels are to stand.
-
-    Attributes
-    ----------
-    points : ndarray, shape (K, 2)
-        In the unit disc or square; if they are kept, in units of any kind.
-    on_circle : bool
-        Whether all of them are on the unit circle, so that names stand outside.
-    kept : bool
-        Whether labels stand exactly there, or move off each other as their names need it.
-    view : View, optional
-        What the axes of another picture show, which is shown again if everything fits in.
-    """
+    """Where labels are to stand."""
 
     points: FloatArray
     on_circle: bool = False
@@ -96,33 +74,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Room:
-    """Where everything stands. One unit is the radius of the circle.
-
-    Attributes
-    ----------
-    unit : float
-        Pixels in a unit.
-    nodes : ndarray, shape (K, 2)
-        Places of the labels.
-    names : list of str
-        Names in lines.
-    anchors : ndarray, shape (K, 2)
-        Where names begin or end.
-    sides : list of str
-        ``"left"``, ``"right"`` or ``"center"``: where in the name the anchor is.
-    size : float
-        Size of the names in points.
-    extents : ndarray, shape (K, 2)
-        Width and height of the names in units.
-    reach : float
-        Half the side, in units, of the squares that nodes take.
-    band : float
-        Pixels at the bottom for the legend.
-    origin : ndarray, shape (2,)
-        What comes into the middle.
-    span : ndarray, shape (2,), optional
-        Width and height in pixels of what is shown; those of the axes if omitted.
-    """
+    """Where everything stands. One unit is the radius of the circle."""
 
     unit: float
     nodes: FloatArray
@@ -155,7 +107,7 @@ class Room:
         return np.vstack([boxes_around(self.nodes, np.full((1, 2), 2 * self.reach)), names])
 
     def covers(self, centre: FloatArray) -> bool:
-        """Tell whether a box of so many pixels in the middle would cover a node."""
+        """Return whether a box of so many pixels in the middle would cover a node."""
         half = centre / 2 / self.unit + self.reach
         return bool((np.abs(self.nodes - self.origin) < half).all(axis=1).any())
 
@@ -183,24 +135,7 @@ class Room:
 
 
 def measure(ax: Axes, texts: Sequence[str], size: float, weight: str = "normal") -> FloatArray:
-    """Give width and height of texts in pixels.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where they will stand.
-    texts : sequence of str
-        The texts.
-    size : float
-        Their size in points.
-    weight : str
-        Their weight.
-
-    Returns
-    -------
-    ndarray, shape (n, 2)
-        Widths and heights.
-    """
+    """Return width and height of texts in pixels."""
     sizes = np.zeros((len(texts), 2))
     for row, text in zip(sizes, texts, strict=True):
         if text:
@@ -212,22 +147,7 @@ def measure(ax: Axes, texts: Sequence[str], size: float, weight: str = "normal")
 
 
 def legend_band(owner: Axes | Figure | SubFigure, entries: Entries, place: str) -> float:
-    """Add a legend in as many columns as fit, and give its height in pixels.
-
-    Parameters
-    ----------
-    owner : Axes or Figure
-        What the legend belongs to.
-    entries : list of (Artist, str)
-        Samples and words.
-    place : str
-        Where it stands.
-
-    Returns
-    -------
-    float
-        Height of the legend, 0 if there is none.
-    """
+    """Add a legend in as many columns as fit, and give its height in pixels."""
     for columns in range(min(len(entries), 3), 0, -1):
         legend = add_legend(owner, entries, loc=place, ncols=columns, borderpad=0.2)
         assert legend is not None
@@ -248,30 +168,7 @@ def find_room(
     centre: FloatArray,
     diameter: float = 0.0,
 ) -> Room:
-    """Find room for nodes and names, the same on all axes.
-
-    Parameters
-    ----------
-    axes : sequence of Axes
-        Where to draw; the smallest decides.
-    labels : sequence of str
-        Names of the labels.
-    places : Places
-        Where labels are to stand.
-    band : float
-        Pixels to keep free at the bottom.
-    suffixes : sequence of sequences of str
-        What is written after each name, for each of the axes.
-    centre : ndarray, shape (2,)
-        Width and height in pixels of what stands in the centre.
-    diameter : float
-        Points across the largest node.
-
-    Returns
-    -------
-    Room
-        The places. Names are cut only as far as needed.
-    """
+    """Find room for nodes and names, the same on all axes."""
     areas = [ax.get_window_extent() for ax in axes]
     area = np.array([min(a.width for a in areas), min(a.height for a in areas)])
     point = axes[0].figure.dpi / 72
@@ -324,7 +221,7 @@ def _round(
     gap: float,
     most: float,
 ) -> tuple[float, FloatArray, list[str]]:
-    """Give a circle its radius, and put names outside, left or right of it."""
+    """Return a circle its radius, and put names outside, left or right of it."""
     inner = area / 2 - _MARGIN * point
     smallest = area.min() / 8
     across = (inner[0] - sizes[:, 0] - gap) / np.abs(places[:, 0])
@@ -354,7 +251,7 @@ def _round(
 
 
 def _middles(anchors: FloatArray, sizes: FloatArray, sides: Sequence[str]) -> FloatArray:
-    """Give the middles of names."""
+    """Return the middles of names."""
     aside = np.array([{"left": 0.5, "center": 0.0, "right": -0.5}[side] for side in sides])
     return np.column_stack([anchors[:, 0] + aside * sizes[:, 0], anchors[:, 1]])
 
@@ -368,11 +265,7 @@ def _beside(
     centre: FloatArray,
     most: float,
 ) -> tuple[float, FloatArray, list[str], bool]:
-    """Keep nodes where they are, on a scale at which they fit, and put names where there is room.
-
-    A name stands on the outer side of its node, above or below it, or on the inner side, the first
-    at which it meets the least.
-    """
+    """Keep nodes where they are, at a scale that fits, and put names where there is room."""
     inner = area / 2 - _MARGIN * point
     needs = np.full(sizes.shape, gap)
     if not np.isfinite(most):

@@ -18,35 +18,7 @@ MARKS = {1.0: "▲", -1.0: "▼", 0.0: ""}
 
 
 def find_significant(edges: EdgeTests, alpha: float, adjust: str | None) -> BoolArray:
-    """Mark the significant edges.
-
-    Parameters
-    ----------
-    edges : EdgeTests
-        The tests.
-    alpha : float
-        Edges with an adjusted p-value up to this are significant.
-    adjust : str or None
-        How p-values are adjusted, over all that was tested.
-
-    Returns
-    -------
-    ndarray of bool, features × labels
-        False where an edge could not be tested.
-
-    Raises
-    ------
-    DataError
-        When `alpha` is not between 0 and 1, or there is no such adjustment.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
-    >>> find_significant(edges, 0.05, "bonferroni").shape
-    (30, 6)
-    """
+    """Mark the significant edges."""
     alpha = check_number("alpha", alpha, above=0, below=1)
     frame = edges.to_frame(adjust)
     if "with" in frame:
@@ -56,25 +28,7 @@ def find_significant(edges: EdgeTests, alpha: float, adjust: str | None) -> Bool
 
 
 def check_edges(edges: EdgeTests, results: IsingResults) -> EdgeTests:
-    """See that tests are of the labels of a fit, given its covariates.
-
-    Parameters
-    ----------
-    edges : EdgeTests
-        The tests.
-    results : IsingResults
-        The fit.
-
-    Returns
-    -------
-    EdgeTests
-        The tests.
-
-    Raises
-    ------
-    DataError
-        When they are not.
-    """
+    """See that tests are of the labels of a fit, given its covariates."""
     for what, wanted, found in (
         ("of the labels", results.label_names, edges.label_names),
         ("given the covariates", results.adjusted_for, edges.adjusted_for),

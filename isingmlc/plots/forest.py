@@ -14,6 +14,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_names, check_number
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
+from isingmlc.inference.edge_effects import BY_LEVEL
 from isingmlc.plots.style import (
     FAINT,
     INK,
@@ -77,9 +78,9 @@ def plot_forest(
     options = {"exponentiate": True, "conf_int": level, "per": per}
     shown = _fitted(edges, strongest, options)
     other = None if beside is None else _fitted(beside, strongest, options)
-    n, total = len(shown), _count(edges, label)
+    n, n_tests, total = len(shown), len(strongest), _count(edges, label)
     ax = make_axes(ax, 8.0, 1.7 + (0.27 if n <= 25 else 0.18) * n * (1.0 if other is None else 1.4))
-    some = f"{total}" if n == total else f"the {n} strongest of {total}"
+    some = f"{total}" if n_tests == total else f"the {n_tests} strongest of {total}"
     if label is not None:
         title = f"{label}: odds ratios of {some} features"
     elif feature is not None:
@@ -99,7 +100,7 @@ def plot_forest(
 
 def _name(shown: pd.DataFrame, label: str | None, feature: str | None) -> list[str]:
     """Name the edges by what is not in the title."""
-    if label is None and feature is None:
+    if label is None and (feature is None or "term" in shown):
         return join_names(list(shown["feature"]), list(shown["label"]), " → ", _PAIR_LENGTH)
     return wrap_names(list(shown["feature" if feature is None else "label"]), _NAME_LENGTH, 1)
 
@@ -119,14 +120,20 @@ def _choose(edges: EdgeTests, label: str | None, top: int) -> pd.DataFrame:
 
 
 def _fitted(edges: EdgeTests, chosen: pd.DataFrame, options: dict[str, object]) -> pd.DataFrame:
-    """Give effects of edges, fitted where there are rows."""
+    """Return effects of edges, fitted where there are rows."""
     features = list(dict.fromkeys(chosen["feature"]))
     check_names("beside", features, edges.feature_names)
     some = edges.take(features)
     # As many rows as there are: products given features have tests too.
     refit = some.arrays.statistic.size * (1 if some.products is None else 1 + len(some.label_names))
     frame = _without_products(some.to_frame(None, **options, refit=refit))  # type: ignore[arg-type]
-    return pd.DataFrame(chosen.merge(frame, how="left", on=["feature", "label"]))
+    if "term" not in frame:
+        return pd.DataFrame(chosen.merge(frame, how="left", on=["feature", "label"]))
+    # The effects of a category are those of its levels.
+    found = chosen.rename(columns={"feature": "term"}).merge(
+        frame, how="left", on=["term", "label"]
+    )
+    return found[found["estimate"] != BY_LEVEL].reset_index(drop=True)
 
 
 def _without_products(frame: pd.DataFrame) -> pd.DataFrame:
@@ -178,7 +185,7 @@ def _short(value: float) -> str:
 
 
 def _limits(frames: list[pd.DataFrame]) -> tuple[float, float]:
-    """Give the ends of the axis; one is on it, and no interval takes all of it."""
+    """Return the ends of the axis; one is on it, and no interval takes all of it."""
     ends, points = (
         np.concatenate([frame[names].to_numpy(dtype=np.float64).ravel() for frame in frames])
         for names in (["lower", "upper"], ["odds_ratio"])

@@ -16,6 +16,7 @@ from scipy.spatial.distance import pdist
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.inference.ordering import best_first
 from isingmlc.plots.canvas import measure
 from isingmlc.plots.evidence import describe_level, find_significant
 from isingmlc.plots.layout import cluster_order
@@ -135,7 +136,7 @@ def _order(
     columns = np.arange(len(edges.label_names))
     if order == "given":
         return np.arange(top), columns
-    rows = np.argsort(-edges.importance.to_numpy(), kind="stable")[:top]
+    rows = best_first(edges.importance.to_numpy())[:top]
     if order == "rank":
         return rows, columns
     # Signed roots of the statistics: what a feature does to each label, on the scale of z.

@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_option
-from isingmlc.base.arrays import FloatArray, leaves_out_zero
+from isingmlc.base.arrays import BoolArray, FloatArray, leaves_out_zero
 from isingmlc.fitting.testable import Reason
+from isingmlc.plots.layout import HUGE
 from isingmlc.plots.style import (
     FAINT,
     LOWERS,
@@ -21,6 +22,7 @@ from isingmlc.plots.style import (
     RAISES,
     SMALL_SIZE,
     TITLE_SIZE,
+    UNTESTED,
     Entries,
     add_legend,
     below,
@@ -71,9 +73,10 @@ def plot_intervals(
     Returns
     -------
     Axes
-        The picture. Filled marks have intervals that leave out zero. An arrow to the edge is a
-        limit that is infinite, a cross an estimate without an interval; estimates that are
-        infinite or not known are said in words.
+        The plot. Filled marks have intervals that leave out zero. An arrow to the edge is a
+        limit that is infinite or beyond the scale, a cross an estimate without an interval (grey
+        if it cannot be estimated); estimates that are infinite, beyond the scale or not known are
+        said in words.
 
     Raises
     ------
@@ -117,9 +120,12 @@ def plot_intervals(
         shown[name].to_numpy(dtype=float) for name in (value, "lower", "upper")
     )
     ax.axvline(0.0, color=FAINT, linewidth=0.8, zorder=0)
-    entries = _draw_intervals(ax, estimate, lower, upper, np.where(estimate < 0, LOWERS, RAISES))
+    colour = np.where(estimate < 0, LOWERS, RAISES)
+    if "separated" in shown:
+        colour = np.where(shown["reason"] == Reason.INFINITE_PAIR, UNTESTED, colour)
+    entries = _draw_intervals(ax, estimate, lower, upper, colour)
     room = label_bars(ax, said, _write_names(shown[columns]))
-    for at in np.flatnonzero(~np.isfinite(estimate)).tolist():
+    for at in np.flatnonzero(~_on_scale(estimate)).tolist():
         _say_endless(ax, at, estimate[at], lower[at], upper[at], font_for(room))
     add_legend(ax, entries, loc="upper center", ncols=2, **below(ax, 34))
     return ax
@@ -149,13 +155,10 @@ def _draw_intervals(
     upper: FloatArray,
     colour: npt.NDArray[np.str_],
 ) -> Entries:
-    """Draw estimates at 0, 1, … with their intervals; infinite limits are arrows to the edge.
-
-    Returns what the legend says.
-    """
+    """Draw estimates at 0, 1, … with their intervals; infinite limits are arrows to the edge."""
     n = len(estimate)
     place = np.arange(n)
-    finite = np.isfinite(estimate)
+    finite = _on_scale(estimate)
     has_limits = ~(np.isnan(lower) | np.isnan(upper))
     clear = leaves_out_zero(lower, upper)
     # Where nothing has an interval, there is nothing to tell apart.
@@ -172,12 +175,17 @@ def _draw_intervals(
         (_mark(RAISES), "interval leaves out zero"),
         (_mark("white"), "interval covers zero"),
     ]
-    if crosses.any():
-        cross = Line2D([], [], linestyle="none", marker="x", color=RAISES, markersize=5.5)
-        entries.append((cross, "no interval"))
+    grey = colour == UNTESTED
+    for there, shade, words in (
+        (crosses & ~grey, RAISES, "no interval"),
+        (grey, UNTESTED, "cannot be estimated: separated in draws"),
+    ):
+        if there.any():
+            cross = Line2D([], [], linestyle="none", marker="x", color=shade, markersize=5.5)
+            entries.append((cross, words))
     # The scale is that of what is finite; what is not goes to its edges.
     ends = np.concatenate([estimate, lower, upper])
-    known = ends[np.isfinite(ends)]
+    known = ends[np.abs(ends) <= _farthest(estimate)]
     low, high = (known.min(), known.max()) if len(known) else (-1.0, 1.0)
     edge = 0.05 * (high - low) or 1.0
     low, high = low - edge, high + edge
@@ -185,26 +193,43 @@ def _draw_intervals(
     left, right = np.maximum(lower, low)[has_limits], np.minimum(upper, high)[has_limits]
     ax.hlines(place[has_limits], left, right, color=colour[has_limits], linewidth=1.6)
     for endless, end, arrow in (
-        (has_limits & np.isneginf(lower), low, "<"),
-        (has_limits & np.isposinf(upper), high, ">"),
+        (has_limits & (lower < low), low, "<"),
+        (has_limits & (upper > high), high, ">"),
     ):
         at = np.full(endless.sum(), end)
         ax.scatter(at, place[endless], marker=arrow, color=colour[endless], s=34, clip_on=False)
-    if (has_limits & (np.isinf(lower) | np.isinf(upper))).any():
+    beyond = np.concatenate([lower[has_limits & (lower < low)], upper[has_limits & (upper > high)]])
+    if len(beyond):
         arrow_head = Line2D([], [], color=RAISES, marker=">", markersize=5.5)
-        entries.append((arrow_head, "limit is infinite"))
+        words = "infinite" if np.isinf(beyond).all() else "beyond the scale"
+        entries.append((arrow_head, f"limit is {words}"))
     return entries
+
+
+def _farthest(estimate: FloatArray) -> float:
+    """Return how far from zero the scale may reach: huge estimates and limits do not set it."""
+    size = np.abs(estimate[np.isfinite(estimate)])
+    return max(HUGE, 10 * float(np.median(size)) if len(size) else 0.0)
+
+
+def _on_scale(estimate: FloatArray) -> BoolArray:
+    """Mark estimates that have a place on the scale."""
+    return np.asarray(np.abs(estimate) <= _farthest(estimate))
 
 
 def _say_endless(
     ax: Axes, at: int, estimate: float, lower: float, upper: float, size: float
 ) -> None:
     """Say that an estimate is infinite or not known, at the finite end of its interval."""
-    said = "not known" if np.isnan(estimate) else f"{'+' if estimate > 0 else '−'}∞"
+    said = "not known"
+    if not np.isnan(estimate):
+        number = "∞" if np.isinf(estimate) else f"{abs(estimate):.3g}"
+        said = f"{'+' if estimate > 0 else '−'}{number}"
     x, side = 0.0, "left"
-    if np.isfinite(lower):
+    low, high = ax.get_xlim()
+    if low < lower < high:
         x, side = lower, "right"
-    elif np.isfinite(upper):
+    elif low < upper < high:
         x = upper
     write(ax, x, at, f" {said} ", fontsize=size, color=OPEN, va="center", ha=side)
 
@@ -319,7 +344,7 @@ def _name_panels(panels: Sequence[Axes], names: Sequence[str], *, once: bool) ->
 
 
 def _mark(face: str) -> Line2D:
-    """Give a mark for the legend."""
+    """Return a mark for the legend."""
     return Line2D(
         [], [], linestyle="-", marker="o", color=RAISES, markerfacecolor=face, markersize=5.5
     )

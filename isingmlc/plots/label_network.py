@@ -130,17 +130,7 @@ def plot_networks_at(
 
 @dataclass(frozen=True)
 class Panel:
-    """What one picture of labels shows.
-
-    Attributes
-    ----------
-    ties : Ties
-        The lines between labels.
-    sizes : tuple of ndarray and list
-        Sizes of the labels, and what the legend says of them.
-    said : list of (Artist, str)
-        What else the legend says.
-    """
+    """What one picture of labels shows."""
 
     ties: Ties
     sizes: tuple[FloatArray, Entries]
@@ -154,21 +144,7 @@ def draw_labels(
     places: Places,
     look: NetworkLook,
 ) -> None:
-    """Draw labels, their ties and the legend: in the same places and on one scale on all axes.
-
-    Parameters
-    ----------
-    axes : sequence of Axes
-        Where to.
-    labels : tuple of str
-        Names of the labels.
-    panels : sequence of Panel
-        What each of the axes shows.
-    places : Places
-        Where the labels stand.
-    look : NetworkLook
-        How they are to look.
-    """
+    """Draw labels, their ties and the legend: in the same places and on one scale on all axes."""
     settle(axes[0])
     widest = look.max_weight
     if widest is None:

@@ -10,6 +10,8 @@ from scipy.spatial.distance import squareform
 
 from isingmlc.base.arrays import BoolArray, FloatArray
 
+# Interactions beyond this (an odds ratio of 22,000) are all but infinite, and set no scale.
+HUGE = 10.0
 LAYOUTS = ("circle", "cluster", "spring")
 # Places across the area at which boxes may stand.
 _COLUMNS = 81
@@ -18,42 +20,14 @@ _ROW, _ROW_HEIGHT = 5, 0.25
 
 
 def circle(n: int) -> FloatArray:
-    """Place nodes on the unit circle, clockwise from the top.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-
-    Returns
-    -------
-    ndarray, shape (n, 2)
-        Places; none is exactly at the top or the bottom, so every name has a side to stand on.
-
-    Examples
-    --------
-    >>> circle(2).round(3) + 0.0
-    array([[ 1.,  0.],
-           [-1.,  0.]])
-    """
+    """Place nodes on the unit circle, clockwise from the top."""
     first = 0.5 if n % 2 == 0 else 0.25
     angle = np.pi / 2 - 2 * np.pi * (np.arange(n) + first) / n
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def cluster_order(distance: FloatArray) -> npt.NDArray[np.intp]:
-    """Order items so that close ones are neighbours.
-
-    Parameters
-    ----------
-    distance : ndarray, shape (n(n−1)/2,)
-        Distances of pairs, as scipy's ``pdist`` gives them.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        The order: leaves of an average-linkage tree, turned so that neighbours are close.
-    """
+    """Order items so that close ones are neighbours."""
     if len(distance) < 2:
         # One item has no pairs, two have one.
         return np.arange(len(distance) + 1)
@@ -62,28 +36,14 @@ def cluster_order(distance: FloatArray) -> npt.NDArray[np.intp]:
 
 
 def strength(interactions: FloatArray) -> FloatArray:
-    """Give absolute interactions, infinite ones as large as the largest, unknown ones as none."""
+    """Return absolute interactions, huge ones as large as the largest other, unknown ones zero."""
     size = np.where(np.isnan(interactions), 0.0, np.abs(interactions))
-    finite = size[np.isfinite(size)]
-    return np.minimum(size, finite.max() if finite.any() else 1.0)
+    usual = size[size <= HUGE]
+    return np.minimum(size, usual.max() if usual.any() else 1.0)
 
 
 def place_labels(interactions: FloatArray, layout: str) -> FloatArray:
-    """Place labels by their interactions alone, so that every picture of a fit has them alike.
-
-    Parameters
-    ----------
-    interactions : ndarray, shape (K, K)
-        Symmetric interactions.
-    layout : {"circle", "cluster", "spring"}
-        On a circle in the given order, on a circle with labels that are tied side by side, or
-        pulled together by their ties.
-
-    Returns
-    -------
-    ndarray, shape (K, 2)
-        Places within the unit disc, or square for springs.
-    """
+    """Place labels by their interactions alone, so that every picture of a fit has them alike."""
     n = len(interactions)
     ring = circle(n)
     if layout == "circle" or n < 3:
@@ -154,27 +114,7 @@ def _pull(ties: FloatArray) -> FloatArray:
 
 
 def spread(wanted: FloatArray, gap: FloatArray, low: float, high: float) -> FloatArray:
-    """Move points on a line as little as needed to keep their distances.
-
-    Parameters
-    ----------
-    wanted : ndarray, shape (n,)
-        Where points would like to be.
-    gap : ndarray, shape (n,)
-        Room that each one needs around it.
-    low, high : float
-        Ends of the line; points keep half their room from them if there is room enough.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Places in the same order, ties by position.
-
-    Examples
-    --------
-    >>> spread(np.array([0.0, 0.1, 3.0]), np.full(3, 1.0), -5.0, 5.0)
-    array([-0.45,  0.55,  3.  ])
-    """
+    """Move points on a line as little as needed to keep their distances."""
     order = np.argsort(wanted, kind="stable")
     room = gap[order]
     # Without the room between them, points need only be in order: isotonic regression.
@@ -188,55 +128,19 @@ def spread(wanted: FloatArray, gap: FloatArray, low: float, high: float) -> Floa
 
 
 def boxes_around(centres: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Give boxes (left, bottom, right, top) of given sizes around points."""
+    """Return boxes (left, bottom, right, top) of given sizes around points."""
     return np.hstack([centres - sizes / 2, centres + sizes / 2])
 
 
 def overlaps(boxes: FloatArray) -> BoolArray:
-    """Mark the pairs of boxes that overlap.
-
-    Parameters
-    ----------
-    boxes : ndarray, shape (n, 4)
-        Left, bottom, right and top of each box.
-
-    Returns
-    -------
-    ndarray of bool, shape (n, n)
-        Symmetric, False on the diagonal.
-
-    Examples
-    --------
-    >>> overlaps(np.array([[0.0, 0, 2, 1], [1, 0, 3, 1], [2.5, 2, 4, 3]])).sum()
-    np.int64(2)
-    """
+    """Mark the pairs of boxes that overlap."""
     low, high = boxes[:, None, :2], boxes[:, None, 2:]
     meet = np.all((low < high.swapaxes(0, 1)) & (low.swapaxes(0, 1) < high), axis=2)
     return np.asarray(meet & ~np.eye(len(boxes), dtype=bool))
 
 
 def pack(centres: FloatArray, sizes: FloatArray, area: FloatArray) -> FloatArray:
-    """Put boxes where there is room for them, each as near as possible to where it would be.
-
-    Parameters
-    ----------
-    centres, sizes : ndarray, shape (n, 2)
-        Boxes in order of precedence; the first one stays where it is.
-    area : ndarray, shape (4,)
-        Left, bottom, right and top of the area.
-
-    Returns
-    -------
-    ndarray, shape (n, 2)
-        New centres, in rows that are as far apart as the highest box needs. Boxes for which
-        there is no room stay where they were.
-
-    Examples
-    --------
-    >>> moved = pack(np.zeros((3, 2)), np.ones((3, 2)), np.array([-4.0, -4, 4, 4]))
-    >>> bool(overlaps(boxes_around(moved, np.ones((3, 2)))).any())
-    False
-    """
+    """Put boxes where there is room for them, each as near as possible to where it would be."""
     placed = centres.copy()
     row = sizes[1:, 1].max() * 1.001
     low, high = area[:2] + row / 2, area[2:] - row / 2
@@ -256,18 +160,7 @@ def pack(centres: FloatArray, sizes: FloatArray, area: FloatArray) -> FloatArray
 
 
 def orbit(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Join two points of the unit circle by a curve that keeps off the centre.
-
-    Parameters
-    ----------
-    first, second : ndarray, shape (2,)
-        The points.
-
-    Returns
-    -------
-    ndarray, shape (40, 2)
-        A quadratic Bézier curve, round the centre on the shorter side.
-    """
+    """Join two points of the unit circle by a curve that keeps off the centre."""
     start, end = (np.arctan2(point[1], point[0]) for point in (first, second))
     turn = (end - start + np.pi) % (2 * np.pi) - np.pi
     # Half way it is a little farther out than a straight line would be.

@@ -68,25 +68,7 @@ class NetworkLook:
 
     @classmethod
     def of(cls, options: LookOptions, **defaults: Any) -> NetworkLook:
-        """Read what a user passed, or raise our error.
-
-        Parameters
-        ----------
-        options : dict
-            What was passed.
-        **defaults
-            What holds where nothing was.
-
-        Returns
-        -------
-        NetworkLook
-            Both together.
-
-        Examples
-        --------
-        >>> NetworkLook.of({"min_weight": 0.3}, node_size="alone").node_size
-        'alone'
-        """
+        """Read what a user passed, or raise our error."""
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
@@ -113,22 +95,7 @@ class NetworkLook:
         *,
         of: tuple[str, ...] | None = None,
     ) -> list[str]:
-        """Give the names that labels have in the picture.
-
-        Parameters
-        ----------
-        labels : tuple of str
-            The labels.
-        others : tuple of str
-            What else may have a name to be shown by.
-        of : tuple of str, optional
-            Whose names to give; those of the labels if omitted.
-
-        Returns
-        -------
-        list of str
-            Their names.
-        """
+        """Return the names that labels have in the picture."""
         shown = _by_label("names", self.names, labels)
         _check_known("names", shown, (*labels, *others))
         return [str(shown.get(name, name)) for name in (labels if of is None else of)]
@@ -136,17 +103,7 @@ class NetworkLook:
     def set_titles(
         self, axes: Sequence[Axes], texts: Sequence[str], given: Sequence[Sequence[str]]
     ) -> None:
-        """Title axes by what they show, or as the user says: several of them with one title.
-
-        Parameters
-        ----------
-        axes : sequence of Axes
-            Where networks are drawn.
-        texts : sequence of str
-            What they show.
-        given : sequence of sequence of str
-            The covariates that they are given.
-        """
+        """Title axes by what they show, or as the user says: several of them with one title."""
         if self.title is not None and len(axes) > 1:
             axes[0].figure.suptitle(self.title, fontsize=TITLE_SIZE, parse_math=False)
         for ax, text, covariates in zip(axes, texts, given, strict=True):
@@ -176,7 +133,7 @@ class NetworkLook:
         _DRAWN[ax] = labels, Places(room.nodes, on_circle=on_circle, kept=True, view=view)
 
     def paint(self, labels: tuple[str, ...]) -> tuple[list[str], Entries]:
-        """Give the colour of each label, and what the legend says about colours."""
+        """Return the colour of each label, and what the legend says about colours."""
         given = _by_label("colors", self.colors, labels)
         for name, color in given.items():
             if not is_color_like(color):
@@ -206,7 +163,7 @@ class NetworkLook:
         thresholds: pd.Series | None,
         prevalence: pd.Series | None,
     ) -> tuple[FloatArray, Entries]:
-        """Give the diameter of each node, and what the legend says about sizes."""
+        """Return the diameter of each node, and what the legend says about sizes."""
         if self.node_size is None:
             return np.full(len(labels), _ALIKE), []
         if isinstance(self.node_size, str):
@@ -221,14 +178,14 @@ class NetworkLook:
 
 
 def make_node(size: float, color: str) -> Line2D:
-    """Give a node; it is placed later, or stands in the legend."""
+    """Return a node; it is placed later, or stands in the legend."""
     node = Line2D([], [], linestyle="none", marker="o", markersize=size, color=color, zorder=4)
     node.set(markeredgecolor=PAPER, markeredgewidth=1.0)
     return node
 
 
 def _by_label(argument: str, given: Any, labels: tuple[str, ...]) -> dict[str, Any]:
-    """Give what belongs to each label, from a mapping or a list in the order of the labels."""
+    """Return what belongs to each label, from a mapping or a list in the order of the labels."""
     if given is None:
         return {}
     if isinstance(given, Mapping | pd.Series):
@@ -271,7 +228,7 @@ def _shares(
     thresholds: pd.Series | None,
     prevalence: pd.Series | None,
 ) -> FloatArray | None:
-    """Give shares of the largest area; None if what they would come from is not known."""
+    """Return shares of the largest area; None if what they would come from is not known."""
     if kind == "strength":
         ties = strength(interactions)
         np.fill_diagonal(ties, 0.0)

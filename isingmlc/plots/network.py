@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray
+from isingmlc.inference.ordering import best_first
 from isingmlc.plots.canvas import Places, Room, find_room, legend_band, measure
 from isingmlc.plots.evidence import MARKS, check_edges, describe_level, find_significant
 from isingmlc.plots.layout import boxes_around, overlaps
@@ -80,17 +81,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class Spokes:
-    """The edges of one feature.
-
-    Attributes
-    ----------
-    feature : str
-        The feature, as it is shown.
-    importance : float
-        The sum of its statistics.
-    table : DataFrame
-        One row per label: statistic, sign, significant, reason.
-    """
+    """The edges of one feature."""
 
     feature: str
     importance: float
@@ -187,14 +178,14 @@ def plot_networks(
 
 
 def _tests(results: IsingResults, edges: EdgeTests | None) -> EdgeTests:
-    """Give the tests to draw, of the labels of the fit."""
+    """Return the tests to draw, of the labels of the fit."""
     return results.score_test() if edges is None else check_edges(edges, results)
 
 
 def _extremes(edges: EdgeTests) -> list[str]:
     """Name the most and the least important feature among those that were tested."""
     importance = edges.importance[edges.statistics.notna().any(axis=1)]
-    ranked = importance.sort_values(ascending=False, kind="stable").index
+    ranked = importance.index[best_first(importance.to_numpy())]
     return [ranked[0], ranked[-1]] if len(ranked) > 1 else list(edges.feature_names[:1])
 
 
@@ -317,7 +308,7 @@ def _stations(
 
 
 def _thresholds(results: IsingResults) -> pd.Series | None:
-    """Give the thresholds, unless they depend on the values of covariates."""
+    """Return the thresholds, unless they depend on the values of covariates."""
     return None if results.adjusted_for else results.thresholds
 
 

@@ -43,7 +43,7 @@ def plot_edge_plan(plan: EdgePlan, *, ax: Axes | None = None) -> Axes:
     >>> from isingmlc.plots import plot_edge_plan
     >>> plan = im.plan_sample_size(prevalence=0.2, odds_ratio=1.5)
     >>> plot_edge_plan(plan, ax=Figure().subplots()).get_ylabel()
-    'smallest odds ratio found (per SD)'
+    'smallest odds ratio found (per SD, normal)'
     """
     table = plan.to_frame()
     needed = table["needed"].dropna()
@@ -51,12 +51,11 @@ def plot_edge_plan(plan: EdgePlan, *, ax: Axes | None = None) -> Axes:
     if len(needed):
         middle = float(np.sqrt(middle * max(needed.median(), 2.0)))
     sizes = np.unique(np.geomspace(max(middle / 10, 20), middle * 10, _SIZES).astype(int))
-    found, kind = plan.detectable_at(sizes), "per SD"
-    kinds = table.set_index(["feature", "label"])["kind"].loc[found.index].to_numpy()
-    if (kinds == kind).any():
-        found = found[kinds == kind]
-    else:
-        kind = "binary"
+    found = plan.detectable_at(sizes)
+    kinds = table.set_index(["feature", "label"])["kind"].loc[found.index]
+    scaled = (kinds != "binary").to_numpy()
+    kind = str(kinds[scaled].iloc[0]) if scaled.any() else "binary"
+    found = found[scaled] if scaled.any() else found
     ax = make_axes(ax, 6.4, 4.4)
     set_title(ax, f"Odds ratios found with power {plan.power:g} at level {plan.level:.2g}")
     medians = found.groupby(level="label", sort=False).median()

@@ -63,25 +63,7 @@ _PIECES = re.compile(r"[^\s_\-/.:]*[\s_\-/.:]*")
 
 
 def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Give the axes to draw on, in a new figure if there are none.
-
-    Parameters
-    ----------
-    ax : Axes or None
-        What the user passed.
-    width, height : float
-        Size of a new figure in inches; it is not made larger than 20 × 30.
-
-    Returns
-    -------
-    Axes
-        Where to draw.
-
-    Raises
-    ------
-    DataError
-        When `ax` is something else.
-    """
+    """Return the axes to draw on, in a new figure if there are none."""
     if ax is None:
         # pyplot is asked for a figure only, so that notebooks show it.
         import matplotlib.pyplot as plt
@@ -98,22 +80,7 @@ def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
 def make_panels(
     axes: Sequence[Axes] | npt.NDArray[np.object_] | None, n: int, of: str
 ) -> list[Axes]:
-    """Give axes side by side, in a new figure if there are none.
-
-    Parameters
-    ----------
-    axes : sequence of Axes or None
-        What the user passed.
-    n : int
-        How many are wanted.
-    of : str
-        What there is one of in each, for the message.
-
-    Returns
-    -------
-    list of Axes
-        Where to draw.
-    """
+    """Return axes side by side, in a new figure if there are none."""
     if axes is not None:
         panels = [make_axes(ax, 0, 0) for ax in np.ravel(np.array(axes, dtype=object))]
         if len(panels) != n:
@@ -143,53 +110,26 @@ def settle(ax: Axes) -> None:
 
 
 def size_in_points(ax: Axes) -> tuple[float, float]:
-    """Give width and height of axes in points."""
+    """Return width and height of axes in points."""
     area = ax.get_window_extent()
     return area.width * 72 / ax.figure.dpi, area.height * 72 / ax.figure.dpi
 
 
 def write(ax: Axes, x: float, y: float, text: str, **style: Any) -> Text:
-    """Put text on axes as it stands: a dollar sign in a name is no formula.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where to.
-    x, y : float
-        Place.
-    text : str
-        What to write.
-    **style
-        Arguments of `Axes.text`.
-
-    Returns
-    -------
-    Text
-        The text; layout engines leave it out.
-    """
+    """Put text on axes as it stands: a dollar sign in a name is no formula."""
     written = ax.text(x, y, text, parse_math=False, **style)
     written.set_in_layout(False)
     return written
 
 
 def blank(ax: Axes) -> dict[str, Any]:
-    """Give a box for behind text on lines; an outline would change how wide letters are drawn."""
+    """Return a box for behind text on lines; an outline would change how wide letters are drawn."""
     paper = ax.figure.get_facecolor()
     return {"boxstyle": "round,pad=0.12", "facecolor": paper, "edgecolor": "none", "alpha": 0.85}
 
 
 def set_title(ax: Axes, text: str, adjusted_for: Sequence[str] = ()) -> None:
-    """Title axes, names as they stand, in several lines if one is too short.
-
-    Parameters
-    ----------
-    ax : Axes
-        The axes.
-    text : str
-        What they show.
-    adjusted_for : sequence of str
-        The covariates that it is given, which have a line of their own.
-    """
+    """Title axes, names as they stand, in several lines if one is too short."""
     settle(ax)
     # A letter is about 0.55 of its size wide.
     room = max(int(size_in_points(ax)[0] / (0.55 * TITLE_SIZE)), 20)
@@ -204,22 +144,7 @@ def set_title(ax: Axes, text: str, adjusted_for: Sequence[str] = ()) -> None:
 
 
 def add_legend(ax: Axes | Figure | SubFigure, entries: Entries, **place: Any) -> Legend | None:
-    """Add a legend whose names are shown as they stand.
-
-    Parameters
-    ----------
-    ax : Axes or Figure
-        Where to.
-    entries : list of (Artist, str)
-        Samples and what they mean; without any there is no legend.
-    **place
-        Arguments of `Axes.legend`.
-
-    Returns
-    -------
-    Legend or None
-        The legend.
-    """
+    """Add a legend whose names are shown as they stand."""
     if not entries:
         return None
     style = {"fontsize": SMALL_SIZE, "frameon": False, "handlelength": 2.6, **place}
@@ -231,57 +156,18 @@ def add_legend(ax: Axes | Figure | SubFigure, entries: Entries, **place: Any) ->
 
 
 def below(ax: Axes, points: float) -> dict[str, Any]:
-    """Give the place so many points below the middle of axes, for a legend.
-
-    Parameters
-    ----------
-    ax : Axes
-        The axes.
-    points : float
-        Room for what stands between.
-
-    Returns
-    -------
-    dict
-        Arguments of `Axes.legend`.
-    """
+    """Return the place so many points below the middle of axes, for a legend."""
     shift = ScaledTranslation(0.0, -points / 72, ax.figure.dpi_scale_trans)
     return {"bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + shift}
 
 
 def digits(value: float) -> str:
-    """Write a number with three digits, more only before the point.
-
-    Examples
-    --------
-    >>> digits(263.41), digits(4.7), digits(0.01988)
-    ('263', '4.70', '0.0199')
-    """
+    """Write a number with three digits, more only before the point."""
     return f"{value:.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
 
 
 def wrap(name: str, width: int, lines: int = 2) -> str:
-    r"""Break a name into lines, and cut it in the middle where that is not enough.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    width : int
-        Characters in a line.
-    lines : int
-        How many lines there may be.
-
-    Returns
-    -------
-    str
-        The name, with line ends.
-
-    Examples
-    --------
-    >>> wrap("chronic_obstructive_pulmonary_disease", 20)
-    'chronic_obstructive_\npulmonary_disease'
-    """
+    """Break a name into lines, and cut it in the middle where that is not enough."""
     pieces = [_cut(piece, width) for piece in _PIECES.findall(" ".join(name.split())) if piece]
     # Words are left out in the middle, as few as possible, before any is cut.
     for n_left_out in range(len(pieces)):
@@ -309,29 +195,7 @@ def _fill(pieces: list[str], width: int) -> list[str]:
 
 
 def wrap_names(names: Sequence[str], width: int, lines: int = 2) -> list[str]:
-    """Break names into lines; of those that a cut makes the same, words are kept that tell them.
-
-    Names of which no words that fit tell them from all others get their number.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-    width, lines : int
-        See `wrap`.
-
-    Returns
-    -------
-    list of str
-        Different names for different names.
-
-    Examples
-    --------
-    >>> wrap_names(["measure_of_a_thing", "measure_of_the_thing"], 8, 1)
-    ['…of_a_…', '…the_…']
-    >>> wrap_names(["acute lung disease", "chronic lung disease", "chronic skin disease"], 14, 1)
-    ['acute …disease', 'chronic lung …', 'chronic skin …']
-    """
+    """Break names into lines; of those that a cut makes the same, words are kept that tell them."""
     short = [wrap(name, width, lines) for name in names]
     times = Counter(short)
     words = [_PIECES.findall(" ".join(name.split()))[:-1] for name in names]
@@ -369,27 +233,7 @@ def _tell_apart(words: list[list[str]], at: int, width: int, lines: int) -> str 
 
 
 def join_names(first: Sequence[str], second: Sequence[str], between: str, width: int) -> list[str]:
-    """Name pairs in one line each; where that is too long, both names are cut, not their middle.
-
-    Parameters
-    ----------
-    first, second : sequence of str
-        The names.
-    between : str
-        What stands between two names.
-    width : int
-        Characters that names of pairs have room for.
-
-    Returns
-    -------
-    list of str
-        Names of the pairs.
-
-    Examples
-    --------
-    >>> join_names(["age", "sex at birth"], ["asthma", "chronic lower back pain"], " → ", 30)
-    ['age → asthma', 'sex at birth → chronic …pain']
-    """
+    """Name pairs in one line each; where that is too long, both names are cut, not their middle."""
     each = list(dict.fromkeys([*first, *second]))
     short = dict(zip(each, wrap_names(each, (width - len(between)) // 2, 1), strict=True))
     whole = [f"{one}{between}{other}" for one, other in zip(first, second, strict=True)]
@@ -400,25 +244,7 @@ def join_names(first: Sequence[str], second: Sequence[str], between: str, width:
 
 
 def check_feature(feature: object, known: Sequence[str]) -> str:
-    """Give the name of a feature, or raise our error with names that are close to it.
-
-    Parameters
-    ----------
-    feature : object
-        What the user passed.
-    known : sequence of str
-        The names there are.
-
-    Returns
-    -------
-    str
-        The name.
-
-    Raises
-    ------
-    DataError
-        When there is no such feature.
-    """
+    """Return the name of a feature, or raise our error with names that are close to it."""
     if isinstance(feature, str) and feature in known:
         return feature
     close = get_close_matches(str(feature), known, n=3)
@@ -427,7 +253,7 @@ def check_feature(feature: object, known: Sequence[str]) -> str:
 
 
 def font_for(room: float, largest: float = TEXT_SIZE) -> float:
-    """Give the font size, in points, of lines that have so many points of room each."""
+    """Return the font size, in points, of lines that have so many points of room each."""
     return min(max(room / 1.3, TINY_SIZE), largest)
 
 
@@ -445,24 +271,7 @@ def label_bars(
     names: Sequence[str],
     values: tuple[Callable[..., Any], Sequence[str]] | None = None,
 ) -> float:
-    """Say what bars show, name them, and draw no frame.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where bars lie at 0, 1, …
-    across : str
-        What their lengths are.
-    names : sequence of str
-        Their names.
-    values : tuple of callable and sequence of str, optional
-        What sets the ticks on the other side, and what stands there beside each bar.
-
-    Returns
-    -------
-    float
-        Points that each bar has.
-    """
+    """Say what bars show, name them, and draw no frame."""
     ax.set_xlabel(across, fontsize=SMALL_SIZE)
     ax.tick_params(axis="x", labelsize=SMALL_SIZE)
     ax.tick_params(axis="y", length=0)
@@ -480,19 +289,7 @@ def label_bars(
 def label_ticks(
     set_ticks: Callable[..., Any], names: Sequence[str], room: float, **style: Any
 ) -> None:
-    """Name the places 0, 1, … of an axis; every second, third … where there is no room for all.
-
-    Parameters
-    ----------
-    set_ticks : callable
-        ``ax.set_xticks`` or ``ax.set_yticks``.
-    names : sequence of str
-        The names.
-    room : float
-        Points between two places.
-    **style
-        Properties of the text.
-    """
+    """Name the places 0, 1, … of an axis; every second, third … where there is no room for all."""
     room = max(room, 0.1)
     step = int(np.ceil(1.2 * TINY_SIZE / room))
     places = range(0, len(names), step)

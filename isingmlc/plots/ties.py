@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.plots.canvas import Room, measure
-from isingmlc.plots.layout import boxes_around, orbit
+from isingmlc.plots.layout import HUGE, boxes_around, orbit
 from isingmlc.plots.style import (
     DASH_DOTTED,
     DASHED,
@@ -24,6 +24,7 @@ from isingmlc.plots.style import (
     RAISES,
     SMALL_SIZE,
     SOLID,
+    UNTESTED,
     Entries,
     blank,
     write,
@@ -47,23 +48,7 @@ _ZERO = 1e-12
 
 @dataclass(frozen=True)
 class Ties:
-    """Interactions between labels that are drawn.
-
-    Attributes
-    ----------
-    first, second : ndarray of int
-        Pairs of labels.
-    weight : ndarray
-        Their interactions; infinite where the labels are separated.
-    left_out : mapping of str to int
-        How many interactions of which kind are not drawn.
-    sureness : ndarray, optional
-        How sure each is, from 0 to 1: lines are the paler, the less.
-    doubtful : ndarray of bool, optional
-        Marks of those that may be zero: their lines are broken, and all others are not.
-    words : tuple of two str
-        What the legend says of lines above zero, and below.
-    """
+    """Interactions between labels that are drawn."""
 
     first: npt.NDArray[np.intp]
     second: npt.NDArray[np.intp]
@@ -71,33 +56,35 @@ class Ties:
     left_out: dict[str, int]
     sureness: FloatArray | None = None
     doubtful: BoolArray | None = None
+    unestimable: BoolArray | None = None
     words: tuple[str, str] = ("labels attract each other", "labels repel each other")
 
     @property
     def endless(self) -> BoolArray:
-        """Marks of the infinite interactions."""
-        return np.asarray(np.isinf(self.weight))
+        """Marks of interactions that are infinite, or so large that they might as well be."""
+        return np.asarray(np.abs(self.weight) > HUGE)
+
+    @property
+    def unknown(self) -> BoolArray:
+        """Marks of interactions that cannot be estimated."""
+        return np.zeros(len(self.weight), bool) if self.unestimable is None else self.unestimable
+
+    @property
+    def scaled(self) -> BoolArray:
+        """Marks of interactions that have a width by their size."""
+        return ~(self.endless | self.unknown)
 
     def legend(self, largest: float | None = None) -> Entries:
-        """Say what the lines mean.
-
-        Parameters
-        ----------
-        largest : float, optional
-            The interaction that has the widest line; the largest of these if omitted.
-
-        Returns
-        -------
-        list of (Artist, str)
-            Samples and words, of what occurs only.
-        """
-        finite, endless = self.weight[~self.endless], self.weight[self.endless]
+        """Say what the lines mean."""
+        finite, endless = self.weight[self.scaled], self.weight[self.endless & ~self.unknown]
+        above = "∞ (separated labels)" if np.isinf(endless).all() else f"{HUGE:g} or more"
         repelling = DASH_DOTTED if self.doubtful is None else SOLID
         kinds = (
             ((finite > 0).any(), RAISES, SOLID, self.words[0]),
             ((finite < 0).any(), LOWERS, repelling, self.words[1]),
-            ((endless > 0).any(), RAISES, DOTTED, "interaction +∞ (separated labels)"),
-            ((endless < 0).any(), LOWERS, DOTTED, "interaction −∞ (separated labels)"),
+            ((endless > 0).any(), RAISES, DOTTED, f"interaction +{above}"),
+            ((endless < 0).any(), LOWERS, DOTTED, f"interaction −{above}"),
+            (self.unknown.any(), UNTESTED, DASHED, "cannot be estimated: separated in draws"),
         )
         entries: Entries = [
             (Line2D([], [], color=color, linestyle=style, linewidth=1.6, alpha=0.7), words)
@@ -114,39 +101,29 @@ class Ties:
 
     @property
     def largest(self) -> float:
-        """The largest finite interaction in absolute value."""
-        return float(np.abs(self.weight[~self.endless]).max(initial=_ZERO))
+        """The largest interaction in absolute value among those that set the scale."""
+        return float(np.abs(self.weight[self.scaled]).max(initial=_ZERO))
 
     def draw(
         self, ax: Axes, nodes: FloatArray, *, curved: bool, largest: float | None = None
     ) -> None:
-        """Draw the lines, weak ones below and paler.
-
-        Parameters
-        ----------
-        ax : Axes
-            Where to.
-        nodes : ndarray, shape (K, 2)
-            Where the labels stand.
-        curved : bool
-            Whether lines go round the centre, or straight.
-        largest : float, optional
-            The interaction that has the widest line; the largest of these if omitted.
-        """
+        """Draw the lines, weak ones below and paler."""
         size = np.abs(self.weight)
         largest = self.largest if largest is None else largest
-        shares = np.where(self.endless, 0.2, np.minimum(size / largest, 1.0))
+        shares = np.where(self.scaled, np.minimum(size / largest, 1.0), 0.2)
         # Among many lines the weak ones must not hide the strong ones.
         pale = min(0.25, 20 / max(len(size), 1))
         order = np.argsort(shares, kind="stable")
         negative = self.weight < 0
         colors = np.where(negative[:, None], to_rgb(LOWERS), to_rgb(RAISES))
+        colors[self.unknown] = to_rgb(UNTESTED)
         alphas = pale + (0.65 - pale) * shares
         if self.sureness is not None:
             alphas = _PALEST + (_DARKEST - _PALEST) * self.sureness
-        widths = np.where(self.endless, _CAPPED, _width(shares))
+        alphas = np.where(self.unknown, _DARKEST, alphas)
+        widths = np.where(self.scaled, _width(shares), _CAPPED)
         broken = negative if self.doubtful is None else 3 * self.doubtful
-        styles = np.where(self.endless, 2, broken)
+        styles = np.where(self.unknown, 3, np.where(self.endless, 2, broken))
         ends = zip(nodes[self.first[order]], nodes[self.second[order]], strict=True)
         lines = LineCollection(
             [orbit(*pair) if curved else np.array(pair) for pair in ends],
@@ -158,15 +135,7 @@ class Ties:
         ax.add_collection(lines, autolim=False)
 
     def write_weights(self, ax: Axes, room: Room) -> None:
-        """Write interactions on their straight lines, off nodes, names and each other.
-
-        Parameters
-        ----------
-        ax : Axes
-            Where to.
-        room : Room
-            Where labels and their names stand.
-        """
+        """Write interactions on their straight lines, off nodes, names and each other."""
         order = np.argsort(-np.abs(self.weight), kind="stable")
         texts = [_say_weight(self.weight[at]) for at in order]
         lines = [room.nodes[[self.first[at], self.second[at]]] for at in order]
@@ -201,7 +170,7 @@ def _find_stations(
 
 
 def _width(share: FloatArray | float) -> FloatArray | float:
-    """Give the width of a line, in points, by its share of the widest."""
+    """Return the width of a line, in points, by its share of the widest."""
     return _THIN + (_THICK - _THIN) * share
 
 
@@ -221,27 +190,13 @@ def _say_weight(weight: float) -> str:
 
 
 def choose_ties(interactions: FloatArray, min_weight: float | None) -> Ties:
-    """Choose the interactions to draw.
-
-    Parameters
-    ----------
-    interactions : ndarray, shape (K, K)
-        Symmetric interactions; NaN where the data say nothing.
-    min_weight : float or None
-        Interactions above it in absolute value are drawn. None takes the strongest, as many as
-        there are labels but at least 12, and infinite ones only if they are not more than that.
-
-    Returns
-    -------
-    Ties
-        What to draw.
-    """
+    """Choose the interactions to draw."""
     first, second = np.triu_indices(len(interactions), 1)
     weight = interactions[first, second]
     size = np.nan_to_num(np.abs(weight), nan=0.0, posinf=np.inf)
     there = size > _ZERO
     drawn = there & (size > (0 if min_weight is None else min_weight))
-    endless = np.isinf(size)
+    endless = size > HUGE
     if min_weight is None:
         most = max(_FEW, len(interactions))
         strongest = np.argsort(-np.where(endless, 0.0, size), kind="stable")[:most]

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 
 from isingmlc.base.arguments import check_count, check_number
 from isingmlc.base.arrays import FloatArray
+from isingmlc.fitting.testable import Reason
 from isingmlc.plots.label_network import Panel, draw_labels
 from isingmlc.plots.look import LookOptions, NetworkLook
 from isingmlc.plots.style import (
@@ -74,8 +75,14 @@ def plot_uncertain_network(
     labels, table = boot.label_names, boot.edges(alpha=alpha)
     ties = choose_ties(_square(labels, table, "sample"), wanted.min_weight)
     share, covers = (_square(labels, table, name) for name in ("share", "covers_zero"))
+    table = table.assign(unknown=table["reason"] == Reason.INFINITE_PAIR)
     at = ties.first, ties.second
-    ties = replace(ties, sureness=np.nan_to_num(share[at]), doubtful=covers[at] > 0)
+    ties = replace(
+        ties,
+        sureness=np.nan_to_num(share[at]),
+        doubtful=covers[at] > 0,
+        unestimable=_square(labels, table, "unknown")[at] > 0,
+    )
     ax = make_axes(ax, 7.0, 5.8)
     ax.set_axis_off()
     title = (
@@ -84,6 +91,7 @@ def plot_uncertain_network(
     )
     wanted.set_titles([ax], [title], [()])
     weights = _square(labels, table, "sample")
+    weights[_square(labels, table, "unknown") > 0] = 0.0
     places = wanted.place(weights, labels)
     sizes = wanted.measure(labels, weights, None, None)
     said = [
@@ -117,7 +125,9 @@ def plot_groups(
     """
     alpha = check_number("alpha", alpha, above=0, below=1)
     wanted = NetworkLook.of(look, min_weight=0.0)
-    labels, table, groups = comparison.label_names, comparison.edges, comparison.groups
+    labels, groups = comparison.label_names, comparison.groups
+    # Weights of all groups stand beside the comparison of the first two.
+    table = comparison.edges.iloc[: len(labels) * (len(labels) - 1) // 2]
     weights = [_square(labels, table, f"weight_{name}") for name in groups.index]
     titles = [f"{name} ({rows} rows)" for name, rows in groups["observations"].items()]
     ties = [choose_ties(each, wanted.min_weight) for each in weights]
@@ -154,7 +164,7 @@ def plot_differences(
     of: str = "strength",
     *,
     alpha: float = 0.05,
-    adjust: str | None = None,
+    adjust: str | None = "fdr_bh",
     top: int = 30,
     ax: Axes | None = None,
 ) -> Axes:
@@ -182,8 +192,9 @@ def plot_differences(
     inside = table[table["one"].isin(place) & table["other"].isin(place)]
     one, other = (inside[name].map(place).to_numpy(dtype=int) for name in ("one", "other"))
     code = np.where(inside["difference"] > 0, 2, 1)
-    code = np.where(inside["pvalue_adj"] <= alpha, code, 0)
-    code = np.where(inside["pvalue_adj"].isna(), 3, code)
+    pvalues = inside["pvalue" if adjust is None else "pvalue_adj"]
+    code = np.where(pvalues <= alpha, code, 0)
+    code = np.where(pvalues.isna(), 3, code)
     n = len(shown)
     cells = np.zeros((n, n))
     cells[one, other], cells[other, one] = (
@@ -231,13 +242,13 @@ def _name_things(parts: pd.DataFrame, names: pd.Series, shown: pd.Series) -> lis
 
 def _say_doubtful(ties: Ties, words: str) -> Entries:
     """Say what broken lines mean, if there are any."""
-    if ties.doubtful is None or not (ties.doubtful & ~ties.endless).any():
+    if ties.doubtful is None or not (ties.doubtful & ties.scaled).any():
         return []
     return [(Line2D([], [], color=INK, linestyle=DASHED, linewidth=1.4), words)]
 
 
 def _square(labels: tuple[str, ...], table: pd.DataFrame, column: str) -> FloatArray:
-    """Give a column of a table of pairs, in the order of the labels, as a symmetric matrix."""
+    """Return a column of a table of pairs, in the order of the labels, as a symmetric matrix."""
     square = np.zeros((len(labels), len(labels)))
     first, second = np.triu_indices(len(labels), 1)
     square[first, second] = square[second, first] = table[column].to_numpy(dtype=float)

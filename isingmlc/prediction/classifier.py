@@ -36,15 +36,7 @@ PENALTIES = tuple(10.0 ** (power / 2) for power in range(6, -3, -1))
 
 
 class LabelsetPredictions(NamedTuple):
-    """The most probable labelsets of rows.
-
-    Attributes
-    ----------
-    labelsets : ndarray of int, shape (n, m, K)
-        The labelsets of each row, the most probable first.
-    probabilities : ndarray, shape (n, m)
-        Their probabilities.
-    """
+    """The most probable labelsets of rows."""
 
     labelsets: npt.NDArray[np.int64]
     probabilities: FloatArray
@@ -244,7 +236,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if kind.startswith("continuous") or kind == "unknown":
             raise exc.DataError(
                 f"Unknown label type: {kind}. y must hold binary labels, one 0/1 column per label; "
-                "make labels of numbers first, e.g. y = (y > limit).astype(int)."
+                "say first which numbers mean 1 and which 0."
             )
         self._is_vector = y.ndim == 1
         if self._is_vector:
@@ -262,8 +254,8 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise exc.DataError(
                 "y must be coded 0/1 in each column, but column(s) "
                 f"{exc.shorten(np.flatnonzero(other))} hold other values, and measures of "
-                "scikit-learn take no others. For two values such as -1 and 1 write "
-                "y = (y == y.max(axis=0)).astype(int); code classes as a column each, e.g. with "
+                "scikit-learn take no others. Code the value that means yes as 1 and the other as "
+                "0; code classes as a column each, e.g. with "
                 "sklearn.preprocessing.MultiLabelBinarizer."
             )
         self.classes_ = [np.array([0, 1]) for _ in range(y.shape[1])]
@@ -275,7 +267,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return "subset" if self._is_vector else self.decode
 
     def _penalties(self) -> list[float]:
-        """Give the penalties to try, from strong to weak."""
+        """Return the penalties to try, from strong to weak."""
         if isinstance(self.penalty, str):
             check_option("penalty", self.penalty, ("cv",))
             given = PENALTIES if self.penalties is None else list(self.penalties)
@@ -291,7 +283,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return [check_number("penalty", self.penalty, above=0)]
 
     def _folds(self, X: Any, labels: BoolArray) -> list[Any]:
-        """Give the rows to train on and to predict, fold by fold."""
+        """Return the rows to train on and to predict, fold by fold."""
         splitter = self.cv
         if isinstance(splitter, int | np.integer) and not isinstance(splitter, bool):
             n_splits = check_count("cv", splitter, 2)
@@ -363,7 +355,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return predicted.astype(np.int64)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give the probability of each label.
+        """Return the probability of each label.
 
         Parameters
         ----------
@@ -394,7 +386,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.column_stack([1 - chances, chances])
 
     def predict_labelsets(self, X: Any, m: int = 5) -> LabelsetPredictions:
-        """Give the most probable labelsets.
+        """Return the most probable labelsets.
 
         Parameters
         ----------
@@ -436,7 +428,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _names_of(y: Any) -> list[object] | None:
-    """Give the names of the labels, if they have any."""
+    """Return the names of the labels, if they have any."""
     if isinstance(y, pd.DataFrame):
         return list(y.columns)
     return None if getattr(y, "name", None) is None else [y.name]

@@ -19,25 +19,7 @@ from isingmlc.prediction.law import LabelsetLaw, list_labelsets
 
 @dataclass(frozen=True, eq=False)
 class FittedLabels:
-    """An Ising model of the labels given features.
-
-    Attributes
-    ----------
-    thresholds : ndarray, shape (K,)
-        Thresholds; zero for labels that are constant.
-    effects : ndarray, shape (K, p)
-        What features add to them, in their own units.
-    law : LabelsetLaw
-        The interactions, and which labelsets are possible.
-    seen : ndarray of bool, shape (C, K)
-        The labelsets of the rows.
-    counts : ndarray, shape (C,)
-        Their (weighted) counts.
-    varies : ndarray of bool, shape (K,)
-        Which labels are not constant.
-    fit : EffectsFit or None
-        The fits of the labels that vary; None if none does.
-    """
+    """An Ising model of the labels given features."""
 
     thresholds: FloatArray
     effects: FloatArray
@@ -48,7 +30,7 @@ class FittedLabels:
     fit: EffectsFit | None
 
     def fields(self, features: Features) -> FloatArray:
-        """Give thresholds plus effects of the features of other rows, shape (n, K)."""
+        """Return thresholds plus effects of the features of other rows, shape (n, K)."""
         return np.asarray(features @ self.effects.T) + self.thresholds
 
 
@@ -62,30 +44,7 @@ def fit_path(
     max_steps: int,
     n_jobs: int = 1,
 ) -> Iterable[FittedLabels]:
-    """Fit the model at several penalties, each from the fit before.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        The features.
-    labels : ndarray of bool, shape (n, K)
-        The labels.
-    weights : ndarray, shape (n,)
-        How many observations each row stands for, none of them zero.
-    penalties : sequence of float
-        Ridge penalties.
-    labelsets : {"seen", "all"}
-        Which labelsets are possible.
-    max_steps : int
-        Newton steps after which a label model is given up.
-    n_jobs : int
-        Threads, as `fit_effects` takes them.
-
-    Yields
-    ------
-    FittedLabels
-        The model at each penalty.
-    """
+    """Fit the model at several penalties, each from the fit before."""
     seen, kind = np.unique(labels, axis=0, return_inverse=True)
     counts = np.bincount(kind.ravel(), weights, minlength=len(seen)).astype(np.float64)
     varies = np.asarray((labels != labels[0]).any(axis=0))
@@ -119,27 +78,7 @@ def try_penalties(
     max_steps: int,
     n_jobs: int = 1,
 ) -> pd.DataFrame:
-    """Measure predictions of held-out rows at several penalties.
-
-    Parameters
-    ----------
-    features, labels, weights, labelsets, max_steps
-        As `fit_path` takes them.
-    penalties : sequence of float
-        Ridge penalties, in decreasing order.
-    splits : iterable of pairs of ndarray of int
-        Rows to train on, and rows to predict.
-    decode : {"subset", "hamming", "jaccard", "f1"}
-        The measure, which predictions are made for too.
-    n_jobs : int
-        Threads, each with a fold.
-
-    Returns
-    -------
-    DataFrame
-        One row per penalty: the penalty, the mean score over folds, and the standard error of the
-        mean; then the score of each fold.
-    """
+    """Measure predictions of held-out rows at several penalties."""
 
     def measure(train: IntArray, test: IntArray) -> list[float]:
         path = fit_path(

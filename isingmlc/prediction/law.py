@@ -28,31 +28,7 @@ _ROUNDING = 1e-10
 
 
 def list_labelsets(varies: BoolArray, constants: BoolArray) -> BoolArray:
-    """List all labelsets in which some labels have fixed values.
-
-    Parameters
-    ----------
-    varies : ndarray of bool, shape (K,)
-        Which labels may have either value.
-    constants : ndarray of bool, shape (K,)
-        The values of the others.
-
-    Returns
-    -------
-    ndarray of bool, shape (L, K)
-        The labelsets.
-
-    Raises
-    ------
-    DataError
-        When there are too many.
-
-    Examples
-    --------
-    >>> list_labelsets(np.array([True, False]), np.array([False, True])).astype(int)
-    array([[0, 1],
-           [1, 1]])
-    """
+    """List all labelsets in which some labels have fixed values."""
     n_labels = int(varies.sum())
     if n_labels > MOST_LABELS:
         raise exc.DataError(
@@ -66,24 +42,7 @@ def list_labelsets(varies: BoolArray, constants: BoolArray) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class LabelsetLaw:
-    """Probabilities of labelsets given the fields of rows.
-
-    Attributes
-    ----------
-    labelsets : ndarray of bool, shape (L, K)
-        The labelsets that are possible.
-    interactions : ndarray, shape (K, K)
-        Symmetric, zero on the diagonal.
-
-    Examples
-    --------
-    Two labels that attract each other:
-
-    >>> labelsets = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
-    >>> law = LabelsetLaw(labelsets, np.array([[0.0, 2.0], [2.0, 0.0]]))
-    >>> law.marginals(np.array([[-1.0, -1.0]])).round(3)
-    array([[0.5, 0.5]])
-    """
+    """Probabilities of labelsets given the fields of rows."""
 
     labelsets: BoolArray
     interactions: FloatArray
@@ -103,20 +62,7 @@ class LabelsetLaw:
         return np.ascontiguousarray(self.labelsets.T, dtype=np.float64)
 
     def blocks(self, fields: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Give log-probabilities in blocks of rows.
-
-        Parameters
-        ----------
-        fields : ndarray, shape (n, K)
-            Fields of the rows.
-
-        Yields
-        ------
-        rows : slice
-            The next rows.
-        logs : ndarray, shape (rows, L)
-            Logarithms of the probabilities of all labelsets.
-        """
+        """Return log-probabilities in blocks of rows."""
         for rows in chunks(len(fields), 24 * len(self.labelsets), limit=_BLOCK_BYTES):
             logs = fields[rows] @ self._numbers
             logs += self._pairs
@@ -125,18 +71,7 @@ class LabelsetLaw:
             yield rows, logs
 
     def marginals(self, fields: FloatArray) -> FloatArray:
-        """Give the probability that a row carries each label.
-
-        Parameters
-        ----------
-        fields : ndarray, shape (n, K)
-            Fields of the rows.
-
-        Returns
-        -------
-        ndarray, shape (n, K)
-            Probabilities.
-        """
+        """Return the probability that a row carries each label."""
         chances = np.empty(fields.shape)
         for rows, logs in self.blocks(fields):
             chances[rows] = np.exp(logs) @ self._numbers.T
@@ -146,22 +81,7 @@ class LabelsetLaw:
         return np.clip(chances, 0.0, 1.0)
 
     def most_probable(self, fields: FloatArray, m: int) -> tuple[IntArray, FloatArray]:
-        """Give the most probable labelsets of each row.
-
-        Parameters
-        ----------
-        fields : ndarray, shape (n, K)
-            Fields of the rows.
-        m : int
-            How many; at most as many as there are.
-
-        Returns
-        -------
-        places : ndarray of int, shape (n, m)
-            Which labelsets, the most probable first.
-        probabilities : ndarray, shape (n, m)
-            Their probabilities.
-        """
+        """Return the most probable labelsets of each row."""
         places = np.empty((len(fields), m), dtype=np.intp)
         chances = np.empty((len(fields), m))
         for rows, logs in self.blocks(fields):
@@ -175,23 +95,7 @@ class LabelsetLaw:
         measure: str,
         candidates: BoolArray | None = None,
     ) -> BoolArray:
-        """Predict the labels that are best for a measure, in expectation.
-
-        Parameters
-        ----------
-        fields : ndarray, shape (n, K)
-            Fields of the rows.
-        measure : {"subset", "hamming", "jaccard", "f1"}
-            What is to be large.
-        candidates : ndarray of bool, shape (C, K), optional
-            Labelsets that may be predicted for ``"jaccard"`` and ``"f1"``; all that are possible
-            if omitted.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, K)
-            Labels.
-        """
+        """Predict the labels that are best for a measure, in expectation."""
         if measure == "subset":
             return np.asarray(self.labelsets[self.most_probable(fields, 1)[0][:, 0]])
         if measure == "hamming":
@@ -209,7 +113,7 @@ class LabelsetLaw:
 
 
 def _first_best(values: FloatArray, m: int) -> IntArray:
-    """Give the places of the largest values of each line, the first among equals."""
+    """Return the places of the largest values of each line, the first among equals."""
     if m == 1:
         largest = values.max(axis=1, keepdims=True)
         return np.asarray((values >= largest - _ROUNDING).argmax(axis=1)[:, None])
@@ -217,28 +121,7 @@ def _first_best(values: FloatArray, m: int) -> IntArray:
 
 
 def agreement(predicted: BoolArray, truths: BoolArray, measure: str) -> FloatArray:
-    """Give Jaccard's measure or F1 of all pairs of labelsets.
-
-    Parameters
-    ----------
-    predicted : ndarray of bool, shape (C, K)
-        Labelsets.
-    truths : ndarray of bool, shape (L, K)
-        Other labelsets.
-    measure : {"jaccard", "f1"}
-        The measure.
-
-    Returns
-    -------
-    ndarray, shape (C, L)
-        The measure; 0 for two empty labelsets, as everywhere in the package.
-
-    Examples
-    --------
-    >>> one = np.array([[True, True, False]])
-    >>> agreement(one, np.array([[True, False, False]]), "jaccard")
-    array([[0.5]])
-    """
+    """Return Jaccard's measure or F1 of all pairs of labelsets."""
     ours, theirs = predicted.astype(np.float64), truths.astype(np.float64)
     common = ours @ theirs.T
     total = ours.sum(axis=1)[:, None] + theirs.sum(axis=1)

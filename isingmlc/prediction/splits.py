@@ -17,39 +17,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 def stratify(
     labels: BoolArray, shares: FloatArray, generator: np.random.Generator | None = None
 ) -> IntArray:
-    """Split rows into parts by iterative stratification.
-
-    The label with the fewest rows that are left is dealt with first: each of its rows goes to the
-    part that still wants the most rows with this label, of equal ones to that which wants the most
-    rows, both in relation to the size that it is to have. Rows with the same labels are dealt out
-    together.
-
-    Parameters
-    ----------
-    labels : ndarray of bool, shape (n, K)
-        The labels.
-    shares : ndarray, shape (parts,)
-        Which share of the rows each part is to have; they add up to one.
-    generator : Generator, optional
-        Puts the rows in random order first; if omitted, they are taken as they come.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        The part of each row.
-
-    References
-    ----------
-    .. [1] Sechidis, K., Tsoumakas, G., Vlahavas, I. (2011). On the stratification of multi-label
-       data. *ECML PKDD 2011*, 145–158.
-
-    Examples
-    --------
-    >>> labels = np.repeat(np.eye(3, dtype=bool), [2, 4, 8], axis=0)
-    >>> parts = stratify(labels, np.array([0.5, 0.5]))
-    >>> labels[parts == 0].sum(axis=0)
-    array([1, 2, 4])
-    """
+    """Split rows into parts by iterative stratification."""
     n_rows = len(labels)
     order = np.arange(n_rows) if generator is None else generator.permutation(n_rows)
     patterns, kind = np.unique(labels[order], axis=0, return_inverse=True)
@@ -128,7 +96,7 @@ class MultilabelStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Give the number of folds.
+        """Return the number of folds.
 
         Parameters
         ----------

@@ -36,17 +36,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Classes:
-    """What features are tabulated against: K labels, or one class variable of L values.
-
-    Attributes
-    ----------
-    membership : ndarray, shape (n, K + 1), or csr_array, shape (n, L)
-        The labels and a column of ones, or the indicator of the class; times the weights.
-    column_sums : ndarray, shape (K + 1,) or (L,)
-        Sums of its columns.
-    exclusive : bool
-        Whether the columns are the values of one class variable.
-    """
+    """What features are tabulated against: K labels, or one class variable of L values."""
 
     membership: Any
     column_sums: FloatArray
@@ -84,17 +74,7 @@ class Classes:
 
 @dataclass(frozen=True)
 class Tables:
-    """Contingency tables of several features, one below the other.
-
-    Attributes
-    ----------
-    counts : ndarray or csr_array, shape (categories, K or L)
-        Weighted rows of each category that have the label or class.
-    rows : ndarray, shape (categories,)
-        Weighted rows of each category; there may be empty ones.
-    starts : ndarray of int, shape (features + 1,)
-        Where the categories of each feature begin.
-    """
+    """Contingency tables of several features, one below the other."""
 
     counts: Any
     rows: FloatArray
@@ -106,7 +86,7 @@ class Tables:
         return np.add.reduceat((self.rows > 0).astype(np.intp), self.starts[:-1])
 
     def take(self, features: BoolArray) -> Tables:
-        """Give the tables of some features."""
+        """Return the tables of some features."""
         if features.all():
             return self
         sizes = np.diff(self.starts)
@@ -123,13 +103,13 @@ Measure: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def chi2_cells(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """Give what cells add to Pearson's chi-square."""
+    """Return what cells add to Pearson's chi-square."""
     squares = np.square(observed - expected)
     return np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
 
 
 def ig_cells(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """Give what cells add to n times the mutual information, in nats."""
+    """Return what cells add to n times the mutual information, in nats."""
     cells: FloatArray = rel_entr(observed, expected)
     return cells
 
@@ -140,24 +120,7 @@ MEASURES: dict[str, Measure] = {"chi2": chi2_cells, "ig": ig_cells}
 def label_cells(
     ones: FloatArray, rows: FloatArray, totals: FloatArray, n: float, measure: Measure
 ) -> FloatArray:
-    """Give what the two cells of a category, label present and absent, add to a measure.
-
-    Parameters
-    ----------
-    ones, rows : ndarray
-        Rows of the category with the label, and all its rows.
-    totals : ndarray
-        Rows with the label.
-    n : float
-        All rows.
-    measure : callable
-        One of `MEASURES`.
-
-    Returns
-    -------
-    ndarray
-        The sum of the two cells.
-    """
+    """Return what the two cells of a category, label present and absent, add to a measure."""
     present = measure(ones, rows * totals / n)
     return present + measure(subtract_counts(rows, ones), rows * (n - totals) / n)
 
@@ -170,31 +133,7 @@ def subtract_counts(whole: FloatArray, part: FloatArray) -> FloatArray:
 
 
 def score_tables(tables: Tables, classes: Classes, criterion: str) -> FloatArray:
-    """Compute chi-squares or mutual informations of tables.
-
-    Parameters
-    ----------
-    tables : Tables
-        The tables of p features.
-    classes : Classes
-        What they were counted against.
-    criterion : {"chi2", "ig"}
-        Pearson's chi-square, or mutual information in nats.
-
-    Returns
-    -------
-    ndarray, shape (p, K) or (p, 1)
-        One value per feature and label, or per feature.
-
-    Examples
-    --------
-    >>> labels = np.array([[0], [1], [1], [1]], dtype=bool)
-    >>> classes = Classes.of_labels(labels, None)
-    >>> features = np.array([[0.0], [0.0], [1.0], [1.0]])
-    >>> tables = tabulate(features, cut_into_pieces(features, classes)[0], classes)
-    >>> score_tables(tables, classes, "chi2").round(3)
-    array([[1.333]])
-    """
+    """Compute chi-squares or mutual informations of tables."""
     measure, n = MEASURES[criterion], classes.n
     n_categories, n_columns = tables.counts.shape
     by_category = np.empty((n_categories, 1 if classes.exclusive else n_columns))
@@ -219,35 +158,14 @@ def finish_scores(sums: FloatArray, n: float, criterion: str) -> FloatArray:
 
 @dataclass(frozen=True)
 class Piece:
-    """Features that are tabulated together.
-
-    Attributes
-    ----------
-    columns : ndarray of int
-        Positions of the features.
-    binary : bool
-        Whether they hold nothing but 0 and 1.
-    """
+    """Features that are tabulated together."""
 
     columns: IntArray
     binary: bool
 
 
 def cut_into_pieces(features: Features, classes: Classes) -> list[Piece]:
-    """Divide features into pieces whose tables are neither too large nor too many.
-
-    Parameters
-    ----------
-    features : ndarray or csc_array, shape (n, p)
-        The features.
-    classes : Classes
-        What they will be tabulated against.
-
-    Returns
-    -------
-    list of Piece
-        Every feature in one of them.
-    """
+    """Divide features into pieces whose tables are neither too large nor too many."""
     binary = _find_binary(features)
     if sparse.issparse(features):
         most = np.diff(features.indptr) + 1
@@ -266,31 +184,7 @@ def cut_into_pieces(features: Features, classes: Classes) -> list[Piece]:
 
 
 def tabulate(features: Features, piece: Piece, classes: Classes) -> Tables:
-    """Count the contingency tables of some features.
-
-    Parameters
-    ----------
-    features : ndarray or csc_array, shape (n, p)
-        The features; a sparse matrix without stored zeros.
-    piece : Piece
-        Which of them.
-    classes : Classes
-        What to count.
-
-    Returns
-    -------
-    Tables
-        Their tables, in the order of the piece.
-
-    Examples
-    --------
-    >>> features = np.array([[0.5], [0.5], [2.0]])
-    >>> classes = Classes.of_labels(np.array([[0, 1], [1, 1], [1, 0]], dtype=bool), None)
-    >>> tables = tabulate(features, cut_into_pieces(features, classes)[0], classes)
-    >>> tables.counts, tables.rows, tables.starts
-    (array([[1., 2.],
-           [1., 0.]]), array([2., 1.]), array([0, 2]))
-    """
+    """Count the contingency tables of some features."""
     part = _take_columns(features, piece.columns)
     if piece.binary:
         return _tabulate_binary(part, classes)
@@ -301,7 +195,7 @@ def tabulate(features: Features, piece: Piece, classes: Classes) -> Tables:
 
 
 def as_columns(features: Features) -> Features:
-    """Give features in a shape whose columns are at hand: sparse ones as CSC, zeros not stored."""
+    """Return features by columns: sparse ones as CSC without stored zeros."""
     if not sparse.issparse(features):
         return features
     columns = features.tocsc()
@@ -333,7 +227,7 @@ def _take_columns(features: Features, columns: IntArray) -> Features:
 
 
 def running_totals(values: Any) -> Any:
-    """Give 0 and the sums of the first value, the first two, and so on."""
+    """Return 0 and the sums of the first value, the first two, and so on."""
     return np.concatenate([[0], np.cumsum(values)])
 
 
@@ -345,7 +239,7 @@ def mark_changes(*keys: Any) -> BoolArray:
 
 
 def _pool(pointers: IntArray) -> Any:
-    """Give the matrix that sums neighbouring entries; `pointers` say where sums begin and end."""
+    """Return the matrix that sums neighbouring entries; `pointers` say where sums begin and end."""
     n = int(pointers[-1])
     return sparse.csr_array((np.ones(n), np.arange(n), pointers), shape=(len(pointers) - 1, n))
 
@@ -373,7 +267,7 @@ def _tabulate_binary(part: Features, classes: Classes) -> Tables:
 
 
 def _code(columns: FloatArray) -> tuple[Any, IntArray]:
-    """Give the indicator of the categories, categories × rows, and where features begin."""
+    """Return the indicator of the categories, categories × rows, and where features begin."""
     n_rows, n_columns = columns.shape
     low = columns.min(axis=0)
     span = columns.max(axis=0) - low

@@ -28,17 +28,7 @@ NO_PRODUCTS = (
 
 
 class RowProducts:
-    """Cross-products from rows.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    shift : ndarray, shape (p,)
-        What is subtracted from the features.
-    cells : ndarray of int, shape (n,)
-        The cell of each row.
-    """
+    """Cross-products from rows."""
 
     def __init__(self, data: ModelData, shift: FloatArray, cells: IntArray) -> None:
         features: Features = data.features
@@ -47,36 +37,12 @@ class RowProducts:
         self._shift, self._cells, self._weights = shift, cells, data.weights
 
     def __call__(self, column: int, weights: FloatArray, fitted: FloatArray) -> FloatArray:
-        """Give the cross-products of one feature with all.
-
-        Parameters
-        ----------
-        column : int
-            The feature.
-        weights, fitted : ndarray, shape (L, K)
-            Weights and fitted values at the cells.
-
-        Returns
-        -------
-        ndarray, shape (p, K)
-            The cross-products.
-        """
+        """Return the cross-products of one feature with all."""
         compute = self._sum_sparse if self._is_sparse else self._sum_dense
         return compute(column, weights, fitted)
 
     def sums_of(self, column: int) -> FloatArray:
-        """Give the sums of one feature within cells.
-
-        Parameters
-        ----------
-        column : int
-            The feature.
-
-        Returns
-        -------
-        ndarray, shape (L,)
-            The sums.
-        """
+        """Return the sums of one feature within cells."""
         values = dense(self._features[:, [column]]).ravel() - self._shift[column]
         if self._weights is not None:
             values = values * self._weights
@@ -93,7 +59,7 @@ class RowProducts:
         return crossed
 
     def _block(self, rows: slice) -> FloatArray:
-        """Give some rows of the features, less the shift."""
+        """Return some rows of the features, less the shift."""
         if rows == slice(0, self._features.shape[0]):
             return self._all_rows
         return np.asarray(self._features[rows] - self._shift, dtype=np.float64)
@@ -118,7 +84,7 @@ class RowProducts:
     def _left(
         self, values: FloatArray, rows: slice, weights: FloatArray, fitted: FloatArray
     ) -> FloatArray:
-        """Give what is left of a feature in some rows, times the weights."""
+        """Return what is left of a feature in some rows, times the weights."""
         cells = self._cells[rows]
         left = values[:, None] - fitted[cells]
         left *= weights[cells]
@@ -128,19 +94,13 @@ class RowProducts:
 
 
 class AskedProducts:
-    """Cross-products from sums of products within cells, which a source of statistics gives.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    """
+    """Cross-products from sums of products within cells, which a source of statistics gives."""
 
     def __init__(self, stats: LabelsetStatistics) -> None:
         self._stats = stats
 
     def __call__(self, column: int, weights: FloatArray, fitted: FloatArray) -> FloatArray:
-        """Give the cross-products of one feature with all; `RowProducts` explains the arguments."""
+        """Return the cross-products of one feature with all."""
         ask: Any = self._stats.products
         crossed = np.asarray(ask(column, self._stats.shift).T @ weights)
         pull = weights * fitted
@@ -149,34 +109,14 @@ class AskedProducts:
         return crossed
 
     def sums_of(self, column: int) -> FloatArray:
-        """Give the sums of one feature within cells; `RowProducts` explains it."""
+        """Return the sums of one feature within cells; `RowProducts` explains it."""
         return dense(take_features(self._stats, np.array([column])).sums).ravel()
 
 
 def find_products(
     stats: LabelsetStatistics, data: ModelData | None, purpose: str
 ) -> RowProducts | AskedProducts:
-    """Find what can give cross-products.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    data : ModelData or None
-        The rows, if there are any.
-    purpose : str
-        What needs them, for the message.
-
-    Returns
-    -------
-    RowProducts or AskedProducts
-        The cross-products.
-
-    Raises
-    ------
-    ModelError
-        When there are neither rows nor a source to ask.
-    """
+    """Find what can give cross-products."""
     if data is not None:
         return RowProducts(data, stats.shift, cells_of(stats, data))
     if stats.products is None:

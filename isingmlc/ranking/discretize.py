@@ -28,17 +28,7 @@ Intervals: TypeAlias = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True)
 class LabelRuns:
-    """Labels counted along the categories of features, one pair of label and feature after another.
-
-    Attributes
-    ----------
-    ones, zeros : ndarray, shape (K × categories + 1,)
-        Running totals of the rows with and without the label.
-    first, last : ndarray of int, shape (K × features,)
-        Where each pair begins and ends, all features of the first label first.
-    n_labels : int
-        The number K of labels.
-    """
+    """Labels counted along the categories of features, pair by pair."""
 
     ones: FloatArray
     zeros: FloatArray
@@ -60,12 +50,12 @@ class LabelRuns:
         )
 
     def count(self, intervals: Intervals) -> tuple[FloatArray, FloatArray]:
-        """Give the rows with and without the label in each interval."""
+        """Return the rows with and without the label in each interval."""
         first, last = intervals
         return self.ones[last] - self.ones[first], self.zeros[last] - self.zeros[first]
 
     def pair(self, intervals: Intervals) -> IntArray:
-        """Give the pair of label and feature that each interval belongs to."""
+        """Return the pair of label and feature that each interval belongs to."""
         return np.searchsorted(self.first, intervals[0], side="right") - 1
 
     def sum_up(self, intervals: Intervals, values: FloatArray) -> FloatArray:
@@ -75,28 +65,7 @@ class LabelRuns:
 
 
 def quantile_bins(tables: Tables, n_bins: int) -> IntArray:
-    """Merge categories into intervals of about equally many rows.
-
-    A category goes where its middle rank lies, so that equal values stay together.
-
-    Parameters
-    ----------
-    tables : Tables
-        Tables of features.
-    n_bins : int
-        Intervals at the most.
-
-    Returns
-    -------
-    ndarray of int
-        First category of each interval, for `Tables.merge`.
-
-    Examples
-    --------
-    >>> rows = np.array([1.0, 1.0, 4.0, 2.0])
-    >>> quantile_bins(Tables(np.zeros((4, 1)), rows, np.array([0, 4])), 2)
-    array([0, 2])
-    """
+    """Merge categories into intervals of about equally many rows."""
     starts = tables.starts[:-1]
     feature = np.repeat(np.arange(len(starts)), np.diff(tables.starts))
     before = np.cumsum(tables.rows) - tables.rows
@@ -107,23 +76,7 @@ def quantile_bins(tables: Tables, n_bins: int) -> IntArray:
 
 
 def bucket_intervals(runs: LabelRuns, min_bucket: int) -> Intervals:
-    """Form the buckets of Holte's one-rule, for every pair of label and feature.
-
-    A bucket takes categories in order until one value of the label has `min_bucket` rows in it,
-    and then those that follow as long as they hold only rows of the commoner value.
-
-    Parameters
-    ----------
-    runs : LabelRuns
-        Labels along the categories of features.
-    min_bucket : int
-        Rows of one kind that a bucket wants; the last one of a feature may have fewer.
-
-    Returns
-    -------
-    first, last : ndarray of int
-        The buckets.
-    """
+    """Form the buckets of Holte's one-rule, for every pair of label and feature."""
     done: list[Intervals] = []
     first, end = runs.first, runs.last
     while len(first):
@@ -147,18 +100,7 @@ def bucket_intervals(runs: LabelRuns, min_bucket: int) -> Intervals:
 
 
 def mdl_intervals(runs: LabelRuns) -> Intervals:
-    """Cut features by minimum description length, for every label anew; see `mdl_bins`.
-
-    Parameters
-    ----------
-    runs : LabelRuns
-        Labels along the categories of features.
-
-    Returns
-    -------
-    first, last : ndarray of int
-        The intervals; one per pair if no cut is worth its description.
-    """
+    """Cut features by minimum description length, for every label anew; see `mdl_bins`."""
 
     def sweep(places: _Places) -> _Cuts:
         before = runs.count((places.first, places.at))
@@ -169,34 +111,7 @@ def mdl_intervals(runs: LabelRuns) -> Intervals:
 
 
 def mdl_bins(tables: Tables) -> IntArray:
-    r"""Cut features by minimum description length, for a class of many values.
-
-    Parameters
-    ----------
-    tables : Tables
-        Tables of features and the class, as a CSR matrix.
-
-    Returns
-    -------
-    ndarray of int
-        First category of each interval, for `Tables.merge`.
-
-    Notes
-    -----
-    An interval S of N rows with k classes and entropy E(S) is cut at the place where the entropy
-    of the two parts is least, if :math:`N` times the gain exceeds [1]_
-
-    .. math:: \log_2(N - 1) + \log_2(3^k - 2) - (k E(S) - k_1 E(S_1) - k_2 E(S_2)),
-
-    and so are the parts. Of equally good cuts the first is taken. Any place between distinct
-    values is tried.
-
-    References
-    ----------
-    .. [1] Fayyad, U. M. and Irani, K. B. (1993). Multi-interval discretization of
-       continuous-valued attributes for classification learning. *Proc. 13th Int. Joint Conf. on
-       Artificial Intelligence*, 1022–1027.
-    """
+    """Cut features by minimum description length, for a class of many values."""
 
     def sweep(places: _Places) -> _Cuts:
         return _sweep_classes(tables, places)
@@ -207,11 +122,7 @@ def mdl_bins(tables: Tables) -> IntArray:
 
 @dataclass(frozen=True)
 class _Places:
-    """Places where intervals can be cut; the last of each interval is its end, which is no cut.
-
-    `at` is a category, `first` and `last` bound its interval, `begin` says at which place each
-    interval begins.
-    """
+    """Places where intervals can be cut; the last of each interval is its end, which is no cut."""
 
     at: IntArray
     first: IntArray
@@ -221,10 +132,7 @@ class _Places:
 
 @dataclass(frozen=True)
 class _Cuts:
-    """What the two sides of each place hold.
-
-    A cost is the number of rows times the entropy of the classes, in nats.
-    """
+    """What the two sides of each place hold."""
 
     cost_before: FloatArray
     rows_before: FloatArray
@@ -295,23 +203,19 @@ def _best_cuts(sweep: _Sweep, first: IntArray, last: IntArray) -> IntArray:
 
 
 def _ratio(cost: FloatArray, rows: FloatArray) -> FloatArray:
-    """Give entropies; no rows have none."""
+    """Return entropies; no rows have none."""
     return cost / np.where(rows > 0, rows, 1.0)
 
 
 def _label_side(ones: FloatArray, zeros: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Give cost, rows and number of classes of one side of places, for a label."""
+    """Return cost, rows and number of classes of one side of places, for a label."""
     rows = ones + zeros
     cost = entr(ones) + entr(zeros) - entr(rows)
     return cost, rows, np.add(ones > 0, zeros > 0, dtype=np.intp)
 
 
 def _sweep_classes(tables: Tables, places: _Places) -> _Cuts:
-    """Give the sides of places for a class of many values.
-
-    Going along the entries of the tables, each changes the count of one class: so the sums over
-    classes are running totals of what the entries change, and cost no more for many classes.
-    """
+    """Return the sides of places for a class of many values."""
     pointers = tables.counts.indptr.astype(np.intp)
     first, last = places.first[places.begin], places.last[places.begin]
     entry = _ranges(pointers[first], pointers[last])

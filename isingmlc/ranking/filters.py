@@ -17,13 +17,11 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import (
-    RandomState,
     check_count,
     check_jobs,
     check_option,
-    make_generator,
 )
-from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks, dense
+from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.fitting.testable import judge_counts, judge_features
 from isingmlc.input.rows import ModelData
 from isingmlc.ranking.contingency import (
@@ -52,7 +50,6 @@ _Score: TypeAlias = Callable[[Tables], FloatArray]
 
 COMBINE = ("sum", "max", "mean")
 DISCRETIZE = ("mdl", "quantile", "none")
-ESTIMATORS = ("plugin", "knn")
 # Features with at most so many distinct values are categories already.
 FEW_VALUES = 10
 # More distinct values than this are no categories.
@@ -74,92 +71,15 @@ def br_filter(
     combine: str = "sum",
     discretize: str = "mdl",
     n_bins: int = 5,
-    estimator: str = "plugin",
-    n_neighbors: int = 3,
-    random_state: RandomState = None,
     n_jobs: int = 1,
 ) -> FeatureScores:
-    r"""Score each feature for each label by itself, and combine the scores.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    criterion : {"chi2", "ig"}
-        Pearson's chi-square of the contingency table of feature and label, without continuity
-        correction; or their mutual information ("information gain") in nats.
-    combine : {"sum", "max", "mean"}
-        How the scores of a feature for the labels make its importance.
-    discretize : {"mdl", "quantile", "none"}
-        What makes categories of features with many values: minimum description length, for each
-        pair of feature and label anew; `n_bins` intervals of about equally many rows; or nothing,
-        so that each distinct value is a category. Features with at most ten distinct values are
-        categories already and taken as they are.
-    n_bins : int
-        Intervals, with ``discretize="quantile"``.
-    estimator : {"plugin", "knn"}
-        How information gain is estimated: from the contingency table, or by nearest neighbours
-        (scikit-learn's `mutual_info_classif`), which needs no discretisation.
-    n_neighbors : int
-        Neighbours, with ``estimator="knn"``.
-    random_state : int, Generator or None
-        Source of the tiny noise by which ``estimator="knn"`` breaks ties.
-    n_jobs : int
-        Threads to use, or processes with ``estimator="knn"``; −1 for one per core.
-
-    Returns
-    -------
-    FeatureScores
-        Scores of features and labels as contributions, and importances.
-
-    Raises
-    ------
-    DataError
-        For options that do not exist, ``discretize="none"`` with continuous features,
-        ``estimator="knn"`` with weights or chi-squares.
-
-    Notes
-    -----
-    Weights count rows as often as they say. There are no p-values: intervals that were chosen by
-    looking at the label make large chi-squares also if there is no effect. A feature in which
-    minimum description length finds no cut has one category, and scores 0; on weak effects that
-    may be nearly all of them, and their order says nothing.
-
-    Weka puts every numeric feature through minimum description length, so that a 0/1 feature may
-    lose its two values there; here it keeps them. Its ``ChiSquaredAttributeEval`` also counts a cut
-    as cheaper where values are tied (``useBetterEncoding``), so that it may cut such features more
-    often.
-
-    References
-    ----------
-    .. [1] Trohidis, K., Tsoumakas, G., Kalliris, G. and Vlahavas, I. (2008). Multi-label
-       classification of music into emotions. *Proc. ISMIR*, 325–330.
-    .. [2] Fayyad, U. M. and Irani, K. B. (1993). Multi-interval discretization of
-       continuous-valued attributes for classification learning. *Proc. 13th Int. Joint Conf. on
-       Artificial Intelligence*, 1022–1027.
-    .. [3] Ross, B. C. (2014). Mutual information between discrete and continuous data sets.
-       *PLoS ONE* 9(2), e87357.
-
-    Examples
-    --------
-    >>> from isingmlc.input.rows import prepare
-    >>> data = prepare([[0, 0], [0, 1], [1, 0], [1, 1]], [[0, 5], [0, 5], [1, 5], [1, 5]])
-    >>> scores = br_filter(data)
-    >>> scores.contributions, scores.feature_reason
-    (array([[4., 0.],
-           [0., 0.]]), array(['ok', 'constant-feature'], dtype=object))
-    """
+    """Score each feature for each label by itself, and combine the scores."""
     check_option("combine", combine, COMBINE)
-    settings = _Settings(criterion, discretize, n_bins, estimator, n_neighbors, n_jobs)
-    settings.check(data.weights)
-    generator = make_generator(random_state)
+    settings = _Settings(criterion, discretize, n_bins, n_jobs)
+    settings.check()
     features, labels, varies = _open(data)
     used = labels[:, varies]
-    if estimator == "knn":
-        classes = list(used.T.astype(np.intp))
-        found = _score_by_neighbours(features, classes, settings, generator)
-    else:
-        found = _score_by_tables(features, Classes.of_labels(used, data.weights), settings)
+    found = _score_by_tables(features, Classes.of_labels(used, data.weights), settings)
     settings.check_categories(found.n_values, data.feature_names)
     return _summarise(found, varies, combine, settings.notes(found, "each label"))
 
@@ -171,60 +91,12 @@ def lp_filter(
     min_count: int = 1,
     discretize: str = "mdl",
     n_bins: int = 5,
-    estimator: str = "plugin",
-    n_neighbors: int = 3,
-    random_state: RandomState = None,
     n_jobs: int = 1,
 ) -> FeatureScores:
-    r"""Score each feature for the labelset: each distinct label vector is a class.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    criterion : {"chi2", "ig"}
-        Pearson's chi-square of the contingency table of feature and labelset; or their mutual
-        information ("information gain") in nats.
-    min_count : int
-        Rows whose labelset is rarer than this are left out [1]_; 1 keeps all.
-    discretize : {"mdl", "quantile", "none"}
-        As for `br_filter`; minimum description length takes the labelset as the class.
-    n_bins, estimator, n_neighbors, random_state, n_jobs
-        As for `br_filter`.
-
-    Returns
-    -------
-    FeatureScores
-        Scores as contributions of one "label", and as importances.
-
-    Raises
-    ------
-    DataError
-        As for `br_filter`; and if fewer than two labelsets have `min_count` rows.
-
-    Notes
-    -----
-    There are no p-values: labelsets are many and mostly rare, so the large-sample distribution of
-    these statistics does not hold.
-
-    References
-    ----------
-    .. [1] Read, J. (2008). A pruned problem transformation method for multi-label classification.
-       *Proc. NZ Computer Science Research Student Conference*, 143–150.
-    .. [2] Doquire, G. and Verleysen, M. (2013). Mutual information-based feature selection for
-       multilabel classification. *Neurocomputing* 122, 148–155.
-
-    Examples
-    --------
-    >>> from isingmlc.input.rows import prepare
-    >>> data = prepare([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [0]])
-    >>> lp_filter(data, "ig").importance.round(4), br_filter(data, "ig").importance
-    (array([0.6931]), array([0.]))
-    """
+    """Score each feature for the labelset: each distinct label vector is a class."""
     least = check_count("min_count", min_count, 1)
-    settings = _Settings(criterion, discretize, n_bins, estimator, n_neighbors, n_jobs)
-    settings.check(data.weights)
-    generator = make_generator(random_state)
+    settings = _Settings(criterion, discretize, n_bins, n_jobs)
+    settings.check()
     features: Features = data.features
     weights = data.weights
     codes = find_labelsets(data.packed_labels, len(data.label_names))[1]
@@ -244,10 +116,7 @@ def lp_filter(
         )
         features, codes = features[rows], np.cumsum(kept)[codes[rows]] - 1
         weights = None if weights is None else weights[rows]
-    if estimator == "knn":
-        found = _score_by_neighbours(features, [codes], settings, generator)
-    else:
-        found = _score_by_tables(features, Classes.of_codes(codes, weights), settings)
+    found = _score_by_tables(features, Classes.of_codes(codes, weights), settings)
     settings.check_categories(found.n_values, data.feature_names)
     notes += settings.notes(found, "the labelset")
     return _summarise(found, np.ones(1, dtype=np.bool_), "sum", notes)
@@ -256,51 +125,7 @@ def lp_filter(
 def one_rule(
     data: ModelData, *, combine: str = "sum", min_bucket: int = 6, n_jobs: int = 1
 ) -> FeatureScores:
-    """Score each feature by the rule that predicts each label from it alone (OneR).
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    combine : {"sum", "max", "mean"}
-        How the scores of a feature for the labels make its importance.
-    min_bucket : int
-        Rows of one kind that an interval of a feature wants.
-    n_jobs : int
-        Threads to use; −1 for one per core.
-
-    Returns
-    -------
-    FeatureScores
-        As contributions the share of rows that the rule gets right beyond those that guessing
-        the commoner value of the label gets right; and importances.
-
-    Raises
-    ------
-    DataError
-        For options that do not exist.
-
-    Notes
-    -----
-    Features with at most ten distinct values are categories; the rule predicts the commoner value
-    of the label in each. Other features are cut into intervals as Holte did [1]_: from the
-    smallest value on, an interval grows until one value of the label has `min_bucket` rows in it,
-    and on while only such rows follow; rows with equal values stay together. The rule is judged
-    on the rows that made it, as is Weka's ``OneRAttributeEval`` when told not to cross-validate.
-    Its accuracy there is this score plus the share of the commoner value of the label.
-
-    References
-    ----------
-    .. [1] Holte, R. C. (1993). Very simple classification rules perform well on most commonly used
-       datasets. *Machine Learning* 11, 63–90.
-
-    Examples
-    --------
-    >>> from isingmlc.input.rows import prepare
-    >>> data = prepare([[0], [0], [0], [1]], [[0, 0], [0, 1], [0, 0], [1, 0]])
-    >>> one_rule(data).importance
-    array([0.25, 0.  ])
-    """
+    """Score each feature by the rule that predicts each label from it alone (OneR)."""
     check_option("combine", combine, COMBINE)
     bucket = check_count("min_bucket", min_bucket, 1)
     jobs = check_jobs(n_jobs)
@@ -340,33 +165,17 @@ class _Settings:
     criterion: str
     discretize: str
     n_bins: int
-    estimator: str
-    n_neighbors: int
     n_jobs: int
 
-    def check(self, weights: FloatArray | None) -> None:
-        """Raise our error for settings that do not exist or do not go together."""
+    def check(self) -> None:
+        """Raise our error for settings that do not exist."""
         check_option("discretize", self.discretize, DISCRETIZE)
-        check_option("estimator", self.estimator, ESTIMATORS)
         check_count("n_bins", self.n_bins, 2)
-        check_count("n_neighbors", self.n_neighbors, 1)
         check_jobs(self.n_jobs)
-        if self.estimator == "plugin":
-            return
-        if self.criterion != "ig":
-            raise exc.DataError(
-                "estimator='knn' estimates information gain, but the method has chi-squares. Use "
-                "method 'br-ig' or 'lp-ig', or estimator='plugin'."
-            )
-        if weights is not None and (weights != 1).any():
-            raise exc.DataError(
-                "estimator='knn' counts neighbours, so each row must stand for one observation, "
-                "but freq_weights differ from 1. Repeat the rows, or use estimator='plugin'."
-            )
 
     def check_categories(self, n_values: IntArray, names: Sequence[str]) -> None:
         """Raise our error for features with too many values to be categories."""
-        if self.estimator == "plugin" and self.discretize == "none":
+        if self.discretize == "none":
             wrong = np.flatnonzero(n_values > MOST_CATEGORIES)
             if len(wrong):
                 listed = exc.shorten(np.asarray(names, dtype=object)[wrong])
@@ -375,11 +184,9 @@ class _Settings:
     def notes(self, found: _Found, target: str) -> tuple[str, ...]:
         """Say what was done to features with many values."""
         many = found.n_values > FEW_VALUES
-        if not many.any() or (self.estimator, self.discretize) == ("plugin", "none"):
+        if not many.any() or self.discretize == "none":
             return ()
         start = f"{many.sum()} of {len(many)} features have more than {FEW_VALUES} values"
-        if self.estimator == "knn":
-            return (f"{start}; their information gain is estimated by nearest neighbours.",)
         if self.discretize == "quantile":
             return (f"{start} and are cut into {self.n_bins} intervals of equally many rows.",)
         uncut = many & ~found.scores.any(axis=1)
@@ -391,7 +198,7 @@ class _Settings:
 
 
 def _open(data: ModelData) -> tuple[Features, BoolArray, BoolArray]:
-    """Give features, labels, and which labels vary."""
+    """Return features, labels, and which labels vary."""
     labels = data.labels
     varies: BoolArray = np.ptp(labels.view(np.uint8), axis=0) > 0
     return data.features, labels, varies
@@ -460,36 +267,6 @@ def _score_by_kind(tables: Tables, of_categories: _Score, of_numbers: _Score) ->
     scores = np.empty((len(few), categories.shape[1]))
     scores[few], scores[~few] = categories, of_numbers(tables.take(~few))
     return scores
-
-
-def _score_by_neighbours(
-    features: Features, classes: list[IntArray], settings: _Settings, generator: np.random.Generator
-) -> _Found:
-    """Estimate information gain by nearest neighbours, for each class variable."""
-    from sklearn.feature_selection import mutual_info_classif
-
-    n_rows, n_features = features.shape
-    columns = as_columns(features)
-    rows_only = Classes.of_labels(np.empty((n_rows, 0), dtype=np.bool_), None)
-    found = _Found(np.empty((n_features, len(classes))), np.empty(n_features, dtype=np.intp))
-    for piece in cut_into_pieces(columns, rows_only):
-        found.n_values[piece.columns] = tabulate(columns, piece, rows_only).n_categories
-    jobs = [(at, part) for at in range(len(classes)) for part in chunks(n_features, 8 * n_rows)]
-    seeds = generator.integers(2**31, size=len(jobs)).tolist()
-    results = Parallel(n_jobs=settings.n_jobs, return_as="generator")(
-        delayed(mutual_info_classif)(
-            dense(columns[:, block]),
-            classes[at],
-            discrete_features=found.n_values[block] <= FEW_VALUES,
-            n_neighbors=settings.n_neighbors,
-            random_state=seed,
-        )
-        for (at, block), seed in zip(jobs, seeds, strict=True)
-    )
-    bar = tqdm(results, "nearest neighbours", len(jobs), disable=None, leave=False)
-    for (at, block), values in zip(jobs, bar, strict=True):
-        found.scores[block, at] = values
-    return found
 
 
 def _summarise(

@@ -18,19 +18,15 @@ that has the same tail probability, as in the ranking of terms by score tests.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option, check_size
-from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, StrArray, chunks, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.information import Factors
-from isingmlc.fitting.newton import newton_together, one_thread
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
-from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import (
     Reason,
@@ -42,56 +38,44 @@ from isingmlc.fitting.testable import (
 from isingmlc.inference.score import NullModel, null_models, own_spread, plain_scores
 from isingmlc.model import IsingModel
 from isingmlc.ranking.cross_products import AskedProducts, RowProducts, find_products
-from isingmlc.ranking.sweep import Standing, Sweep, Terms, add_up_block, sweep
+from isingmlc.ranking.sweep import Standing, Sweep, Terms, sweep
 from isingmlc.results.ranking import FeatureRanking, FeatureScores
 from isingmlc.results.steps import FeatureSteps
-from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_blocks
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # How many features are picked if nobody says; all if there are fewer.
 N_FEATURES = 50
-# Ridge penalty of labels, and of features in models that are fitted again.
-PENALTY = 1.0
 # Gains up to this are none: in squared errors, and in squared correlations.
 _NO_ERROR = 1e-9
 _NO_CORRELATION = 1e-12
 # Directions of the labels with less than this share of the variance are relations among them.
 _RELATED = 1e-10
-_MAX_STEPS = 100
-# Features are made dense in blocks of about this size.
-_PART_BYTES = 2**26
 STOPS = (None, "ebic")
 
 
 def rank_by_forward(
     model: IsingModel,
-    by: str = "feature",
+    unit: str = "column",
     *,
     n_features: int | float | None = None,
-    given_labels: bool = False,
-    refit: bool = False,
     stop: str | None = None,
     gamma: float = 0.5,
     min_count: int = 2,
 ) -> FeatureRanking:
     """Pick features, or terms, one after the other by what they add to the models of the labels."""
-    for name, value in (("given_labels", given_labels), ("refit", refit)):
-        check_option(name, value, (True, False))
     check_option("stop", stop, STOPS)
     if check_number("gamma", gamma) < 0:
         raise exc.DataError(f"gamma must not be negative, but is {gamma:g}.")
-    terms = _terms_of(model, by)
+    terms = _terms_of(model, unit)
     size = _check_size(model, terms, n_features)
     products = find_products(model.statistics, _rows(model, "forward"), "method='forward'")
-    if refit and isinstance(products, AskedProducts):
-        raise exc.ModelError(exc.ROWS_NEEDED.format(purpose="method='forward' with refit=True"))
-    null = _fit_null(model, given_labels, min_count)
+    null = _fit_null(model, min_count)
     reasons = judge_features(_constant(model, terms), null.label_reason)
     usable = reasons == Reason.OK
     n_used = len(null.labels)
     if not n_used or not usable.any():
         found = _nothing(len(usable), n_used)
     else:
-        restart = _Refits(model, null, products) if refit else None
         n_columns = len(model.feature_names)
         cost = np.log(model.nobs) + 2 * gamma * np.log(n_columns) if stop else 0.0
         found = sweep(
@@ -100,13 +84,10 @@ def rank_by_forward(
             size,
             nothing=_NO_ERROR,
             worthwhile=float(cost),
-            restart=restart,
             terms=terms,
         )
     settings: dict[str, object] = {
         "n_features": size,
-        "given_labels": given_labels,
-        "refit": refit,
         "stop": stop,
         **({"gamma": gamma} if stop else {}),
         "min_count": min_count,
@@ -117,14 +98,14 @@ def rank_by_forward(
 
 def rank_by_ssc(
     model: IsingModel,
-    by: str = "feature",
+    unit: str = "column",
     *,
     n_features: int | float | None = None,
     min_count: int = 2,
 ) -> FeatureRanking:
     """Pick features, or terms, one after the other by the canonical correlations of all."""
     stats = model.statistics
-    terms = _terms_of(model, by)
+    terms = _terms_of(model, unit)
     size = _check_size(model, terms, n_features)
     products = find_products(stats, _rows(model, "ssc"), "method='ssc'")
     positives = stats.counts @ stats.patterns
@@ -146,9 +127,9 @@ def rank_by_ssc(
     return _rank("ssc", model, found, labels, label_reason, reasons, settings)
 
 
-def _terms_of(model: IsingModel, by: str) -> Terms | None:
-    """Give the terms of a formula, if these are picked."""
-    if by == "feature":
+def _terms_of(model: IsingModel, unit: str) -> Terms | None:
+    """Return the terms of a formula, if these are picked."""
+    if unit == "column":
         return None
     place = {name: at for at, name in enumerate(model.feature_names)}
     columns = (np.array([place[name] for name in names]) for names in model.terms.values())
@@ -156,12 +137,12 @@ def _terms_of(model: IsingModel, by: str) -> Terms | None:
 
 
 def _say_terms(terms: Terms | None) -> dict[str, object]:
-    """Give the setting that says that terms were picked."""
-    return {} if terms is None else {"by": "term"}
+    """Return the setting that says that terms were picked."""
+    return {} if terms is None else {"unit": "term"}
 
 
 def _check_size(model: IsingModel, terms: Terms | None, n_features: int | float | None) -> int:
-    """Give how many features, or terms, are picked."""
+    """Return how many features, or terms, are picked."""
     available = len(model.feature_names) if terms is None else len(terms.columns)
     if not available:
         raise exc.ModelError(exc.NO_FEATURES)
@@ -171,7 +152,7 @@ def _check_size(model: IsingModel, terms: Terms | None, n_features: int | float 
 
 
 def _rows(model: IsingModel, method: str) -> Any:
-    """Give the rows, if there are any."""
+    """Return the rows, if there are any."""
     return None if model.data is None else model._rows(f"method={method!r}")
 
 
@@ -187,56 +168,32 @@ def _constant(model: IsingModel, terms: Terms | None = None) -> BoolArray:
 
 
 class _Null(NamedTuple):
-    """The label models before any feature is picked.
-
-    Attributes
-    ----------
-    labels : ndarray of int
-        The labels that can be used.
-    label_reason : ndarray of object, shape (K,)
-        Why the others cannot.
-    nulls : list of NullModel
-        Their models, under fixed weights.
-    error : ndarray, shape (labels,)
-        Their sums of squared residuals.
-    fit : NetworkFit
-        The fits of all labels.
-    """
+    """The label models before any feature is picked."""
 
     labels: IntArray
     label_reason: StrArray
     nulls: list[NullModel]
     error: FloatArray
-    fit: NetworkFit
 
 
-def _fit_null(model: IsingModel, given_labels: bool, min_count: int) -> _Null:
-    """Fit the label models without features, a ridge penalty on the other labels."""
+def _fit_null(model: IsingModel, min_count: int) -> _Null:
+    """Fit each label on the covariates alone."""
     stats = model.statistics
-    settings = FitSettings("ridge", PENALTY, model.intercept)
+    settings = FitSettings(intercept=model.intercept)
     n_labels = len(model.label_names)
-    neighbors = None if given_labels else np.zeros((n_labels, n_labels), dtype=np.bool_)
+    neighbors = np.zeros((n_labels, n_labels), dtype=np.bool_)
     regressors = Regressors.of_statistics(stats, model.intercept)
     nodes = fit_nodes(stats.patterns, stats.counts, settings, neighbors, regressors=regressors)
     fit = NetworkFit(stats, settings, nodes, model.data, model.terms, regressors)
     label_reason = judge_fits(fit, min_count)
     labels = np.flatnonzero(label_reason == Reason.OK)
-    residuals = [
-        np.where(stats.patterns[:, node.label], node.complement, -node.probability)
-        * (node.weight > 0)
-        for node in nodes
-    ]
-    # The gain is one in penalised likelihood, whose gradient is zero: residuals are as they are.
-    nulls = [
-        replace(null, effective=residuals[null.label])
-        for null in null_models(fit, labels.tolist(), noise_kind="weights")
-    ]
-    error = np.array([stats.counts @ residuals[label] ** 2 for label in labels])
-    return _Null(labels, label_reason, nulls, error, fit)
+    nulls = null_models(fit, labels.tolist(), noise_kind="weights")
+    error = np.array([stats.counts @ null.effective**2 for null in nulls])
+    return _Null(labels, label_reason, nulls, error)
 
 
 def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts) -> Standing:
-    """Give scores and variances of all features in the label models."""
+    """Return scores and variances of all features in the label models."""
     stats, nulls = model.statistics, null.nulls
     weights = np.array([each.weight for each in nulls]).T
     rate = stats.counts @ weights / stats.nobs
@@ -268,7 +225,7 @@ def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts
 def _blocks(
     stats: LabelsetStatistics, nulls: list[NullModel], variance: FloatArray
 ) -> list[tuple[IntArray, FloatArray]]:
-    """Give the variance matrices of the columns of each term that has several."""
+    """Return the variance matrices of the columns of each term that has several."""
     blocks = []
     for term, columns in stats.term_columns.items():
         products, sums = stats.term_products[term], dense(stats.sums[:, columns])
@@ -292,7 +249,7 @@ def _with_diagonal(block: FloatArray, variance: FloatArray) -> FloatArray:
 def _stand_canonical(
     model: IsingModel, labels: IntArray, products: RowProducts | AskedProducts
 ) -> Standing:
-    """Give scores and variances of all features for orthonormal labels, under equal weights."""
+    """Return scores and variances of all features for orthonormal labels, under equal weights."""
     stats, null = model.statistics, _equal_null(model)
     target = stats.patterns[:, labels].astype(np.float64)
     target -= null.fit_to(null.lean(stats.counts[:, None] * target))
@@ -303,7 +260,7 @@ def _stand_canonical(
 
 
 def _equal_null(model: IsingModel) -> NullModel:
-    """Give the model that takes constant and covariates out of columns, under equal weights."""
+    """Return the model that takes constant and covariates out of columns, under equal weights."""
     stats = model.statistics
     regressors = Regressors.of_statistics(stats, model.intercept)
     basis = np.flatnonzero(regressors.free)[0 if model.intercept else 1 :]
@@ -322,7 +279,7 @@ def _stand_equal(
     left: FloatArray,
     products: RowProducts | AskedProducts,
 ) -> Standing:
-    """Give scores and variances of all features for targets that share the weights of `null`."""
+    """Return scores and variances of all features for targets that share the weights of `null`."""
     stats = model.statistics
     n_features = len(model.feature_names)
     score = np.empty((n_features, target.shape[1]))
@@ -343,7 +300,7 @@ def _stand_equal(
 
 
 def _whiten(covariance: FloatArray) -> FloatArray:
-    """Give the symmetric map that makes columns orthonormal and keeps them near what they were."""
+    """Return the symmetric map that makes columns orthonormal."""
     size = np.sqrt(covariance.diagonal())
     size[size == 0] = np.inf
     values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
@@ -353,137 +310,11 @@ def _whiten(covariance: FloatArray) -> FloatArray:
     return np.asarray((vectors * roots) @ vectors.T / size[:, None])
 
 
-# Label models that are fitted again after each step
-
-
-class _Refits:
-    """Fits the label models again with the features that are picked, all rows by themselves.
-
-    Features are standardised, and have the penalty that labels have.
-
-    Parameters
-    ----------
-    model : IsingModel
-        The model, with rows.
-    null : _Null
-        The label models before any feature is picked.
-    products : RowProducts
-        Cross-products of the features.
-    """
-
-    def __init__(self, model: IsingModel, null: _Null, products: RowProducts | AskedProducts):
-        data = model._rows("refit=True")
-        stats = model.statistics
-        cells = cells_of(stats, data)
-        self._features: Features = data.features
-        self._shift, self._null = stats.shift, null
-        self._spread = own_spread(stats, model.intercept)
-        self._counts = np.ones(len(cells)) if data.weights is None else data.weights
-        self._design = null.fit.regressors.matrix[cells]
-        self._nodes = [null.fit.nodes[label] for label in null.labels]
-        self._signs = np.where(data.labels[:, null.labels].T, 1.0, -1.0)
-        self._in_play = np.array([node.in_play[cells] for node in self._nodes])
-        # A ridge penalty hides that columns depend on each other; plain least squares do not.
-        self._plain = _stand_canonical(model, null.labels, products)
-
-    def __call__(self, columns: list[int]) -> Standing:
-        """Fit the models with further features; give scores and variances of all features.
-
-        Parameters
-        ----------
-        columns : list of int
-            Positions of the features that are picked besides those before.
-
-        Returns
-        -------
-        Standing
-            Where the next step begins.
-        """
-        for column in self._plain.take_out_all(columns):
-            self._add_column(column)
-        n_before = self._null.fit.regressors.n_columns
-        n_columns = self._design.shape[1]
-        penalty = np.full(n_columns, PENALTY)
-        penalty[:n_before][self._null.fit.regressors.free] = 0.0
-        bases = [np.append(node.basis, np.arange(n_before, n_columns)) for node in self._nodes]
-        pairs = PairSums(self._design, self._binary())
-        with one_thread():
-            solutions = newton_together(
-                pairs,
-                self._signs,
-                self._counts * self._in_play,
-                bases,
-                max_steps=[_MAX_STEPS] * len(bases),
-                penalty=penalty,
-            )
-        coef = np.zeros((len(bases), n_columns))
-        for line, basis, solution in zip(coef, bases, solutions, strict=True):
-            line[basis] = solution.coef
-        margins = self._signs * (coef @ self._design.T)
-        surprise = expit(-margins) * self._in_play
-        weights = surprise * expit(margins)
-        error = surprise**2 @ self._counts
-        factors = Factors(pairs, self._counts, bases, weights, penalty)
-        nulls = [
-            NullModel(
-                at, self._counts, factors, np.flatnonzero(weight), weight, weight, rest, False
-            )
-            for at, (weight, rest) in enumerate(zip(weights, self._signs * surprise, strict=True))
-        ]
-        return self._stand(nulls, error)
-
-    def _binary(self) -> BoolArray:
-        """Mark columns of zeros and ones."""
-        return np.asarray(((self._design == 0) | (self._design == 1)).all(axis=0))
-
-    def _add_column(self, column: int) -> None:
-        """Put a feature into the models, standardised."""
-        values = dense(self._features[:, [column]]).ravel() - self._shift[column]
-        share = self._counts / self._counts.sum()
-        values = values - share @ values
-        self._design = np.column_stack([self._design, values / np.sqrt(share @ values**2)])
-
-    def _stand(self, nulls: list[NullModel], error: FloatArray) -> Standing:
-        """Give scores and variances of all features, a block of them at a time."""
-        n_rows, n_features = self._features.shape
-        score, variance, scale = (np.empty((n_features, len(nulls))) for _ in range(3))
-        counts = self._counts[:, None]
-        for part in chunks(n_features, 24 * n_rows, limit=_PART_BYTES):
-            values = dense(self._features[:, part]) - self._shift[part]
-            sums = counts * values
-            found = plain_scores(nulls, sums, sums * values, self._spread[part])
-            score[part], variance[part], scale[part] = (
-                each.T for each in (found.score, found.variance, found.scale)
-            )
-        variance[~self._plain.alive.any(axis=1)] = 0.0
-        blocks = [
-            (columns, self._block(nulls, columns, block, variance))
-            for columns, block in self._plain.blocks
-        ]
-        weights = np.array([each.weight for each in nulls])
-        rate = weights @ self._counts / self._counts.sum()
-        return Standing(score, variance, scale, rate, error, self._plain.cross, blocks)
-
-    def _block(
-        self, nulls: list[NullModel], columns: IntArray, plain: FloatArray, variance: FloatArray
-    ) -> FloatArray:
-        """Give the variance matrix of the columns of a term."""
-        values = dense(self._features[:, columns]) - self._shift[columns]
-        sums = self._counts[:, None] * values
-        parts = []
-        for null in nulls:
-            leaning = null.lean(sums)
-            parts.append((sums * null.weight[:, None]).T @ values - leaning.T @ leaning)
-        _, counted = add_up_block(self._plain.score[columns], plain, self._plain.scale[columns])
-        own = variance[columns] * counted[:, :1]
-        return _with_diagonal(np.stack(parts, axis=-1), own)
-
-
 # What was found
 
 
 def _nothing(n_features: int, n_targets: int) -> Sweep:
-    """Give what a sweep finds if there is no feature, or no label, to use."""
+    """Return what a sweep finds if there is no feature, or no label, to use."""
     return Sweep(
         np.zeros(0, dtype=np.intp),
         np.zeros((0, n_targets)),
@@ -518,13 +349,13 @@ def _rank(
         notes=_notes(model, found, settings),
         steps=steps,
     )
-    names = tuple(model.terms) if "by" in settings else model.feature_names
+    names = tuple(model.terms) if "unit" in settings else model.feature_names
     return FeatureRanking(method, names, model.label_names, scores, settings)
 
 
 def _notes(model: IsingModel, found: Sweep, settings: dict[str, object]) -> tuple[str, ...]:
     """Say how features were picked, and what was not."""
-    by_term = "by" in settings
+    by_term = "unit" in settings
     names = np.array(list(model.terms) if by_term else model.feature_names, dtype=object)
     kind = "term" if by_term else "feature"
     n_picked = len(found.picked)
@@ -536,7 +367,7 @@ def _notes(model: IsingModel, found: Sweep, settings: dict[str, object]) -> tupl
     ]
     if by_term:
         notes.append(
-            "Formula terms are picked as a whole: what a term of several columns adds counts as "
+            "Variables are picked as a whole: what a term of several columns adds counts as "
             "what one column adds that has the same tail probability."
         )
     if n_picked != settings["n_features"] and n_picked:

@@ -66,46 +66,7 @@ _NEWTON_STEPS = 100
 
 @dataclass(frozen=True)
 class L1Fits:
-    r"""l1-penalised regressions of all labels.
-
-    Attributes
-    ----------
-    coefficients : ndarray, shape (m, K)
-        Coefficients of the m features, in the models of the K labels, on the scale of
-        standardised columns. NaN for constant features and for labels that were not fitted.
-    label_coefficients : ndarray, shape (K, K)
-        Coefficients of the labels, likewise: entry (l, k) is that of label l in the model of
-        label k. NaN on the diagonal.
-    covariate_coefficients : ndarray, shape (c, K)
-        Coefficients of the columns of the covariates, likewise: infinite where a covariate that is
-        not penalised makes the label certain in part of the rows, and NaN where it depends on
-        others.
-    original_coefficients, original_label_coefficients, original_covariate_coefficients : ndarray
-        The same, on the scale of the columns as they were given.
-    intercept : ndarray, shape (K,)
-        Intercepts that belong to the coefficients on the original scale.
-    lam, lam_max : ndarray, shape (K,)
-        Penalties on the scale of the mean log-likelihood, and the smallest ones at which every
-        penalised coefficient is zero. Both are 0 if no column is correlated with the label.
-    violation : ndarray, shape (K,)
-        Largest violation of the optimality conditions, as a part of the penalty: how far the
-        gradient of the mean log-likelihood is from 0 (intercept), from :math:`\pm\lambda`
-        (coefficients other than zero), or beyond :math:`\pm\lambda` (the others).
-    gap : ndarray, shape (K,)
-        Duality gap as a part of the objective: by no more could it still fall.
-    pull : ndarray, shape (m, K)
-        Size of the gradient of the mean log-likelihood at the solution: the penalty where a
-        feature has a coefficient, and the less the further it is from having one.
-    feature_reason : ndarray of object, shape (m,)
-        ``ok``, ``constant-feature``, or ``collinear-feature`` for one that covariates explain.
-    label_reason : ndarray of object, shape (K,)
-        ``ok``, ``constant-label``, ``too-rare``, or ``determined-label`` for one that covariates
-        determine.
-    feature_names, label_names, covariate_columns : tuple of str
-        Names of the features used, of the labels, and of the columns of the covariates.
-    notes : tuple of str
-        Sentences that say what was fitted.
-    """
+    """l1-penalised regressions of all labels."""
 
     coefficients: FloatArray
     label_coefficients: FloatArray
@@ -127,20 +88,7 @@ class L1Fits:
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per label: its penalty, and how nearly its regression is optimal.
-
-        Returns
-        -------
-        DataFrame
-            Columns lam, lam_max, violation, gap and reason.
-
-        Examples
-        --------
-        >>> import isingmlc as im
-        >>> ranking = im.rank_features(im.datasets.load_example(), method="l1")
-        >>> bool((ranking.fits.to_frame()["violation"] < 1e-5).all())
-        True
-        """
+        """Return one row per label: its penalty, and how nearly its regression is optimal."""
         columns = {
             "lam": self.lam,
             "lam_max": self.lam_max,
@@ -171,74 +119,7 @@ def fit_l1(
     min_count: int = 2,
     n_jobs: int = 1,
 ) -> L1Fits:
-    r"""Fit an l1-penalised logistic regression of each label on the other labels and features.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    lam_ratio : float or "ebic"
-        The penalty of each label, as a part of the smallest one at which all its coefficients are
-        zero; above 0, at most 1. ``"ebic"`` takes the one on the path of each label that the
-        extended Bayesian information criterion with gamma 0.5 chooses [4]_.
-    penalize_covariates : bool
-        Whether covariates are penalised as labels and features are, or free as intercepts are.
-    min_count : int
-        Labels with fewer rows of one kind are too rare to fit. They still explain other labels.
-    n_jobs : int
-        Processes to use; −1 for one per core.
-
-    Returns
-    -------
-    L1Fits
-        The fits.
-
-    Raises
-    ------
-    DataError
-        For arguments out of their range.
-
-    Warns
-    -----
-    ConvergenceWarning
-        When fits violate the optimality conditions by more than 1e-5 of the penalty.
-    SeparationWarning, AliasingWarning
-        When covariates that are not penalised make labels certain, or depend on each other.
-
-    Notes
-    -----
-    Columns are divided by their standard deviations, with the weights and without a correction of
-    the degrees of freedom. The smallest penalty at which all coefficients of label k are zero is
-    :math:`\max_j |\sum_i w_i z_{ij} (y_{ik} - p_{ik})| / n`, with the probabilities p of the fit on
-    covariates that are not penalised, or else the mean of the label.
-
-    Columns that are copies of each other, mirrored ones too, have equal shares of one coefficient,
-    since their sum is all that the data tell. Processes, unlike threads, do not share the
-    generator of random numbers inside liblinear, so that the fits do not depend on `n_jobs`.
-
-    References
-    ----------
-    .. [1] Ravikumar, P., Wainwright, M. J. and Lafferty, J. D. (2010). High-dimensional Ising
-       model selection using l1-regularized logistic regression. *Ann. Statist.* 38(3),
-       1287–1319.
-    .. [2] Yuan, G.-X., Ho, C.-H. and Lin, C.-J. (2012). An improved GLMNET for l1-regularized
-       logistic regression. *J. Mach. Learn. Res.* 13, 1999–2030.
-    .. [3] Koh, K., Kim, S.-J. and Boyd, S. (2007). An interior-point method for large-scale
-       l1-regularized logistic regression. *J. Mach. Learn. Res.* 8, 1519–1555.
-    .. [4] Chen, J. and Chen, Z. (2008). Extended Bayesian information criteria for model selection
-       with large model spaces. *Biometrika* 95(3), 759–771.
-
-    Examples
-    --------
-    >>> from isingmlc import datasets
-    >>> from isingmlc.input.rows import prepare
-    >>> example = datasets.load_example()
-    >>> fits = fit_l1(prepare(example.labels, example.features), lam_ratio=0.1)
-    >>> fits.coefficients.shape, fits.label_coefficients.shape
-    ((30, 6), (6, 6))
-    >>> bool(fits.violation.max() < 1e-5)
-    True
-    """
+    """Fit an l1-penalised logistic regression of each label on the other labels and features."""
     ratio = None if _is_ebic(lam_ratio) else _check_ratio(lam_ratio)
     least, jobs = check_count("min_count", min_count, 0), check_jobs(n_jobs)
     check_option("penalize_covariates", penalize_covariates, (True, False))
@@ -350,12 +231,12 @@ def _fit_node(
 
 
 def _is_ebic(lam_ratio: object) -> bool:
-    """Tell whether EBIC is to choose the penalties."""
+    """Return whether EBIC is to choose the penalties."""
     return isinstance(lam_ratio, str) and lam_ratio == EBIC
 
 
 def _check_ratio(lam_ratio: Any) -> float:
-    """Give the penalty as a part of the largest one, or say what it may be."""
+    """Return the penalty as a part of the largest one, or say what it may be."""
     if isinstance(lam_ratio, str):
         raise exc.DataError(
             f"lam_ratio must be a number above 0 and at most 1, or {EBIC!r}, but is {lam_ratio!r}."
@@ -364,11 +245,7 @@ def _check_ratio(lam_ratio: Any) -> float:
 
 
 def _follow_path(problem: L1Problems, point: L1Points, lam_max: float, price: float) -> L1Points:
-    """Give the point on the path of a label that EBIC chooses.
-
-    From the largest penalty down each begins where the last one ended. The path is left once the
-    criterion has not improved for some penalties.
-    """
+    """Return the point on the path of a label that EBIC chooses."""
     is_free, nobs = problem.free[0], problem.design.nobs
     is_long = nobs > problem.usable[0].sum()
     penalties = lam_max * np.geomspace(1, _LOWEST if is_long else _LOWEST_WIDE, _N_LAMBDA)
@@ -386,7 +263,7 @@ def _follow_path(problem: L1Problems, point: L1Points, lam_max: float, price: fl
 
 
 def _run_liblinear(problem: L1Problems, lam: float) -> L1Points:
-    """Give liblinear's solution, which has slightly penalised intercepts and free columns."""
+    """Return liblinear's solution, which has slightly penalised intercepts and free columns."""
     design, usable = problem.design, problem.usable[0]
     size = np.where(problem.free[0], _FREE_SCALING, 1.0)
     columns = design.columns[:, usable]
@@ -420,13 +297,7 @@ def _run_liblinear(problem: L1Problems, lam: float) -> L1Points:
 
 
 def _relative_gap(problem: L1Problems, point: L1Points) -> float:
-    r"""Bound how far the objective is above its minimum, as a part of it.
-
-    The dual problem is to maximise the mean entropy of probabilities :math:`\theta` for which
-    :math:`\sum_i \pm w_i \theta_i z_{ij} / n` is zero for the constant and all free columns, and at
-    most :math:`\lambda` in size for the others, the sign that of the outcome. Those of what did not
-    happen, moved and scaled until they meet both conditions, give a bound from below.
-    """
+    """Bound how far the objective is above its minimum, as a part of it."""
     design, is_free = problem.design, problem.free[0]
     share, outcome, eta = problem.shares(np.array([0])), problem.outcomes[0], point.eta[0]
     share = np.ravel(share)

@@ -22,9 +22,9 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.neighborhoods import check_neighbors
 from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
-from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE, normal_scores
+from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE
 from isingmlc.inference.moderation import CHEAP, can_refit
-from isingmlc.inference.score_tests import BY
+from isingmlc.inference.score_tests import UNITS, regularized_statistics
 from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule
@@ -43,24 +43,7 @@ NULLS = ("auto", *FITS)
 
 @dataclass(frozen=True)
 class RankingMethod:
-    """A method of ranking.
-
-    Attributes
-    ----------
-    rank : callable
-        Takes an `IsingResults` (or an `IsingModel`, if `needs_fit` is False) and options by
-        keyword; gives a `FeatureRanking`.
-    defaults : mapping
-        The options that the method takes, and their defaults.
-    needs_fit : bool
-        Whether the method looks at the fitted label models.
-    takes_covariates : bool
-        Whether the method has models that covariates can be in.
-    null : str
-        What ``null="auto"`` is for the method, if it has label models.
-    rank_terms : callable or None
-        The same as `rank` for formula terms as a whole, where the method can rank these.
-    """
+    """A method of ranking."""
 
     rank: Callable[..., FeatureRanking]
     defaults: Mapping[str, object]
@@ -73,28 +56,19 @@ class RankingMethod:
         self,
         source: IsingResults | IsingModel,
         options: Mapping[str, Any],
-        by: str = "feature",
+        unit: str = "term",
     ) -> FeatureRanking:
-        """Rank features, and warn if nothing sets one above another.
-
-        Parameters
-        ----------
-        source : IsingResults or IsingModel
-            What the method takes.
-        options : mapping
-            Its options.
-        by : {"feature", "term"}
-            What is ranked; `find_method` says whether the method can.
-
-        Returns
-        -------
-        FeatureRanking
-            The ranking.
-        """
-        rank = self.rank if by == "feature" or self.rank_terms is None else self.rank_terms
+        """Rank features, and warn if nothing sets one above another."""
         model = source if isinstance(source, IsingModel) else source.model
         given = model.statistics.context.described
+        if given:
+            self.check_covariates(self._name)
+        rank = self._choose(model.terms) if unit == "term" else self.rank
         ranking = replace(rank(source, **options), adjusted_for=given)
+        names = tuple(model.terms)
+        if unit == "term" and ranking.feature_names != names:
+            # Categories of two levels have one column, which has another name.
+            ranking = replace(ranking, feature_names=names)
         if not ranking.scores.importance.any():
             determined = (ranking.scores.label_reason == Reason.DETERMINED_LABEL).any()
             hint = "; null='ridge' tests labels that others determine" if determined else ""
@@ -102,19 +76,26 @@ class RankingMethod:
             exc.warn(message, exc.DataWarning)
         return ranking
 
+    @property
+    def _name(self) -> str:
+        return next(name for name, each in RANKING_METHODS.items() if each is self)
+
+    def _choose(self, terms: Mapping[str, tuple[str, ...]]) -> Callable[..., FeatureRanking]:
+        """Choose how terms are ranked: as columns, unless some have several."""
+        wide = [term for term, columns in terms.items() if len(columns) > 1]
+        if not wide:
+            return self.rank
+        if self.rank_terms is None:
+            able = [name for name, each in RANKING_METHODS.items() if each.rank_terms is not None]
+            raise exc.DataError(
+                f"{exc.shorten(wide)} have several columns, which method {self._name!r} cannot "
+                f"rank as one variable. Use one of {exc.shorten(able)}, or rank single columns "
+                "with unit='column'."
+            )
+        return self.rank_terms
+
     def check_covariates(self, name: str) -> None:
-        """Say that the method cannot be given covariates, if that is so.
-
-        Parameters
-        ----------
-        name : str
-            Name of the method.
-
-        Raises
-        ------
-        DataError
-            When it has no models that covariates could be in.
-        """
+        """Say that the method cannot be given covariates, if that is so."""
         if not self.takes_covariates:
             able = [other for other, how in RANKING_METHODS.items() if how.takes_covariates]
             raise exc.DataError(
@@ -135,23 +116,7 @@ class RankingMethod:
 
 
 def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
-    """Give the arguments that a function takes by keyword only, with their defaults.
-
-    Parameters
-    ----------
-    function : callable
-        The function.
-
-    Returns
-    -------
-    dict
-        Names and defaults.
-
-    Examples
-    --------
-    >>> keyword_defaults(rank_by_score)
-    {'min_count': 2, 'combine': 'acat'}
-    """
+    """Return the arguments that a function takes by keyword only, with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     return {
         parameter.name: parameter.default
@@ -168,7 +133,7 @@ def rank_by_score(
 ) -> FeatureRanking:
     """Sum the score statistics of each feature over the labels (the paper's Algorithm 1)."""
     check_option("combine", combine, COMBINE)
-    edges = results._test_edges(min_count=min_count)
+    edges = results._test_edges(unit="column", min_count=min_count)
     contributions = edges.arrays.statistic
     ranking = _from_edges("score", results, edges, contributions, min_count=min_count)
     settings = {**ranking.settings, "combine": combine}
@@ -183,35 +148,31 @@ def rank_terms_by_score(
     if combine != DEFAULT_COMBINE:
         raise exc.DataError(
             f"combine={combine!r} needs one score per label, but terms may have several columns. "
-            f"Use combine={DEFAULT_COMBINE!r} with by='term'."
+            f"Use combine={DEFAULT_COMBINE!r} with unit='term'."
         )
-    edges = results._test_edges(by="term", min_count=min_count)
-    arrays = edges.arrays
-    # Statistics of many columns are large by chance: what has the same tail compares. p-values
-    # may be corrected beyond that, for single columns too, whose statistics count as they are.
-    tested = ~np.isnan(arrays.statistic)
-    scores = normal_scores(np.ones(tested.shape), arrays.log10_tails(arrays.statistic, arrays.df))
-    alike = (arrays.df == 1) & (arrays.df_denom is None)
-    contributions = np.where(alike, arrays.statistic, np.where(tested, scores**2, np.nan))
-    ranking = _from_edges("score", results, edges, contributions, by="term", min_count=min_count)
+    edges = results._test_edges(unit="term", min_count=min_count)
+    contributions = edges.arrays.with_one_df()
+    ranking = _from_edges("score", results, edges, contributions, unit="term", min_count=min_count)
     note = (
-        "Formula terms are ranked as a whole: the importance of a term is the sum over labels of "
+        "Variables are ranked as a whole: the importance of a term is the sum over labels of "
         "the statistics with one degree of freedom that have the tail probabilities of its own."
     )
     scores_of_terms = replace(ranking.scores, notes=(*ranking.scores.notes, note))
-    settings = {**ranking.settings, "combine": combine, "by": "term"}
+    settings = {**ranking.settings, "combine": combine, "unit": "term"}
     return replace(ranking, scores=scores_of_terms, settings=settings)
 
 
 def rank_by_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Add the statistics of the products of features and labels (Algorithm 2)."""
-    edges = results._test_edges(products="individual", min_count=min_count)
+    edges = results._test_edges(products="individual", unit="column", min_count=min_count)
     statistic, of_products = edges.arrays.statistic, edges.arrays.product_statistic
     assert of_products is not None
     products = np.nan_to_num(of_products)
     # An edge whose feature is collinear may still have products that can be tested.
     untested = np.isnan(statistic) & np.isnan(of_products).all(axis=2)
     contributions = np.nan_to_num(statistic) + products.sum(axis=2)
+    if results._fit.is_penalised:
+        contributions = regularized_statistics(results._fit, "individual", min_count)
     return _from_edges(
         "products",
         results,
@@ -228,13 +189,18 @@ def _moved_pairs(results: IsingResults, min_count: int) -> EdgeTests:
     is_cheap = n_edges * results.model.statistics.n_rows <= CHEAP
     refit = "auto" if is_cheap and can_refit(results._fit) else False
     # Statistics and effects are wanted, no p-values: chi-square costs nothing.
-    return results._test_edges(products="given", min_count=min_count, pvalue="chi2", refit=refit)
+    return results._test_edges(
+        products="given", unit="column", min_count=min_count, pvalue="chi2", refit=refit
+    )
 
 
 def rank_by_joint_products(results: IsingResults, *, min_count: int = 2) -> FeatureRanking:
     """Sum the joint statistics of each feature with all its products."""
-    edges = results._test_edges(products="joint", min_count=min_count)
+    edges = results._test_edges(products="joint", unit="column", min_count=min_count)
     contributions = edges.arrays.statistic
+    if results._fit.is_penalised:
+        regularized = regularized_statistics(results._fit, "joint", min_count)
+        contributions = np.where(np.isnan(contributions), np.nan, regularized)
     return _from_edges("products-joint", results, edges, contributions, min_count=min_count)
 
 
@@ -245,7 +211,7 @@ def _from_edges(
     contributions: FloatArray,
     *,
     pairs: Callable[[], EdgeTests] | None = None,
-    by: str = "feature",
+    unit: str = "column",
     **settings: object,
 ) -> FeatureRanking:
     """Make a ranking from tests of edges."""
@@ -270,7 +236,7 @@ def _from_edges(
             pairs=pairs,
             notes=(f"{edges.note[0].upper()}{edges.note[1:]}.",) if edges.note else (),
             tests=edges,
-            caution=partial(results._say_how_much_is_known, "auto", edges.products, by),
+            caution=partial(results._say_how_much_is_known, "auto", edges.products, unit),
         ),
         {**null, **settings},
     )
@@ -390,7 +356,7 @@ def _fit_l1(
 
 
 def _penalised(model: IsingModel, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the setting that says how covariates are treated, if there are any."""
+    """Return the setting that says how covariates are treated, if there are any."""
     name = "penalize_covariates"
     return {name: options[name]} if model.covariate_names else {}
 
@@ -415,24 +381,7 @@ def _kept(
 def by_filter(
     name: str, score: Callable[..., FeatureScores], *criterion: str, per_label: bool = True
 ) -> RankingMethod:
-    """Make a method of a filter.
-
-    Parameters
-    ----------
-    name : str
-        Name of the method.
-    score : callable
-        Takes rows, the criterion if there is one, and options by keyword; gives `FeatureScores`.
-    *criterion : str
-        What the filter computes, if it can compute several things.
-    per_label : bool
-        Whether it scores features for each label, or for the labelset.
-
-    Returns
-    -------
-    RankingMethod
-        The method.
-    """
+    """Make a method of a filter."""
     defaults = keyword_defaults(score)
 
     def rank(model: IsingModel, **options: Any) -> FeatureRanking:
@@ -440,8 +389,7 @@ def by_filter(
             RANKING_METHODS[name].check_covariates(name)
         settings = {**defaults, **options}
         scores = score(model._rows(f"method={name!r}"), *criterion, **settings)
-        for how_not_what in ("n_jobs", "random_state"):
-            settings.pop(how_not_what, None)
+        settings.pop("n_jobs")
         labels = model.label_names if per_label else ("labelset",)
         return FeatureRanking(name, model.feature_names, labels, scores, settings)
 
@@ -451,15 +399,15 @@ def by_filter(
 RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
     {
         "score": RankingMethod.of(rank_by_score, null="ridge", rank_terms=rank_terms_by_score),
-        "products": RankingMethod.of(rank_by_products),
-        "products-joint": RankingMethod.of(rank_by_joint_products),
+        "products": RankingMethod.of(rank_by_products, null="ridge"),
+        "products-joint": RankingMethod.of(rank_by_joint_products, null="ridge"),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
         "score+l1": RankingMethod.of(rank_by_score_and_l1, null="ridge"),
         "forward": RankingMethod.of(
-            rank_by_forward, needs_fit=False, rank_terms=partial(rank_by_forward, by="term")
+            rank_by_forward, needs_fit=False, rank_terms=partial(rank_by_forward, unit="term")
         ),
         "ssc": RankingMethod.of(
-            rank_by_ssc, needs_fit=False, rank_terms=partial(rank_by_ssc, by="term")
+            rank_by_ssc, needs_fit=False, rank_terms=partial(rank_by_ssc, unit="term")
         ),
         "br-chi2": by_filter("br-chi2", br_filter, "chi2"),
         "br-ig": by_filter("br-ig", br_filter, "ig"),
@@ -471,56 +419,13 @@ RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
 
 
 def default_method(**asked: Any) -> str:
-    """Give the method that ranks features for picking, if nobody names one.
-
-    Parameters
-    ----------
-    **asked : object
-        What was asked for that ``forward`` does not have, such as p-values or a null model; None
-        or False if it was not.
-
-    Returns
-    -------
-    str
-        ``"forward"``, whose first features predict better (benchmarks/rankings.py); ``"score"`` if
-        something was asked for.
-
-    Examples
-    --------
-    >>> default_method(alpha=None), default_method(alpha=0.05)
-    ('forward', 'score')
-    """
+    """Return the method that ranks features for picking, if nobody names one."""
     is_asked = any(value is not None and value is not False for value in asked.values())
     return "score" if is_asked else "forward"
 
 
-def find_method(method: str, options: Mapping[str, object], by: str = "feature") -> RankingMethod:
-    """Find a method by its name and see that it has the options.
-
-    Parameters
-    ----------
-    method : str
-        Name of the method.
-    options : mapping
-        Options for it.
-    by : {"feature", "term"}
-        What is to be ranked.
-
-    Returns
-    -------
-    RankingMethod
-        The method.
-
-    Raises
-    ------
-    DataError
-        When there is no such method, or it has no such option, or it cannot rank terms.
-
-    Examples
-    --------
-    >>> find_method("score", {}).defaults
-    {'min_count': 2, 'combine': 'acat'}
-    """
+def find_method(method: str, options: Mapping[str, object], unit: str = "term") -> RankingMethod:
+    """Find a method by its name and see that it has the options."""
     check_option("method", method, tuple(RANKING_METHODS))
     found = RANKING_METHODS[method]
     unknown = [name for name in options if name not in found.defaults]
@@ -535,13 +440,7 @@ def find_method(method: str, options: Mapping[str, object], by: str = "feature")
             f"method {method!r} has no option {exc.shorten(unknown)}: its options are "
             f"{exc.shorten(found.defaults, limit=20)}.{hint}"
         )
-    check_option("by", by, BY)
-    if by == "term" and found.rank_terms is None:
-        able = [name for name, other in RANKING_METHODS.items() if other.rank_terms is not None]
-        raise exc.DataError(
-            "by='term' ranks formula terms by all their columns together, which method "
-            f"{method!r} cannot. Use one of {exc.shorten(able)}, or by='feature'."
-        )
+    check_option("unit", unit, UNITS)
     return found
 
 
@@ -552,29 +451,11 @@ def check_request(
     null: str = "auto",
     penalty: float | None = None,
     neighbors: Any = None,
-    by: str = "feature",
+    unit: str = "term",
     has_covariates: bool = False,
 ) -> RankingMethod:
-    """Find a method and see that it has the options and the null model.
-
-    Parameters
-    ----------
-    method, options, null, penalty, neighbors, by
-        As `rank_features` takes them.
-    has_covariates : bool
-        Whether features are to be ranked given covariates.
-
-    Returns
-    -------
-    RankingMethod
-        The method.
-
-    Raises
-    ------
-    DataError
-        When one of them does not exist or does not belong to the method.
-    """
-    found = find_method(method, options, by)
+    """Find a method and see that it has the options and the null model."""
+    found = find_method(method, options, unit)
     check_option("null", null, NULLS)
     check_neighbors(neighbors)
     if not found.needs_fit and not (null == "auto" and penalty is None and neighbors is None):
@@ -589,24 +470,7 @@ def check_request(
 
 
 class Ranker:
-    """Ranks the features of one model by several methods; a label model is fitted once.
-
-    Parameters
-    ----------
-    model : IsingModel
-        Labels and features.
-    cov_type : str, optional
-        Where the variances of scores come from, as `IsingModel.fit` takes it.
-    tests : bool
-        Whether rankings are for their p-values: then ``null="auto"`` is maximum likelihood.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> ranker = Ranker(im.IsingModel(im.datasets.load_example()))
-    >>> ranker.rank("score").top(2), ranker.rank("products-joint").top(2)
-    (('age', 'bmi'), ('age', 'bmi'))
-    """
+    """Ranks the features of one model by several methods; a label model is fitted once."""
 
     def __init__(
         self, model: IsingModel, cov_type: str | None = None, *, tests: bool = False
@@ -621,30 +485,19 @@ class Ranker:
         null: str = "auto",
         penalty: float | None = None,
         neighbors: Any = None,
-        by: str = "feature",
+        unit: str = "term",
         **options: Any,
     ) -> FeatureRanking:
-        """Rank the features by one method.
-
-        Parameters
-        ----------
-        method, null, penalty, neighbors, by, **options
-            As `rank_features` takes them.
-
-        Returns
-        -------
-        FeatureRanking
-            The ranking.
-        """
+        """Rank the features by one method."""
         label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
-        found = check_request(method, options, by=by, **label_models)
+        found = check_request(method, options, unit=unit, **label_models)
         if not found.needs_fit:
-            return found.run(self.model, options, by)
+            return found.run(self.model, options, unit)
         if null == "auto":
             # A penalty says that there is one.
             usual = "mle" if self._tests else found.null
             label_models["null"] = usual if penalty is None else "ridge"
-        return found.run(self._fit(**label_models), options, by)
+        return found.run(self._fit(**label_models), options, unit)
 
     def _fit(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
         """Fit the label models, or give them if they are fitted already."""
@@ -661,29 +514,7 @@ class Ranker:
 
 
 def given_model(labels: Any, *, intercept: bool, missing: str, **others: Any) -> IsingModel | None:
-    """Give the model that is handed in instead of data, if one is.
-
-    Parameters
-    ----------
-    labels, intercept, missing, **others
-        As `IsingModel` takes them; or an `IsingModel` alone.
-
-    Returns
-    -------
-    IsingModel or None
-        The model; None where data are handed in.
-
-    Raises
-    ------
-    DataError
-        When something is given beside a model.
-
-    Examples
-    --------
-    >>> model = IsingModel([[0], [1], [1]], [[1.0], [2.0], [4.0]])
-    >>> given_model(model, intercept=True, missing="raise", features=None) is model
-    True
-    """
+    """Return the model that is handed in instead of data, if one is."""
     if not isinstance(labels, IsingModel):
         return None
     beside = [name for name, value in others.items() if value is not None]
@@ -705,7 +536,7 @@ def rank_features(
     null: str = "auto",
     penalty: float | None = None,
     neighbors: Any = None,
-    by: str = "feature",
+    unit: str = "term",
     intercept: bool = True,
     freq_weights: Any = None,
     groups: Any = None,
@@ -758,19 +589,22 @@ def rank_features(
         - ``"oner"``: accuracy of Holte's one-feature rules.
     null : {"auto", "mle", "ridge", "firth"}
         How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1``
-        are fitted. ``"auto"`` is what predicts better: ``"ridge"`` for ``score`` and ``score+l1``,
-        which keeps labels in play that others determine, and maximum likelihood, ``"mle"``, for
-        products. The paper has ``"mle"`` throughout. So have tests: for p-values take it too, as
+        are fitted. ``"auto"`` is ``"ridge"``, whose first features predict better, since labels
+        that others determine keep residuals. Under a penalty, products have regularised
+        statistics: a tenth of the variance of the feature itself is added to each variance, so
+        that products that few rows carry do not come first by chance. The paper has maximum
+        likelihood, ``"mle"``, throughout; where labels nearly determine each other, its products
+        rank no better than chance. Tests have ``"mle"``, too: use it for p-values, as
         `IsingModel.fit` and `select_features` with `alpha` do.
     penalty : float, optional
         The penalty of ``null="ridge"``; 1 if omitted.
     neighbors : "ebic", int, or graph, optional
         Which other labels the same label models have, as `IsingModel.fit` takes it: those of a
         sparse network, so many that are most associated, or those of a graph; all if omitted.
-    by : {"feature", "term"}
-        Rank single columns, or the terms of a model from a formula as a whole, by ``score``,
-        ``forward`` or ``ssc``. What a term of several columns says (the joint statistic of its
-        columns, for ``forward`` and ``ssc`` given the terms picked before it) counts as the
+    unit : {"term", "column"}
+        Rank variables as a whole, or single columns. A category or another term of several columns
+        is ranked as a whole by ``score``, ``forward`` and ``ssc``: the joint statistic of its
+        columns (for ``forward`` and ``ssc`` adjusted for the terms picked before it) counts as the
         statistic with one degree of freedom that has the same p-value, so that a category of many
         levels does not come first by chance. `n_features` counts terms then.
     **options
@@ -789,22 +623,15 @@ def rank_features(
           most this.
         - ``n_features`` (forward, ssc): how many features to pick, a number or a share; 50, or all
           if there are fewer. The others follow in the order of what they would add to these.
-        - ``given_labels`` (forward): whether the models have the other labels too, with a ridge
-          penalty of 1; False.
-        - ``refit`` (forward): whether the label models are fitted again after each step, with what
-          was picked and a ridge penalty of 1 on standardised features, and not under the weights of
-          the models without features; False. Takes much longer.
         - ``stop`` (forward): ``"ebic"`` stops before a feature that lowers the EBIC, with ``gamma``
           0.5, of no label; None, the default, picks ``n_features``. Each column of a term counts.
         - ``combine``: how labels are combined. For score and score+l1 (there with
-          ``keep_pvalue``) the p-values of features, ``"acat"``, ``"sum"``, ``"omnibus"`` or
-          ``"cauchy"``, see `EdgeTests.feature_pvalues`; importance is always the sum. For br-chi2,
-          br-ig and oner the importance, ``"sum"``, ``"max"`` or ``"mean"``.
+          ``keep_pvalue``) the p-values of features, ``"acat"``, ``"sum"`` or ``"omnibus"``, see
+          `EdgeTests.feature_pvalues`; importance is always the sum. For br-chi2, br-ig and oner the
+          importance, ``"sum"``, ``"max"`` or ``"mean"``.
         - ``discretize`` (br-chi2, br-ig, lp-chi2, lp-ig): how features with many values become
           categories, ``"mdl"`` (minimum description length), ``"quantile"`` (``n_bins`` intervals)
           or ``"none"``.
-        - ``estimator`` (br-ig, lp-ig): ``"plugin"``, or ``"knn"`` for nearest neighbours, with
-          ``n_neighbors`` and ``random_state``.
         - ``min_bucket`` (oner): rows of one kind that an interval of a feature wants.
         - ``n_jobs`` (l1, score+l1 and the filters): processes or threads; −1 for one per core.
 
@@ -863,9 +690,9 @@ def rank_features(
     >>> model = im.IsingModel.from_formula(
     ...     "hypertension + diabetes + asthma ~ bs(age, df=4) + bmi + C(smoker)", frame
     ... )
-    >>> im.rank_features(model, by="term").order
+    >>> im.rank_features(model, unit="term").order
     ('bs(age, df=4)', 'bmi', 'C(smoker)')
-    >>> im.rank_features(model, method="forward", by="term").path[["feature", "gain"]].round(1)
+    >>> im.rank_features(model, method="forward", unit="term").path[["feature", "gain"]].round(1)
                 feature  gain
     step
     1     bs(age, df=4)  51.6
@@ -875,7 +702,7 @@ def rank_features(
     # A method or option that does not exist is said before the data are looked at.
     has_covariates = covariates is not None
     label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
-    found = check_request(method, options, by=by, **label_models, has_covariates=has_covariates)
+    found = check_request(method, options, unit=unit, **label_models, has_covariates=has_covariates)
     if cov_type is not None and not found.needs_fit:
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
@@ -896,4 +723,4 @@ def rank_features(
     model = given_model(labels, intercept=intercept, **given)
     if model is None:
         model = IsingModel._from_rows(prepare(labels, **given), intercept)
-    return Ranker(model, cov_type).rank(method, by=by, **label_models, **options)
+    return Ranker(model, cov_type).rank(method, unit=unit, **label_models, **options)

@@ -26,13 +26,12 @@ from tqdm import tqdm
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.inference.combine import normal_scores
+from isingmlc.inference.ordering import TIE
 from isingmlc.inference.pvalues import chi2_log10_sf
 
 # A column with less than this share of its variance left given those picked before has none.
 # Rounding adds up over steps, so this is more than a single test needs.
 REDUNDANT = 1e-8
-# Worths that differ by less than this share differ by rounding: the first column is taken.
-TIE = 1e-7
 # How many columns that lost most by a step are named: those that lost more than this share of
 # what they were worth, and at least this share of what the step gained.
 _NAMED = 3
@@ -40,44 +39,16 @@ _LOST = 0.5
 _NOTABLE = 0.05
 
 Cross = Callable[[int], FloatArray]
-Restart = Callable[[list[int]], "Standing"]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Columns that are picked together.
-
-    Attributes
-    ----------
-    columns : tuple of ndarray of int
-        Positions of the columns of each term.
-    """
+    """Columns that are picked together."""
 
     columns: tuple[IntArray, ...]
 
     def compare(self, gains: FloatArray, ranks: FloatArray, rate: FloatArray) -> FloatArray:
-        """Bring gains to one degree of freedom: what as many columns gain by chance differs.
-
-        Parameters
-        ----------
-        gains, ranks : ndarray, shape (terms, K)
-            What each term adds to each target, and the number of columns that do.
-        rate : ndarray, shape (K,)
-            What gains are divided by to have chi-square distributions if a term does nothing.
-
-        Returns
-        -------
-        ndarray, shape (terms, K)
-            The gains of single columns that have the same tail probabilities.
-
-        Examples
-        --------
-        >>> terms = Terms((np.arange(1), np.arange(1, 5)))
-        >>> gains, ranks = np.array([[9.0], [9.0]]), np.array([[1.0], [4.0]])
-        >>> terms.compare(gains, ranks, np.ones(1)).round(2)
-        array([[9.  ],
-               [3.51]])
-        """
+        """Bring gains to one degree of freedom: what as many columns gain by chance differs."""
         found = gains.copy()
         wide = ranks > 1
         unit = np.broadcast_to(rate, gains.shape)[wide]
@@ -88,29 +59,7 @@ class Terms:
 
 @dataclass
 class Standing:
-    """Where a sweep stands.
-
-    Attributes
-    ----------
-    score : ndarray, shape (p, K)
-        U, given what was picked.
-    variance : ndarray, shape (p, K) or (p, 1)
-        V; one column if all targets share it.
-    scale : ndarray, the shape of `variance`
-        What variances are measured by: those before anything was taken out.
-    rate : ndarray, shape (K,)
-        What a statistic of 1, which has a chi-square distribution if a column does nothing, is
-        worth, target by target.
-    left : ndarray, shape (K,)
-        What each target has left to gain, at which its part of a worth is capped; infinite if
-        there is no cap.
-    cross : callable
-        Takes a position and gives the cross-products of that column with all, less what the
-        model has taken out of both before any column was picked; the shape of `variance`.
-    blocks : list of pairs
-        Positions of the columns of a term, and their variance matrices given what was picked, of
-        shape (d, d, K) or (d, d, 1), for all terms of several columns.
-    """
+    """Where a sweep stands."""
 
     score: FloatArray
     variance: FloatArray
@@ -129,23 +78,12 @@ class Standing:
         return np.asarray(self.variance > REDUNDANT * self.scale)
 
     def worth(self) -> FloatArray:
-        """Give what each column would add for each target, not capped; zero if nothing is left."""
+        """Return what each column would add for each target; zero if nothing is left."""
         variance = np.where(self.alive, self.variance, np.inf)
         return np.asarray(self.rate * self.score**2 / variance)
 
     def worth_of(self, terms: Terms | None) -> tuple[FloatArray, FloatArray]:
-        """Give what each term would add for each target, not capped, and how many columns do it.
-
-        Parameters
-        ----------
-        terms : Terms or None
-            The terms; single columns if omitted.
-
-        Returns
-        -------
-        worth, ranks : ndarray, shape (terms, K)
-            What is added; the columns that have variance left given those before them in the term.
-        """
+        """Return what each term would add for each target, and how many columns do it."""
         worth, ranks = self.worth(), np.broadcast_to(self.alive, self.score.shape).astype(float)
         if terms is None:
             return worth, ranks
@@ -173,18 +111,7 @@ class Standing:
             block -= line[:, None] * (line / pivot)
 
     def take_out_all(self, columns: Sequence[int]) -> list[int]:
-        """Take what columns explain out of all, one after the other.
-
-        Parameters
-        ----------
-        columns : sequence of int
-            Positions of the columns.
-
-        Returns
-        -------
-        list of int
-            Those that had something left to take out.
-        """
+        """Take what columns explain out of all, one after the other."""
         taken = []
         for column in columns:
             if self.alive[column].any():
@@ -196,32 +123,7 @@ class Standing:
 def add_up_block(
     score: FloatArray, block: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Give what the columns of a term add to those before them in the term.
-
-    Parameters
-    ----------
-    score : ndarray, shape (d, K)
-        Scores of the columns.
-    block : ndarray, shape (d, d, K) or (d, d, 1)
-        Their variance matrices.
-    scale : ndarray, shape (d, K) or (d, 1)
-        What variances are measured by.
-
-    Returns
-    -------
-    worth, counted : ndarray, shape (d, K)
-        What each column adds; 1 if it has variance of its own left, 0 if not.
-
-    Examples
-    --------
-    The third column is the sum of the others:
-
-    >>> columns = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    >>> block = (columns.T @ columns)[:, :, None]
-    >>> worth, counted = add_up_block(columns.T @ [[2.0], [1.0]], block, np.ones((3, 1)))
-    >>> worth.ravel(), counted.ravel()
-    (array([4., 1., 0.]), array([1., 1., 0.]))
-    """
+    """Return what the columns of a term add to those before them in the term."""
     score, block = score.copy(), block.copy()
     worth, counted = np.zeros(score.shape), np.zeros(score.shape)
     for at in range(len(score)):
@@ -236,21 +138,7 @@ def add_up_block(
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep found.
-
-    Attributes
-    ----------
-    picked : ndarray of int, shape (T,)
-        Positions of the columns (or terms) picked, in order.
-    gains : ndarray, shape (T, K)
-        What each step added for each target; of terms, at one degree of freedom.
-    displaced : tuple of tuple of int
-        For each step, the columns that lost most of their worth by it.
-    remaining : ndarray, shape (p, K)
-        What each column would add after the last step; zero for those picked.
-    redundant : ndarray of bool, shape (p,)
-        Columns of which those picked before leave nothing.
-    """
+    """What a sweep found."""
 
     picked: IntArray
     gains: FloatArray
@@ -266,53 +154,9 @@ def sweep(
     *,
     nothing: float,
     worthwhile: float = 0.0,
-    restart: Restart | None = None,
     terms: Terms | None = None,
 ) -> Sweep:
-    """Pick columns one after the other, each for what it adds to those before.
-
-    Parameters
-    ----------
-    standing : Standing
-        Where the sweep begins; it is changed.
-    usable : ndarray of bool, shape (p,)
-        The columns (or terms) that may be picked.
-    n_steps : int
-        How many to pick at most.
-    nothing : float
-        A worth up to this is none: the sweep ends.
-    worthwhile : float
-        The sweep ends before a column whose statistic is no larger than this for any target; before
-        a term whose statistic is no larger than as many times this as it has columns.
-    restart : callable, optional
-        Gives a new standing once these columns are picked besides those before, if there is one.
-        The old one is swept if omitted.
-    terms : Terms, optional
-        Columns that are picked together; single columns are picked if omitted.
-
-    Returns
-    -------
-    Sweep
-        What was picked, and what is left.
-
-    Examples
-    --------
-    The third column is the sum of the others, and the best by itself:
-
-    >>> columns = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
-    >>> target = np.array([[2.0], [1.0], [0.0]])
-    >>> start = Standing(
-    ...     score=columns.T @ target,
-    ...     variance=(columns**2).sum(axis=0)[:, None],
-    ...     scale=(columns**2).sum(axis=0)[:, None],
-    ...     rate=np.ones(1),
-    ...     left=np.array([np.inf]),
-    ...     cross=lambda at: columns.T @ columns[:, [at]],
-    ... )
-    >>> found = sweep(start, np.ones(3, dtype=bool), 3, nothing=1e-9)
-    >>> found.picked, found.gains.ravel(), found.redundant
-    (array([2, 0]), array([4.5, 0.5]), array([False,  True, False]))
-    """
+    """Pick columns one after the other, each for what it adds to those before."""
     usable, picked = usable.copy(), []
     gains, displaced = [], []
     worth, ranks = standing.worth_of(terms)
@@ -332,7 +176,7 @@ def sweep(
         standing.left = standing.left - capped[at]
         before = _compare(worth, ranks, standing.rate, terms).sum(axis=1)
         columns = [at] if terms is None else terms.columns[at].tolist()
-        standing = _next(standing, columns, restart)
+        standing.take_out_all(columns)
         worth, ranks = standing.worth_of(terms)
         after = _compare(worth, ranks, standing.rate, terms).sum(axis=1)
         displaced.append(_lost_most(before, after, usable, best))
@@ -352,14 +196,6 @@ def _compare(
 ) -> FloatArray:
     """Make gains of terms with different numbers of columns comparable."""
     return gains if terms is None else terms.compare(gains, ranks, rate)
-
-
-def _next(standing: Standing, columns: Sequence[int], restart: Restart | None) -> Standing:
-    """Give the standing once further columns are picked."""
-    if restart is not None:
-        return restart(list(columns))
-    standing.take_out_all(columns)
-    return standing
 
 
 def _lost_most(

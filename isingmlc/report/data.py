@@ -56,21 +56,7 @@ _PACKAGES = ("isingmlc", "numpy", "scipy", "pandas", "statsmodels", "bokeh")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What a report is to show; `IsingResults.report` explains it.
-
-    Attributes
-    ----------
-    alpha : float
-        Level up to which adjusted p-values are significant.
-    adjust : str or None
-        How p-values are adjusted.
-    top : int
-        How many features.
-    pairs : int or None
-        How many pairs of labels for each feature.
-    title : str or None
-        The headline.
-    """
+    """What a report is to show; `IsingResults.report` explains it."""
 
     alpha: float = 0.05
     adjust: str | None = "fdr_bh"
@@ -95,30 +81,11 @@ class ReportOptions:
 
 @dataclass(frozen=True)
 class StrongPairs:
-    """The pairs of labels with which each feature's products are largest, strongest first.
-
-    Attributes
-    ----------
-    first, second : ndarray of int, shape (features, pairs)
-        Positions of the labels, for the best features or all.
-    statistic : ndarray, shape (features, pairs)
-        How much the feature moves a pair, given itself; 0 where nothing could be tested.
-    products : ndarray, shape (features, pairs, 2)
-        Statistics of the two products of a pair: with its second label in the model of the first,
-        and the other way round; NaN where one could not be tested.
-    coef, bse : ndarray, shape (features, pairs, 2)
-        Their effects, logarithms of ratios of odds ratios for one unit of the feature, and the
-        standard errors.
-    fitted : ndarray of bool, shape (features, pairs, 2)
-        Whether an effect is not one step from the score.
-    critical : ndarray, shape (labels,)
-        By how many standard errors an interval goes to either side, for each label.
-    """
+    """The pairs of labels with which each feature's products are largest, strongest first."""
 
     first: npt.NDArray[np.intp]
     second: npt.NDArray[np.intp]
     statistic: FloatArray
-    products: FloatArray
     coef: FloatArray
     bse: FloatArray
     fitted: BoolArray
@@ -127,40 +94,7 @@ class StrongPairs:
 
 @dataclass(frozen=True)
 class FeaturePart:
-    """What a report shows of features and their edges, the best features first.
-
-    Attributes
-    ----------
-    tests : EdgeTests
-        Tests of all edges.
-    table : DataFrame
-        One row per feature: feature, shown (its name as people write it), importance, pvalue,
-        pvalue_adj, strongest, reason.
-    edges : mapping of str to ndarray, shape (features, labels)
-        statistic, df, pvalue, log10p, pvalue_adj, significant, sign and reason of the edges of
-        those features; with effects coef, bse, fitted and limit, the finite one of those that are
-        infinite.
-    terms : mapping of str to tuple of str
-        Terms of the model's formula and their columns.
-    spread : ndarray or None
-        Standard deviations of the features; None if there are no effects.
-    critical : ndarray or None
-        By how many standard errors an interval goes to either side, for each label.
-    total : int
-        How many features there are, shown or not.
-    counts : mapping of str to int
-        Significant features and edges, and edges tested, among all.
-    pairs : StrongPairs or None
-        Pairs of labels.
-    without_pairs : str
-        Why there are none.
-    method : str
-        What the importance is.
-    combine : str
-        How p-values of features combine those of edges.
-    notes : tuple of str
-        What to keep in mind about the ranking, in sentences.
-    """
+    """What a report shows of features and their edges, the best features first."""
 
     tests: EdgeTests
     table: pd.DataFrame
@@ -202,19 +136,7 @@ class FeaturePart:
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that a report shows.
-
-    Attributes
-    ----------
-    results : IsingResults
-        The fit.
-    options : ReportOptions
-        What was asked for.
-    features : FeaturePart or None
-        Features and their edges, if the model has features.
-    sure : Sureness
-        How sure the network is.
-    """
+    """All that a report shows."""
 
     results: IsingResults
     options: ReportOptions
@@ -421,12 +343,13 @@ def _gather_features(
 
 
 def _cells(edges: EdgeTests, options: ReportOptions) -> dict[str, npt.NDArray[Any]]:
-    """Give what is known of each edge, features × labels."""
+    """Return what is known of each edge, features × labels."""
     effects = edges._has_effects
     asked: dict[str, Any] = {"conf_int": 1 - options.alpha, "refit": _FITTED} if effects else {}
     frame = edges.to_frame(options.adjust, **asked)
     if "with" in frame:
         frame = frame[frame["with"] == ""]
+    frame = frame[~edges._is_level(frame)]
     shape = edges.arrays.statistic.shape
     of_effects = ("coef", "bse", "estimate", "lower", "upper") if effects else ()
     names = ["pvalue_adj", "reason", *of_effects]
@@ -453,7 +376,7 @@ def _critical(options: ReportOptions, edges: EdgeTests) -> FloatArray:
 def _feature_table(
     edges: EdgeTests, ranking: FeatureRanking | None, cells: Mapping[str, npt.NDArray[Any]]
 ) -> pd.DataFrame:
-    """Give one row per feature, in the order of the tests."""
+    """Return one row per feature, in the order of the tests."""
     names = list(edges.feature_names)
     depth = np.where(np.isnan(cells["log10p"]), np.inf, cells["log10p"])
     strongest = depth.argmin(axis=1)
@@ -482,7 +405,7 @@ def _feature_table(
 
 
 def _order(table: pd.DataFrame, ranking: FeatureRanking | None) -> IntArray:
-    """Give the rows of the table, best first: in the order of the ranking, if there is one."""
+    """Return the rows of the table, best first: in the order of the ranking, if there is one."""
     if ranking is None:
         return best_first(table["importance"].to_numpy())
     place = {name: at for at, name in enumerate(table["feature"])}
@@ -513,7 +436,10 @@ def _strong_pairs(
     if n_labels < 2:
         return None, "There is only one label."
     if not set(edges.feature_names) <= set(results.feature_names):
-        return None, "They are shown for single features, not for terms of a formula."
+        return (
+            None,
+            "They are shown for single columns, not for categories and other terms.",
+        )
     tests = _known_pairs(edges, ranking)
     if tests is None:
         if options.pairs is None:
@@ -521,7 +447,8 @@ def _strong_pairs(
         asked = [edges.feature_names[at] for at in best]
         refit = "auto" if can_refit(results._fit) else False
         # Statistics and effects are shown, no p-values: chi-square costs nothing.
-        tests = results.score_test(asked, products="given", pvalue="chi2", refit=refit)
+        asked_for: dict[str, Any] = {"unit": "column", "pvalue": "chi2", "refit": refit}
+        tests = results.score_test(asked, products="given", **asked_for)
     place = {name: at for at, name in enumerate(tests.feature_names)}
     lines = np.array([place[edges.feature_names[at]] for at in best], dtype=np.intp)
     return _pick_pairs(results, options, tests, lines, wanted), ""
@@ -534,22 +461,22 @@ def _pick_pairs(
     values = tests.pair_statistics()[lines]
     kept = np.argsort(-values, axis=1, kind="stable")[:, :wanted]
     first, second = (axis[kept] for axis in np.triu_indices(len(tests.label_names), 1))
-    labels, others = np.stack([first, second], axis=2), np.stack([second, first], axis=2)
-    at = (np.broadcast_to(lines[:, None, None], labels.shape), labels, others)
-    statistic, effects = tests.arrays.product_statistic, product_effects(tests.arrays, at)
-    assert statistic is not None
+    at = (np.broadcast_to(lines[:, None], first.shape), first, second)
+    effects, rho = product_effects(tests.arrays, at), tests.arrays.product_rho
     assert effects is not None
-    # Of as many products as of edges, the strongest, effects are fitted.
-    strongest = np.argsort(-statistic[at], axis=None, kind="stable")[:_FITTED]
-    some = np.unravel_index(strongest, labels.shape)
+    assert rho is not None
+    statistic = np.take_along_axis(values, kept, axis=1)
+    # Of as many pairs as of edges, the strongest, effects are fitted.
+    some = np.unravel_index(
+        np.argsort(-statistic, axis=None, kind="stable")[:_FITTED], statistic.shape
+    )
     place = find_features(results._fit, tests.feature_names)
-    meant = np.column_stack([place[at[0][some]], labels[some], others[some]])
-    effects = refit_product_effects(results._fit, effects, some, meant)
+    meant = np.column_stack([place[at[0][some]], first[some], second[some]])
+    effects = refit_product_effects(results._fit, effects, some, meant, rho[at][some])
     return StrongPairs(
         first=first,
         second=second,
-        statistic=np.take_along_axis(values, kept, axis=1),
-        products=statistic[at],
+        statistic=statistic,
         coef=effects.coef,
         bse=effects.bse,
         fitted=np.asarray(effects.estimate != ONE_STEP),
@@ -558,7 +485,7 @@ def _pick_pairs(
 
 
 def _known_pairs(edges: EdgeTests, ranking: FeatureRanking | None) -> EdgeTests | None:
-    """Give the tests of products given their feature, if there are such tests already."""
+    """Return the tests of products given their feature, if there are such tests already."""
     if edges.products == "given":
         return edges
     if ranking is None or ranking.label_names != edges.label_names:
@@ -583,7 +510,7 @@ def _strongest_edge(part: FeaturePart) -> str:
 
 
 def _say_effect(part: FeaturePart, row: np.intp, column: np.intp) -> str:
-    """Give the odds ratio of an edge with its interval, if it is known."""
+    """Return the odds ratio of an edge with its interval, if it is known."""
     if part.critical is None or not np.isfinite(part.edges["bse"][row, column]):
         return ""
     width = part.critical[column] * part.edges["bse"][row, column]
@@ -595,12 +522,6 @@ def _say_effect(part: FeaturePart, row: np.intp, column: np.intp) -> str:
 
 
 def say_power(log10: float) -> str:
-    """Write a power of ten, even one that is too small for a number.
-
-    Examples
-    --------
-    >>> say_power(-1000.4)
-    '4.0e-1001'
-    """
+    """Write a power of ten, even one that is too small for a number."""
     exponent = int(np.floor(log10))
     return f"{10 ** (log10 - exponent):.1f}e{exponent}"

@@ -27,7 +27,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex
 
 from isingmlc.base.arrays import FloatArray
 from isingmlc.plots.heatmap import COLORS
-from isingmlc.plots.layout import orbit, place_labels
+from isingmlc.plots.layout import HUGE, orbit, place_labels
 from isingmlc.plots.style import FAINT, INK, LOWERS, PAPER, RAISES, UNTESTED, wrap_names
 from isingmlc.plots.ties import choose_ties
 from isingmlc.report.data import FeaturePart, ReportData
@@ -149,7 +149,7 @@ def pair_chart() -> figure:
         height=0.66,
         source=_empty(
             "pairs",
-            ["pair", "statistic", "text", "first", "second", "ratio_first", "ratio_second"],
+            ["pair", "statistic", "text", "first", "second", "ratio"],
         ),
         color=RAISES,
         name="pair-bars",
@@ -166,12 +166,11 @@ def pair_chart() -> figure:
         text_font_size="12px",
         text_color=INK,
     )
-    plot.xaxis.axis_label = "statistic of the two products"
+    plot.xaxis.axis_label = "statistic"
     said = [
         ("labels", "@first × @second"),
         ("statistic", "@statistic{0.000}"),
-        ("ratio, model of the first", "@ratio_first"),
-        ("ratio, model of the second", "@ratio_second"),
+        ("ratio", "@ratio"),
     ]
     _hover(plot, [bars], said)
     return plot
@@ -280,7 +279,7 @@ def _empty(name: str, columns: Sequence[str]) -> ColumnDataSource:
 
 
 def _places(data: ReportData) -> FloatArray:
-    """Give the places of the labels, tied ones side by side, in both networks the same."""
+    """Return the places of the labels, tied ones side by side, in both networks the same."""
     return place_labels(data.results.interactions.to_numpy(), "cluster")
 
 
@@ -358,11 +357,7 @@ def _nodes(plot: figure, source: ColumnDataSource) -> Any:
 
 
 def _write(plot: figure, name: str, count: int, *, background: bool = False) -> None:
-    """Add texts whose places, turns and colours come from a source.
-
-    Their number does not change: Bokeh lays texts out in the background, and would look for the
-    style of one that is no more. A text without a place is not drawn.
-    """
+    """Add texts whose places, turns and colours come from a source."""
     nowhere = np.full(count, np.nan)
     source = ColumnDataSource(
         {
@@ -404,7 +399,7 @@ def _hover(plot: figure, renderers: list[Any], tooltips: list[tuple[str, str]]) 
 
 
 def palettes(n: int) -> dict[str, list[str]]:
-    """Give n colours for growing −log10 p: away from the colour of the page, light or dark."""
+    """Return n colours for growing −log10 p: away from the colour of the page, light or dark."""
     share = np.linspace(0, 1, n)
     return {
         "light": [to_hex(color) for color in COLORS(share)],
@@ -413,12 +408,9 @@ def palettes(n: int) -> dict[str, list[str]]:
 
 
 def _line_styles(weight: FloatArray) -> dict[str, Any]:
-    """Say how interactions are drawn: colour and dashes by sign, width and paleness by strength.
-
-    Colours are those of the page, which ``report.js`` knows.
-    """
-    endless = np.isinf(weight)
+    """Say how interactions are drawn: colour and dashes by sign, width and paleness by strength."""
     size = np.abs(weight)
+    endless = size > HUGE
     largest = max(size[~endless].max(initial=0.0), np.finfo(float).tiny)
     share = np.where(endless, 0.3, np.minimum(size / largest, 1.0))
     dash = np.where(endless, "dotted", np.where(weight < 0, "dotdash", "solid"))
@@ -440,7 +432,7 @@ def _named(data: ReportData, positions: npt.NDArray[np.intp]) -> list[str]:
 
 
 def _ties(data: ReportData) -> ColumnDataSource:
-    """Give the strongest interactions as curves that keep off the feature in the centre."""
+    """Return the strongest interactions as curves that keep off the feature in the centre."""
     places = _places(data)
     ties = choose_ties(data.results.interactions.to_numpy(), None)
     ends = zip(ties.first, ties.second, strict=True)
@@ -457,7 +449,7 @@ def _ties(data: ReportData) -> ColumnDataSource:
 
 
 def _pairs_of_labels(data: ReportData) -> ColumnDataSource:
-    """Give all interactions that are known, the weakest first so that strong ones lie above."""
+    """Return all interactions that are known, the weakest first so that strong ones lie above."""
     weights = data.results.interactions.to_numpy()
     first, second = np.triu_indices(len(weights), 1)
     known = ~np.isnan(weights[first, second])

@@ -41,26 +41,7 @@ def read_part(name: str) -> str:
 def fill_frame(
     template: str, data: Any, facts: Mapping[str, Any], scripts: Sequence[str], **parts: Any
 ) -> str:
-    """Make a page.
-
-    Parameters
-    ----------
-    template : str
-        The file that says what is in the frame.
-    data : ReportData or ShortReport
-        Title, cards, findings, notes and settings, which every report has.
-    facts : mapping
-        What the scripts need.
-    scripts : sequence of str
-        The scripts, in their order.
-    **parts
-        What else the template shows.
-
-    Returns
-    -------
-    str
-        HTML, the same for the same arguments.
-    """
+    """Make a page."""
     # No tag can begin inside the text of a script.
     text = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
     hashes = " ".join(_hash(script) for script in scripts)
@@ -79,7 +60,7 @@ def fill_frame(
 
 
 def list_table(frame: pd.DataFrame) -> list[list[str]]:
-    """Give a table as rows of text for a CSV file, the head first."""
+    """Return a table as rows of text for a CSV file, the head first."""
     cells = [[_write_cell(value) for value in row] for row in frame.astype(object).to_numpy()]
     return [[str(name) for name in frame.columns], *cells]
 

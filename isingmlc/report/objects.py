@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,13 +72,13 @@ def describe_network(net: RegularizedIsingResults, title: str | None) -> ShortRe
 def describe_comparison(found: NetworkComparison, title: str | None) -> ShortReport:
     """Say how networks of groups differ."""
     edges = found.edges
-    differ = int((edges["pvalue_adj"] <= 0.05).sum())
-    tests = found.tests
+    differ = len(edges.loc[edges["pvalue_adj"] <= 0.05, ["first", "second"]].drop_duplicates())
+    tests, n_pairs = found.tests, comb(len(found.label_names), 2)
     findings = [
         f"The largest difference of two groups in a pair, M, is {found.M:.2f} "
         f"({_say_p(found.pvalue)}); that of their global strengths, S, is {found.S:.2f} "
-        f"({_say_p(tests.loc['S', 'pvalue'])}).",
-        f"{differ} of {len(edges):,} pairs of labels differ between groups (adjusted p ≤ 0.05).",
+        f"({_say_p(tests.loc[['S'], 'pvalue_adj'].min())}).",
+        f"{differ} of {n_pairs:,} pairs of labels differ between groups (adjusted p ≤ 0.05).",
     ]
     order = edges.sort_values(["pvalue", "difference"], ascending=[True, False], kind="stable")
     groups = found.groups
@@ -248,11 +249,13 @@ def _picture(title: str, plot: object, described: str) -> Part:
 
 
 def _say_p(value: float) -> str:
+    if value != value:
+        return "not tested"
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
 def _spread_centrality(net: RegularizedIsingResults) -> pd.DataFrame:
-    """Give one row per label and one column per measure."""
+    """Return one row per label and one column per measure."""
     wide = net.centrality().pivot_table(index="label", columns="measure", values="value")
     known = [name for name in net.label_names if name in wide.index]
     return wide.loc[known].reset_index()

@@ -49,7 +49,7 @@ def render_page(data: ReportData) -> str:
 
 
 def _bokeh_scripts() -> list[str]:
-    """Give the part of BokehJS that the page uses, as text."""
+    """Return the part of BokehJS that the page uses, as text."""
     parts: list[Any] = ["bokeh"]
     scripts = Resources("inline", components=parts).js_raw
     return [script.replace("\r\n", "\n") for script in scripts]
@@ -101,7 +101,6 @@ def _draw(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
             tables.feature_source(part),
             tables.edge_source(part),
             tables.pair_source(part),
-            tables.product_source(part),
         ]
         if part.pairs is not None:
             shown.append(figures.pair_chart())
@@ -116,7 +115,7 @@ def _draw(data: ReportData) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _renumber(value: Any, numbers: dict[str, str]) -> Any:
-    """Give models numbers in their order: Bokeh counts all that a process ever made."""
+    """Return models numbers in their order: Bokeh counts all that a process ever made."""
     if isinstance(value, list):
         return [_renumber(item, numbers) for item in value]
     if not isinstance(value, dict):
@@ -130,7 +129,7 @@ def _renumber(value: Any, numbers: dict[str, str]) -> Any:
 
 
 def _deepest(part: FeaturePart | None) -> float:
-    """Give the largest −log10 p, at least 1."""
+    """Return the largest −log10 p, at least 1."""
     return 1.0 if part is None else max(float(np.nan_to_num(-part.edges["log10p"]).max()), 1.0)
 
 
@@ -155,7 +154,7 @@ def _threshold(data: ReportData) -> dict[str, Any]:
 
 
 def _label_rows(data: ReportData) -> pd.DataFrame:
-    """Give the diagnostics of the labels as text."""
+    """Return the diagnostics of the labels as text."""
     rows = [
         {
             "Label": str(label),

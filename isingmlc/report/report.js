@@ -23,7 +23,6 @@
   const feature = columnsOf("features");
   const edge = columnsOf("edges");
   const pair = columnsOf("all-pairs");
-  const product = columnsOf("all-products");
   const pairsEach = pair ? pair("first").length / facts.withPairs : 0;
   const interaction = columnsOf("interactions");
   const nLabels = label("name").length;
@@ -133,12 +132,10 @@
     return oddsOf(coef, bse, critical[at % nLabels], edge("fitted")[at], limit);
   }
 
-  // Products of a pair: the one in the model of the first label (0), of the second (1).
-  function productOf(at, side) {
+  function changeOf(at) {
     const unit = unitOf(Math.floor(at / pairsEach));
-    const [coef, bse] = ["coef", "bse"].map((name) => product(name)[2 * at + side] * unit);
-    const model = pair(side ? "second" : "first")[at];
-    return oddsOf(coef, bse, facts.pairErrors[model], product("fitted")[2 * at + side]);
+    const [coef, bse] = ["coef", "bse"].map((name) => pair(name)[at] * unit);
+    return oddsOf(coef, bse, facts.pairErrors[pair("first")[at]], pair("fitted")[at]);
   }
 
   function sayOdds({ coef, odds, lower, upper, half, isStep }) {
@@ -345,8 +342,7 @@
       text: values.map(statistic),
       first: rows.map((at) => label("name")[pair("first")[at]]),
       second: rows.map((at) => label("name")[pair("second")[at]]),
-      ratio_first: rows.map((at) => sayOdds(productOf(at, 0)) || "not tested"),
-      ratio_second: rows.map((at) => sayOdds(productOf(at, 1)) || "not tested"),
+      ratio: rows.map((at) => sayOdds(changeOf(at)) || "not tested"),
     };
     element("no-pairs").hidden = rows.length > 0;
     element("no-pairs").textContent = chosen < facts.withPairs
@@ -878,24 +874,20 @@
       }),
     ],
     pairs: () => [
-      ["feature", "label", "with", "direction", "coef", "bse", ...EFFECT, "statistic", "sign",
-        "pair_statistic"],
-      ...each(product("statistic"), (value, place) => {
-        const [at, side] = [place >> 1, place & 1];
-        const [own, other] = side ? ["second", "first"] : ["first", "second"];
-        const effect = productOf(at, side);
+      ["feature", "label", "with", "direction", "coef", "bse", ...EFFECT, "statistic", "sign"],
+      ...each(pair("statistic"), (value, at) => {
+        const effect = changeOf(at);
         const sign = Math.sign(effect.coef);
         return [
           feature("feature")[Math.floor(at / pairsEach)],
-          label("name")[pair(own)[at]],
-          label("name")[pair(other)[at]],
+          label("name")[pair("first")[at]],
+          label("name")[pair("second")[at]],
           direction(sign),
           say(effect.coef),
           six(effect.bse),
           ...effectCells(effect),
           six(value),
           sign,
-          six(pair("statistic")[at]),
         ];
       }),
     ],

@@ -44,8 +44,6 @@ _IN_THE_DARK = {
 _HEADS = {
     "pvalue": "p",
     "pvalue_adj": "Adjusted p",
-    "wald_pvalue": "Wald p",
-    "wald_pvalue_adj": "Adjusted Wald p",
     "cs": "CS-coefficient",
     "se": "Standard error",
     "score_se": "Standard error",
@@ -57,15 +55,7 @@ _HEADS = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture inside the page.
-
-    Attributes
-    ----------
-    address : str
-        An address that holds all of it.
-    least : int
-        How many pixels wide it is at least, so that its letters are legible.
-    """
+    """A picture inside the page."""
 
     address: str
     least: int
@@ -73,21 +63,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Part:
-    """A table or a picture, with its title.
-
-    Attributes
-    ----------
-    title, hint : str
-        What it is, and how to read it.
-    frame : DataFrame or None
-        The table; its first column names the rows.
-    picture : Picture or None
-        The picture.
-    described : str
-        What the picture shows, for those who do not see it.
-    write : callable
-        Writes names in the page as people do; the CSV keeps the exact ones.
-    """
+    """A table or a picture, with its title."""
 
     title: str
     hint: str = ""
@@ -116,25 +92,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ShortReport:
-    """All that a short report shows.
-
-    Attributes
-    ----------
-    title, subtitle : str
-        The headline, and what was done to what.
-    cards : sequence of tuple
-        Numbers to begin with, and what they are.
-    findings, notes : sequence of str
-        What there is to say, and what needs attention.
-    parts : sequence of Part
-        Tables and pictures.
-    described : mapping
-        How it was made.
-    adjusted_for : tuple of str
-        The covariates that everything is given.
-    feature_names : tuple of str
-        Features that texts and tables name, exactly.
-    """
+    """All that a short report shows."""
 
     title: str
     subtitle: str

@@ -36,18 +36,7 @@ _TOO_FEW = "too few rows"
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure a network is, as sentences and tables of text.
-
-    Attributes
-    ----------
-    sentences : tuple of str
-        What there is to say.
-    pairs, ranks, coefficients : DataFrame
-        Pairs of labels, ranks of features and CS-coefficients, as text; empty where there are none.
-    network : DataFrame
-        All pairs of labels with their numbers, as of `IsingResults.network_table`; empty if there
-        are too many.
-    """
+    """How sure a network is, as sentences and tables of text."""
 
     sentences: tuple[str, ...]
     pairs: pd.DataFrame
@@ -180,11 +169,7 @@ def _number(value: float) -> str:
 
 
 def _weigh(row: Mapping[str, Any]) -> str:
-    """Say what the data speak for, absence only as far as the pair's own information goes.
-
-    The evidence of a pair of rare labels counts all rows, of which few say something. For absence
-    it is therefore measured again by the rows that would say as much if labels were common.
-    """
+    """Say what the data speak for, absence only as far as the pair's own information goes."""
     evidence = row["evidence"]
     if np.isnan(evidence):
         return "–"

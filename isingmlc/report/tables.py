@@ -71,23 +71,11 @@ def pair_source(part: FeaturePart) -> ColumnDataSource | None:
             "first": part.pairs.first.astype(np.uint16).ravel(),
             "second": part.pairs.second.astype(np.uint16).ravel(),
             "statistic": _few_digits(part.pairs.statistic).ravel(),
-        },
-        name="all-pairs",
-    )
-
-
-def product_source(part: FeaturePart) -> ColumnDataSource | None:
-    """Put the products of these pairs into flat arrays: two a pair, one in each label's model."""
-    if part.pairs is None:
-        return None
-    return ColumnDataSource(
-        {
-            "statistic": _few_digits(part.pairs.products).ravel(),
             "coef": _few_digits(part.pairs.coef).ravel(),
             "bse": _few_digits(part.pairs.bse).ravel(),
             "fitted": part.pairs.fitted.astype(np.uint8).ravel(),
         },
-        name="all-products",
+        name="all-pairs",
     )
 
 

@@ -22,24 +22,7 @@ def load_part(name: str) -> Any:
 
 
 def write_report_of(kind: str, found: Any, path: str | os.PathLike[str], title: str | None) -> Path:
-    """Write the short report of an object.
-
-    Parameters
-    ----------
-    kind : {"network", "comparison", "bootstrap", "dropping", "ranking", "selection"}
-        What it is.
-    found : object
-        The object.
-    path : path-like
-        Where to; a file that is there is replaced.
-    title : str or None
-        The headline.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write the short report of an object."""
     target = as_path("path", path)
     describe = getattr(load_part("objects"), f"describe_{kind}")
     load_part("short").write_short(describe(found, title), target)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_names, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray, SignArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, SignArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
@@ -20,11 +20,15 @@ from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edge_effects import (
+    BY_LEVEL,
     INFINITE,
+    NEEDS_ROWS,
+    EdgeEffects,
     effect_columns,
     feature_spread,
     find_effects,
     find_features,
+    mark_effects,
     product_effects,
     refit_effects,
     refit_product_effects,
@@ -45,8 +49,8 @@ NULLS = {
     "given the other labels",
     "joint": "neither the feature nor its products with other labels have an effect on the label "
     "given the other labels",
-    "given": "the feature has no effect on the label; or its product with another label has none "
-    "given the feature and the other labels",
+    "given": "the feature has no effect on the label; or it does not change the association of two "
+    "labels given the feature and the other labels",
     "given-joint": "the products of the feature with other labels have no effect on the label "
     "given the feature and the other labels",
 }
@@ -109,6 +113,8 @@ class EdgeTests(ReadOnly):
         The covariates that the tests are given, as the user wrote them.
     fit : NetworkFit, optional
         The null models, from which score tests get effects.
+    fit_levels : callable, optional
+        Fits a whole term and returns coefficients and standard errors of its columns.
 
     Attributes
     ----------
@@ -149,16 +155,19 @@ class EdgeTests(ReadOnly):
     note: str
     adjusted_for: tuple[str, ...]
     _fit: NetworkFit | None
+    _fit_levels: Callable[[str], tuple[FloatArray, FloatArray]] | None
 
     def __init__(
         self,
         arrays: EdgeArrays,
         adjusted_for: tuple[str, ...] = (),
         fit: NetworkFit | None = None,
+        fit_levels: Callable[[str], tuple[FloatArray, FloatArray]] | None = None,
     ) -> None:
         self._fill(
             arrays=arrays,
             _fit=fit,
+            _fit_levels=fit_levels,
             feature_names=arrays.feature_names,
             label_names=arrays.label_names,
             test=arrays.test,
@@ -244,10 +253,32 @@ class EdgeTests(ReadOnly):
 
     @property
     def _has_effects(self) -> bool:
-        """Whether `to_frame` can give effects: of single features, or of products given them."""
-        fit = self._fit
-        known = fit is not None and set(self.feature_names) <= set(fit.stats.feature_names)
-        return known and (not self.products or self.arrays.product_bse is not None)
+        """Whether `to_frame` can give effects: of features, or of products given them."""
+        has_products = not self.products or self.arrays.product_bse is not None
+        return self._fit is not None and has_products
+
+    @property
+    def _columns(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each feature; several where it is a category, a spline or the like."""
+        terms = {} if self._fit is None else self._fit.terms
+        return tuple(terms.get(name, (name,)) for name in self.feature_names)
+
+    @property
+    def _is_wide(self) -> BoolArray:
+        """Which features have several columns."""
+        return np.array([len(columns) > 1 for columns in self._columns], dtype=np.bool_)
+
+    @property
+    def _is_part(self) -> BoolArray:
+        """Which features are single columns of a term that has more."""
+        parts = {name for columns in self._wide_terms.values() for name in columns}
+        return np.array([name in parts for name in self.feature_names], dtype=np.bool_)
+
+    @property
+    def _wide_terms(self) -> dict[str, tuple[str, ...]]:
+        """The terms of several columns."""
+        terms = {} if self._fit is None else self._fit.terms
+        return {name: columns for name, columns in terms.items() if len(columns) > 1}
 
     @table
     def params(self) -> pd.DataFrame | None:
@@ -316,28 +347,31 @@ class EdgeTests(ReadOnly):
         return ResultTable({"lower": lower.ravel(), "upper": upper.ravel()}, index)
 
     def _finite_limits(self, coef: FloatArray, level: float) -> FloatArray | None:
-        """Give the finite limits of infinite effects, if there is a fit to ask."""
+        """Return the finite limits of infinite effects, if there is a fit to ask."""
         if self._fit is None:
             return None
-        return profile_limits(self._fit, self.feature_names, coef, level)
+        names = [columns[0] for columns in self._columns]
+        # The models that would be fitted lack the rest of the term.
+        some = np.where(self._is_part[:, None], np.nan, coef)
+        return profile_limits(self._fit, names, some, level)
 
     # Looking up
 
     def __getitem__(self, features: str | Sequence[str]) -> Any:
-        """Give the table of one feature, or the tests of several."""
+        """Return the table of one feature, or the tests of several."""
         if isinstance(features, str):
             (at,) = self._find([features])
-            cells = {name: values[at] for name, values in self.arrays.columns().items()}
+            cells = {name: values[at].copy() for name, values in self.arrays.columns().items()}
             return ResultTable(cells, self._labels)
         if isinstance(features, slice) or not isinstance(features, Iterable):
             raise KeyError("take features by name: edges['x1'] or edges[['x1', 'x2']].")
         names = list(features)
         if len(set(names)) < len(names):
             raise KeyError(f"features are named more than once: {exc.shorten(names)}.")
-        return EdgeTests(self.arrays.take(self._find(names)), self.adjusted_for, self._fit)
+        return self._take(self._find(names))
 
     def take(self, features: str | Sequence[str]) -> EdgeTests:
-        """Give the tests of some features.
+        """Return the tests of some features.
 
         Parameters
         ----------
@@ -362,7 +396,12 @@ class EdgeTests(ReadOnly):
         EdgeTests(score, 2 features × 6 labels, 12 of 12 edges testable)
         """
         chosen = check_names("features", features, self.feature_names)
-        return EdgeTests(self.arrays.take(chosen), self.adjusted_for, self._fit)
+        return self._take(chosen)
+
+    def _take(self, positions: Sequence[int] | IntArray) -> EdgeTests:
+        """Return the tests of the features at some positions."""
+        arrays = self.arrays.take(positions)
+        return EdgeTests(arrays, self.adjusted_for, self._fit, self._fit_levels)
 
     @property
     def loc(self) -> _EdgeLookup:
@@ -370,7 +409,7 @@ class EdgeTests(ReadOnly):
         return _EdgeLookup(self)
 
     def _find(self, names: Sequence[str], known: str = "feature") -> list[int]:
-        """Give positions of features or labels."""
+        """Return positions of features or labels."""
         every = self.feature_names if known == "feature" else self.label_names
         unknown = [name for name in names if name not in every]
         if unknown:
@@ -391,7 +430,7 @@ class EdgeTests(ReadOnly):
         return pd.Series(self.arrays.importance, self._features, name="importance")
 
     def feature_pvalues(self, combine: str = DEFAULT_COMBINE) -> pd.Series:
-        r"""Give one p-value per feature: that it has no effect on any label.
+        r"""Return one p-value per feature: that it has no effect on any label.
 
         The null is that the feature has no effect on any label given the other labels (and the
         covariates), for the labels whose edge with it can be tested. With products, it is what
@@ -399,7 +438,7 @@ class EdgeTests(ReadOnly):
 
         Parameters
         ----------
-        combine : {"acat", "sum", "omnibus", "cauchy"}
+        combine : {"acat", "sum", "omnibus"}
             How the tests of a feature's edges become one.
 
             ``"acat"``
@@ -413,8 +452,6 @@ class EdgeTests(ReadOnly):
                 correlation matrix, against a chi-square distribution with as many degrees of
                 freedom as R has rank. Strong against effects that a dependence between labels
                 hides.
-            ``"cauchy"``
-                Cauchy combination of these three.
 
         Returns
         -------
@@ -463,14 +500,15 @@ class EdgeTests(ReadOnly):
         >>> edges.feature_pvalues(combine="sum")["bmi"] < 1e-10
         np.True_
         """
-        return pd.Series(self.arrays.feature_tests(combine).pvalue, self._features, name="pvalue")
+        found = self.arrays.feature_tests(combine).pvalue
+        return pd.Series(found, self._features, name="pvalue", copy=True)
 
     def feature_tests(self, combine: str = DEFAULT_COMBINE) -> pd.DataFrame:
         """Test each feature over all labels; `feature_pvalues` says what the null is.
 
         Parameters
         ----------
-        combine : {"acat", "sum", "omnibus", "cauchy"}
+        combine : {"acat", "sum", "omnibus"}
             How the tests of a feature's edges become one; see `feature_pvalues`.
 
         Returns
@@ -522,7 +560,7 @@ class EdgeTests(ReadOnly):
         per: str | Mapping[str, float] | None = None,
         refit: int = 0,
     ) -> pd.DataFrame:
-        """Give one row per edge.
+        """Return one row per edge.
 
         Parameters
         ----------
@@ -531,11 +569,12 @@ class EdgeTests(ReadOnly):
             ``multipletests``; None leaves them as they are.
         within : {None, "label", "feature"}
             Over which edges: all that are tested, or those of one label or one feature. With
-            ``products="given"`` over products apart from the features themselves.
+            ``products="given"`` over pairs apart from the features themselves; a pair has two
+            labels, so those of one label mean all pairs.
         exponentiate : bool
             Give odds ratios with their intervals. They are given the other labels and the
             covariates of the model. Of products they are ratios of odds ratios: by what factor the
-            odds ratio of the feature differs where the label ``with`` is present.
+            odds ratio of the two labels changes with one unit of the feature.
         conf_int : float, optional
             Give effects with Wald intervals of this level; 0.95 if odds ratios are asked for.
         per : {"unit", "sd"} or mapping of str to float, optional
@@ -546,6 +585,7 @@ class EdgeTests(ReadOnly):
             Of how many rows, the strongest, score tests fit the effects. Those of all others are
             one Newton step from the null model, the score s over its variance v with the error
             1/√v: right for weak effects, too near zero for strong ones. Fits take rows of data.
+            Effects of the levels of a category are always fitted, all of its levels together.
 
         Returns
         -------
@@ -557,8 +597,9 @@ class EdgeTests(ReadOnly):
             likelihood-ratio tests of single features, and of products given them, have
             coefficients and standard errors. With
             single products, ``with`` names the label that the feature is multiplied with and is
-            empty for the feature itself; ``sign`` of a score test tells whether the feature makes
-            that tie stronger (1) or weaker (−1), and is 0 for products of other tests. With
+            empty for the feature itself; ``sign`` tells whether the association of the two labels
+            is stronger (1) or weaker (−1) for larger values of the feature. With
+            ``products="given"`` there is one row per feature and pair of labels. With
             covariates, ``adjusted_for`` names them in every row.
             If effects are asked for, coef and bse, or odds_ratio, then lower, upper and
             ``estimate``, which is ``fitted``, ``one-step`` or ``infinite``, stand before the
@@ -566,12 +607,17 @@ class EdgeTests(ReadOnly):
             separates the label, say because a cell of their table is zero. One end of its interval
             is infinite too, the other is that of the profile likelihood (see `conf_int`). A score
             test is right there too; ``lr_test(penalty="firth")`` has a finite effect.
+            The row of a category or spline has the test of the whole term and no effect of its
+            own (``estimate`` is ``by-level``). With effects the rows of its columns follow, named
+            like ``"smoking: ex vs never"``: the effect of a level against the reference level, from
+            a fit with the whole term, with its Wald test. These are not adjusted for multiplicity,
+            as the term is what is tested. Then a column ``term`` names the term of each row.
 
         Raises
         ------
         ModelError
-            When effects are asked for of tests that have none: of terms, of products without their
-            feature, and of several products together.
+            When effects are asked for of tests that have none: of products without their feature,
+            and of several products together.
 
         Examples
         --------
@@ -606,8 +652,11 @@ class EdgeTests(ReadOnly):
         adjusted = columns["pvalue"]
         if adjust is not None and self.products == "given":
             # Whether features go with labels is another question than whether they moderate.
-            parts = np.split(adjusted, [1], axis=2)
-            adjusted = np.concatenate([_adjust(part, adjust, within) for part in parts], axis=2)
+            own, pairs = np.split(adjusted, [1], axis=2)
+            over = None if within == "label" else within
+            adjusted = np.concatenate(
+                [_adjust(own, adjust, within), _adjust(pairs, adjust, over)], axis=2
+            )
         elif adjust is not None:
             adjusted = _adjust(adjusted, adjust, within)
         at = [axis.ravel() for axis in np.indices(shape)]
@@ -617,24 +666,76 @@ class EdgeTests(ReadOnly):
                 "feature": np.array(self.feature_names, dtype=object)[at[0]],
                 "label": names[at[1]],
                 **({"with": np.array(["", *names], dtype=object)[at[2]]} if len(at) > 2 else {}),
-                **{name: cells.ravel() for name, cells in columns.items()},
+                **{name: cells.flatten() for name, cells in columns.items()},
             }
         )
-        frame.insert(frame.columns.get_loc("log10p") + 1, "pvalue_adj", adjusted.ravel())
+        frame.insert(frame.columns.get_loc("log10p") + 1, "pvalue_adj", adjusted.flatten())
         if "estimate" in frame:
             # A score test does not fit what it tests: a fit tells that it has no maximum.
             is_endless = (frame["estimate"] == INFINITE) & (frame["reason"] == Reason.OK)
             frame.loc[is_endless, "reason"] = Reason.SEPARATED_ALTERNATIVE
+            if self._columns != tuple((name,) for name in self.feature_names):
+                frame = self._with_levels(frame, exponentiate, conf_int or 0.95)
         if self.adjusted_for:
             frame["adjusted_for"] = ", ".join(self.adjusted_for)
         if "with" in frame:
-            frame = frame[frame["label"] != frame["with"]].reset_index(drop=True)
+            kept = at[2] != at[1] + 1
+            if self.products == "given":
+                kept = (at[2] == 0) | (at[2] > at[1] + 1)
+            frame = frame[kept].reset_index(drop=True)
         return frame
+
+    def _with_levels(self, frame: pd.DataFrame, exponentiate: bool, level: float) -> pd.DataFrame:
+        """Name categories by level, and put the rows of several levels below that of their term."""
+        is_wide, labels = self._is_wide, np.array(self.label_names, dtype=object)
+        has_rows = self._fit is not None and self._fit.rows is not None
+        frame.insert(0, "term", frame["feature"])
+        of_wide = frame["term"].isin(self._features[is_wide])
+        tested = frame["statistic"].notna()
+        frame.loc[of_wide & tested, "estimate"] = BY_LEVEL if has_rows else NEEDS_ROWS
+        single = {
+            name: columns[0]
+            for name, columns in zip(self.feature_names, self._columns, strict=True)
+            if len(columns) == 1
+        }
+        frame["feature"] = frame["feature"].map(lambda name: single.get(name, name))
+        parts = [frame]
+        for at in np.flatnonzero(is_wide) if has_rows else ():
+            assert self._fit_levels is not None
+            effects = mark_effects(*self._fit_levels(self.feature_names[at]))
+            columns: dict[str, Any] = effect_columns(
+                effects, level, self.arrays.df_denom, exponentiate
+            )
+            columns |= self.arrays.wald_columns(effects.coef, effects.bse, self.arrays.reason[at])
+            part = pd.DataFrame({name: cells.ravel() for name, cells in columns.items()})
+            part["term"] = self.feature_names[at]
+            part["feature"] = np.repeat(np.array(self._columns[at], dtype=object), len(labels))
+            part["label"] = np.tile(labels, len(effects.coef))
+            parts.append(part)
+        both = pd.concat(parts, ignore_index=True)[list(frame.columns)]
+        place = {name: at for at, name in enumerate(self.feature_names)}
+        order = both["term"].map(place).sort_values(kind="stable").index
+        return ResultTable(both.loc[order].reset_index(drop=True))
+
+    def _list_strongest(self, frame: pd.DataFrame, top: int) -> pd.DataFrame:
+        """Return the rows of the strongest tests, each followed by the effects of its levels."""
+        tests = frame[~self._is_level(frame)].nsmallest(top, "log10p", keep="first")
+        if "term" not in frame:
+            return tests
+        edges = pd.MultiIndex.from_frame(tests[["term", "label"]])
+        at = edges.get_indexer(pd.MultiIndex.from_frame(frame[["term", "label"]]))
+        order = np.argsort(at, kind="stable")
+        return frame.iloc[order[at[order] >= 0]]
+
+    def _is_level(self, frame: pd.DataFrame) -> pd.Series:
+        """Mark the rows that are effects of levels, and no tests of a whole term."""
+        wide = [columns for columns in self._columns if len(columns) > 1]
+        return frame["feature"].isin([name for columns in wide for name in columns])
 
     def _units(self, fit: NetworkFit, per: str | Mapping[str, float]) -> FloatArray:
         """Say for how much of each feature effects are."""
         if not isinstance(per, Mapping):
-            return feature_spread(fit, self.feature_names)
+            return feature_spread(fit, [columns[0] for columns in self._columns])
         unit = np.ones(len(self.feature_names))
         for at, name in zip(
             check_names("per", list(per), self.feature_names), per.keys(), strict=True
@@ -649,25 +750,36 @@ class EdgeTests(ReadOnly):
         per: str | Mapping[str, float],
         refit: int,
     ) -> dict[str, Any]:
-        """Give columns of effects, each an array of features × labels."""
+        """Return columns of effects, each an array of features × labels."""
         if not isinstance(per, Mapping):
             check_option("per", per, ("unit", "sd"))
         level = 0.95 if conf_int is None else check_number("conf_int", conf_int, above=0, below=1)
         arrays, fit = self.arrays, self._fit
         if fit is None or not self._has_effects:
             raise exc.ModelError(
-                "effects are those of single features, with by='feature' and without products, or "
-                "of products given their feature, with products='given'."
+                "effects are those of features without products, or of products given their "
+                "feature, with products='given'."
             )
+        is_wide = self._is_wide
+        if is_wide.any():
+            single = self._take(np.flatnonzero(~is_wide))
+            cells = single._effects(exponentiate, conf_int, per, refit)
+            return {name: _spread(values, ~is_wide) for name, values in cells.items()}
+        arrays = replace(arrays, feature_names=tuple(columns[0] for columns in self._columns))
         found, products = find_effects(fit, arrays), product_effects(arrays)
+        if arrays.coef is None:
+            found = self._with_rest_of_terms(found)
         if refit:
             edges, of_products = self._strongest(check_count("refit", refit, 0))
+            # The models that would be fitted lack the rest of the term.
+            of_products = of_products[~self._is_part[of_products[:, 0]]]
             found = refit_effects(fit, arrays, found, edges)
             if products is not None:
                 place = find_features(fit, arrays.feature_names)
                 at = (of_products[:, 0], of_products[:, 1], of_products[:, 2])
                 meant = np.column_stack([place[at[0]], *at[1:]])
-                products = refit_product_effects(fit, products, at, meant)
+                assert arrays.product_rho is not None
+                products = refit_product_effects(fit, products, at, meant, arrays.product_rho[at])
         finite = self._finite_limits(found.coef, level)
         if per != "unit":
             unit = self._units(fit, per)
@@ -683,8 +795,24 @@ class EdgeTests(ReadOnly):
             for name, cells in columns.items()
         }
 
+    def _with_rest_of_terms(self, effects: EdgeEffects) -> EdgeEffects:
+        """Take the effects of single columns of a term from a fit with the whole term."""
+        coef, bse, estimate = effects.coef.copy(), effects.bse.copy(), effects.estimate.copy()
+        place = {name: at for at, name in enumerate(self.feature_names)}
+        for term, columns in self._wide_terms.items():
+            some = [at for at, name in enumerate(columns) if name in place]
+            if some:
+                assert self._fit_levels is not None
+                rows = [place[columns[at]] for at in some]
+                tested = ~np.isnan(self.arrays.statistic[rows])
+                fitted = mark_effects(*(each[some] for each in self._fit_levels(term)))
+                coef[rows] = np.where(tested, fitted.coef, np.nan)
+                bse[rows] = np.where(tested, fitted.bse, np.nan)
+                estimate[rows] = np.where(tested, fitted.estimate, "")
+        return EdgeEffects(coef, bse, estimate)
+
     def _strongest(self, count: int) -> tuple[IntArray, IntArray]:
-        """Give positions of the edges, and of the products, that have the smallest p-values."""
+        """Return positions of the edges, and of the products, that have the smallest p-values."""
         depth = self.arrays.log10_pvalue[:, :, None]
         if self.arrays.product_statistic is not None:
             depth = np.concatenate([depth, self.arrays.product_columns()["log10p"]], axis=2)
@@ -720,13 +848,14 @@ class EdgeTests(ReadOnly):
         }
 
     def pair_statistics(self) -> FloatArray:
-        """Add the two statistics of the products of each feature with the labels of a pair.
+        """Return the statistics of all pairs of labels for each feature.
 
         Returns
         -------
         ndarray, shape (features, K(K−1)/2)
-            The sums, pairs in the order of ``itertools.combinations``; products that could not be
-            tested add nothing.
+            The tests of the pairs with ``products="given"``, the sums of their two statistics with
+            ``products="individual"``; pairs in the order of ``itertools.combinations``. What could
+            not be tested is zero.
 
         Raises
         ------
@@ -935,7 +1064,7 @@ class EdgeTests(ReadOnly):
         ===========================================================================
         feature label              sign  statistic         df     pvalue pvalue_adj
         ---------------------------------------------------------------------------
-        age     hypertension         +1    133.404          1   7.38e-31   1.33e-28
+        age     hypertension         +1    133.404          1   1.63e-31   2.94e-29
         age     arthritis            +1     70.495          1   4.61e-17   4.15e-15
         ...
         """
@@ -1092,6 +1221,14 @@ def _add_both(products: Any) -> Any:
     """Add what belongs to the two products of each pair of labels."""
     first, second = np.triu_indices(products.shape[1], 1)
     return products[:, first, second] + products[:, second, first]
+
+
+def _spread(cells: Any, rows: BoolArray) -> Any:
+    """Write values of some rows into a table of all, the others empty."""
+    empty = "" if cells.dtype == object else np.nan
+    table = np.full((len(rows), *cells.shape[1:]), empty, dtype=cells.dtype)
+    table[rows] = cells
+    return table
 
 
 def _no_products() -> exc.ModelError:

@@ -51,17 +51,7 @@ _HOW = (
 
 @dataclass(frozen=True, eq=False)
 class GroupNetworks:
-    """Networks of groups with the counts that they come from.
-
-    Attributes
-    ----------
-    networks : dict of str to IsingResults or RegularizedIsingResults
-        The network of each group.
-    sets : ndarray of int, shape (sets, groups), or None
-        Rows of different groups that belong together: the row of each in its group.
-    rows : tuple of ModelData
-        The rows of each group where `sets` needs them.
-    """
+    """Networks of groups with the counts that they come from."""
 
     networks: dict[str, IsingResults | RegularizedIsingResults]
     sets: IntArray | None = None
@@ -76,8 +66,17 @@ class GroupNetworks:
             total = total + part
         return total
 
+    def of_two(self, first: int, second: int) -> GroupNetworks:
+        """Return two of the groups."""
+        names = list(self.networks)
+        return GroupNetworks(
+            {names[at]: self.networks[names[at]] for at in (first, second)},
+            None if self.sets is None else self.sets[:, [first, second]],
+            () if self.sets is None else (self.rows[first], self.rows[second]),
+        )
+
     def counts(self, pooled: LabelsetStatistics) -> FloatArray:
-        """Give the counts of the cells of all groups in each, shape (groups, L)."""
+        """Return the counts of the cells of all groups in each, shape (groups, L)."""
         lines = []
         for each in self.networks.values():
             stats = each.model.statistics
@@ -87,7 +86,7 @@ class GroupNetworks:
         return np.array(lines)
 
     def set_cells(self) -> list[IntArray] | None:
-        """Give the cell of each set's row in each group, among the cells of the group."""
+        """Return the cell of each set's row in each group, among the cells of the group."""
         if self.sets is None:
             return None
         networks = self.networks.values()
@@ -106,14 +105,14 @@ class GroupNetworks:
                 for each, own in zip(self.networks.values(), cells, strict=True)
             ]
             together = np.column_stack(places)
-            if null == "nothing" or len(places) > 2:
+            if null == "nothing":
                 return ShuffleWithin(together, len(columns))
             return RedrawWithin(together, columns)
         counts = self.counts(pooled)
         return Shuffle(counts) if null == "nothing" else Redraw(counts, columns)
 
     def refits(self, pooled: LabelsetStatistics) -> Refits:
-        """Give what fits networks like these to other counts of all cells."""
+        """Return what fits networks like these to other counts of all cells."""
         any_network = next(iter(self.networks.values()))
         if isinstance(any_network, RegularizedIsingResults):
             columns = pooled.context.columns
@@ -134,7 +133,7 @@ def gather_groups(
     gamma: float | None,
     rule: str | None,
 ) -> GroupNetworks:
-    """Give the networks to compare; `compare_networks` explains the arguments."""
+    """Return the networks to compare; `compare_networks` explains the arguments."""
     from isingmlc.model import IsingModel
 
     if not isinstance(given, IsingModel):
@@ -301,7 +300,7 @@ def _check_labels(labels: BoolArray, label_names: tuple[str, ...], group: str) -
 def _split(
     model: IsingModel, by: Any, pairs: Any
 ) -> tuple[dict[str, IsingModel], IntArray | None, tuple[ModelData, ...]]:
-    """Give a model of each group, and which rows belong together."""
+    """Return a model of each group, and which rows belong together."""
     from isingmlc.model import IsingModel
 
     data, stats = model.data, model.statistics
@@ -313,7 +312,7 @@ def _split(
                 + (exc.shorten(stats.context.names) if stats.context.names else "there is none.")
             )
         values, rest = _take_covariate(stats.context, by)
-        group_of, names = _read_groups(values, len(values), None)
+        group_of, names = _read_groups(values, len(values), None, f"frame[{by!r}]")
         for at, name in enumerate(names):
             _check_labels(stats.patterns[group_of == at], stats.label_names, name)
         bare = replace(_without_features(stats), context=rest)
@@ -336,9 +335,10 @@ def _split(
             (),
         )
     context = data.covariates
+    code = f"frame[{by!r}]" if isinstance(by, str) else "by"
     if isinstance(by, str):
         by, context = _find_column(data, by, "by")
-    group_of, names = _read_groups(by, data.n_rows, data.index)
+    group_of, names = _read_groups(by, data.n_rows, data.index, code)
     for at, name in enumerate(names):
         _check_labels(data.labels[group_of == at], data.label_names, name)
     rows = replace(data, features=None, feature_names=(), terms={}, covariates=context)
@@ -358,7 +358,7 @@ def _split(
 
 
 def _find_column(data: ModelData, name: str, argument: str) -> tuple[Any, Context | None]:
-    """Give a covariate or feature by name, and the covariates without it."""
+    """Return a covariate or feature by name, and the covariates without it."""
     context = data.covariates
     if context is not None and name in context.names:
         return _take_covariate(context, name)
@@ -373,30 +373,46 @@ def _find_column(data: ModelData, name: str, argument: str) -> tuple[Any, Contex
     )
 
 
-def _take_covariate(context: Context, name: str) -> tuple[StrArray, Context]:
-    """Give the values of a covariate, and the others."""
+def _take_covariate(context: Context, name: str) -> tuple[Any, Context]:
+    """Return the values of a covariate, and the others."""
     at = context.names.index(name)
     numbers, levels = context.numbers[:, at], context.levels[at]
-    values: StrArray = numbers.astype(object)
+    values: Any = numbers.astype(object)
     if levels is not None:
-        values = np.array(levels, dtype=object)[numbers.astype(np.intp)]
+        values = pd.Categorical.from_codes(numbers.astype(np.intp), levels)
     others = np.delete(np.arange(len(context.names)), at)
     return values, context.select(others)
 
 
-def _read_groups(by: Any, n_rows: int, index: pd.Index | None) -> tuple[IntArray, list[str]]:
-    """Give the number of each row's group, and the names of the groups."""
+# More different numbers than this are measurements, not the codes of groups.
+_MOST_NUMBERS = 10
+
+
+def _read_groups(
+    by: Any, n_rows: int, index: pd.Index | None, code: str
+) -> tuple[IntArray, list[str]]:
+    """Find the number of each row's group, and the names of the groups; `code` writes `by`."""
     values = _read_column(by, n_rows, index, "by")
-    codes, found = pd.factorize(values, sort=True)
+    order = getattr(getattr(by, "dtype", None), "categories", None)
+    if order is None:
+        codes, found = pd.factorize(values, sort=True)
+    else:
+        found = order[order.isin(values)]
+        codes = found.get_indexer(values)
     if len(found) < 2:
         raise exc.DataError(
             f"by must have two groups or more, but all rows are in {found[0]!r}. There is nothing "
             "to compare."
         )
-    if len(found) > n_rows / 2:
+    is_continuous = len(found) > _MOST_NUMBERS and pd.api.types.is_numeric_dtype(
+        pd.Index(found).infer_objects()
+    )
+    if is_continuous or len(found) > n_rows / 2:
         raise exc.DataError(
-            f"by has {len(found)} groups for {n_rows} rows. Cut numbers into few groups first, "
-            "e.g. with pandas.qcut(by, 3)."
+            f"by must say which group each row is in, but has {len(found)} different values in "
+            f"{n_rows} rows. Cut numbers into groups first: by = pd.qcut({code}, 3) makes three "
+            f"groups of about equal size, by = pd.cut({code}, [-np.inf, 40, 60, np.inf]) cuts at "
+            "40 and 60."
         )
     return np.asarray(codes), [_write(name) for name in found]
 
@@ -408,7 +424,7 @@ def _write(name: Any) -> str:
 
 
 def _read_column(given: Any, n_rows: int, index: pd.Index | None, argument: str) -> pd.Series:
-    """Give one value per row."""
+    """Return one value per row."""
     if isinstance(given, pd.Series) and index is not None and not given.index.equals(index):
         if not given.index.is_unique or not index.isin(given.index).all():
             raise exc.DataError(
@@ -452,7 +468,7 @@ def _read_sets(
 
 
 def _without_features(stats: LabelsetStatistics) -> LabelsetStatistics:
-    """Give the counts of cells alone."""
+    """Return the counts of cells alone."""
     return replace(
         stats,
         source=FeatureSums.of_nothing(len(stats.counts)),

@@ -129,7 +129,7 @@ class NetworkAt(ReadOnly):
         return ResultTable(values, ["const", *self.label_names], self.label_names)
 
     def to_frame(self, *, alpha: float = 0.05) -> pd.DataFrame:
-        """Give the interactions as a table, one row per pair of labels.
+        """Return the interactions as a table, one row per pair of labels.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class NetworkAt(ReadOnly):
         )
 
     def joint_distribution(self) -> pd.Series:
-        """Give the probability of every label vector under the network here.
+        """Return the probability of every label vector under the network here.
 
         Returns
         -------
@@ -227,23 +227,7 @@ class NetworkAt(ReadOnly):
 
 
 def spread_values(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give one point for each value, of the one moderator that has several.
-
-    Parameters
-    ----------
-    values : mapping of str to value or sequence of values
-        Moderators; one of them with a list of values.
-
-    Returns
-    -------
-    list of dict
-        The points.
-
-    Examples
-    --------
-    >>> spread_values({"age": [30, 70], "sex": "m"})
-    [{'age': 30, 'sex': 'm'}, {'age': 70, 'sex': 'm'}]
-    """
+    """Return one point for each value, of the one moderator that has several."""
     several = [name for name, value in values.items() if np.ndim(value) == 1]
     if len(several) != 1 or not len(values[several[0]]):
         problem = "the list is empty" if len(several) == 1 else f"there are {len(several)} lists"

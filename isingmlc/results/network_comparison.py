@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -24,11 +25,8 @@ from isingmlc.inference.pvalues import adjust
 from isingmlc.networks.groups import (
     Differences,
     PermutationPvalues,
-    WaldDifferences,
     compare_weights,
-    direct_differences,
     permute_groups,
-    wald_differences,
 )
 from isingmlc.results.group_networks import NULLS, gather_groups
 from isingmlc.results.ising import IsingResults
@@ -46,6 +44,21 @@ if TYPE_CHECKING:
     from isingmlc.plots.look import LookOptions
 
 
+# Draws for groups that may differ in thresholds have the estimation error of these thresholds in
+# them. With fewer rows per label than this in a group, S rejects clearly less often than its level
+# says.
+_ROWS_PER_LABEL = 20
+
+
+class TwoGroups(NamedTuple):
+    """The comparison of two groups."""
+
+    first: int
+    second: int
+    observed: Differences
+    permuted: PermutationPvalues
+
+
 class NetworkComparison(ReadOnly):
     """The networks of groups, and tests of whether they differ.
 
@@ -60,14 +73,10 @@ class NetworkComparison(ReadOnly):
     n_permutations : int
         How many permutations there were.
     null : {"thresholds", "nothing", "pairs, thresholds", "pairs"}
-        What groups may differ in under the null hypothesis; with ``"pairs"`` rows were dealt out
+        What groups may differ in under the null hypothesis; with ``"pairs"`` rows were permuted
         within pairs, and groups differ in nothing unless thresholds are named.
-    observed : Differences
-        How far the networks are apart.
-    permuted : PermutationPvalues
-        P-values from permutations.
-    wald : WaldDifferences or None
-        Wald's tests.
+    comparisons : tuple of TwoGroups
+        The comparison of every two groups.
 
     Attributes
     ----------
@@ -93,9 +102,7 @@ class NetworkComparison(ReadOnly):
     n_permutations: int
     null: str
     _sizes: tuple[int, ...]
-    _observed: Differences
-    _permuted: PermutationPvalues
-    _wald: WaldDifferences | None
+    _comparisons: tuple[TwoGroups, ...]
 
     def __init__(
         self,
@@ -103,18 +110,14 @@ class NetworkComparison(ReadOnly):
         sizes: tuple[int, ...],
         n_permutations: int,
         null: str,
-        observed: Differences,
-        permuted: PermutationPvalues,
-        wald: WaldDifferences | None,
+        comparisons: tuple[TwoGroups, ...],
     ) -> None:
         self._fill(
             networks=dict(networks),
             n_permutations=n_permutations,
             null=null,
             _sizes=sizes,
-            _observed=observed,
-            _permuted=permuted,
-            _wald=wald,
+            _comparisons=comparisons,
         )
 
     def __repr__(self) -> str:
@@ -137,20 +140,23 @@ class NetworkComparison(ReadOnly):
     @property
     def M(self) -> float:  # noqa: N802
         """The largest difference of two groups in the weight of a pair."""
-        return float(self._observed.largest)
+        return float(max(each.observed.largest for each in self._comparisons))
 
     @property
     def S(self) -> float:  # noqa: N802
         """The largest difference of two groups in global strength, the sum of absolute weights.
 
-        It is over the pairs that are compared, those whose weights are finite in all groups.
+        It is over the pairs that are compared, those whose weights are finite in both groups.
         """
-        return float(self._observed.strength)
+        return float(max(each.observed.strength for each in self._comparisons))
 
     @property
     def pvalue(self) -> float:
-        """The p-value of M, from permutations."""
-        return self._permuted.largest
+        """The p-value of M; of several pairs of groups the smallest adjusted one.
+
+        It tests whether any two groups differ.
+        """
+        return float(self.tests.loc[["M"], "pvalue_adj"].min())
 
     @property
     def _weights(self) -> FloatArray:
@@ -162,69 +168,76 @@ class NetworkComparison(ReadOnly):
 
     @table
     def groups(self) -> pd.DataFrame:
-        """Observations and global strength of each group, over the pairs that are compared."""
-        compared = np.isfinite(self._observed.edges)
+        """Observations and global strength of each group, over pairs that are finite in all."""
+        compared = np.isfinite(self._weights).all(axis=0)
         strength = np.abs(self._weights[:, compared]).sum(axis=1)
         frame = {"observations": self._sizes, "strength": strength}
         return ResultTable(frame, index=pd.Index(list(self.networks), name="group"))
 
     @table
     def tests(self) -> pd.DataFrame:
-        """The tests of whole networks: one row each for M, S and Wald's test of all pairs.
+        """The tests of whole networks: M and S of every two groups.
 
-        ``statistic``, ``df`` (of Wald's test), ``pvalue``, ``distribution``, what the statistic is
-        compared with, and ``pairs``, how many pairs of labels it is of. M and S are of the pairs
-        whose weights are finite in all groups; `edges` gives the reasons of the others. Wald's
-        test is that of fits without a penalty, of the pairs that have at least five rows in each
-        of their four cells in every group.
+        ``group_1``, ``group_2`` : the groups. ``statistic``, ``pvalue`` : the difference and its
+        p-value. ``pvalue_adj`` : adjusted for all pairs of groups by Holm's method.
+        ``distribution`` : what the statistic is compared with. ``pairs`` : how many pairs of labels
+        it is of, those whose weights are finite in both groups; `edges` has the reasons of others.
+        ``reason`` : ``too-few-rows`` where S has no p-value, with fewer than 40 rows of both groups
+        per label unless ``null="nothing"``; use M there.
         """
-        permuted = f"{self.n_permutations} permutations"
-        strength = self._permuted.strength
-        n_pairs = int(np.isfinite(self._observed.edges).sum())
-        rows: dict[str, tuple[float, float, float, str, int]] = {
-            "M": (self.M, np.nan, self.pvalue, permuted, n_pairs),
-            "S": (self.S, np.nan, strength, permuted, n_pairs),
-        }
-        if self._wald is not None:
-            wald = self._wald
-            name = f"chi2({wald.joint_df})"
-            n_tested = wald.joint_df // (len(self.networks) - 1)
-            rows["wald"] = (wald.joint, wald.joint_df, wald.joint_pvalue, name, n_tested)
-        columns = ["statistic", "df", "pvalue", "distribution", "pairs"]
-        return ResultTable.from_dict(rows, orient="index", columns=columns).rename_axis("test")
+        names, rows = list(self.networks), []
+        for name, field in (("M", "largest"), ("S", "strength")):
+            pvalues = np.array([getattr(each.permuted, field) for each in self._comparisons])
+            for each, own, adjusted in zip(
+                self._comparisons, pvalues, adjust(pvalues, "holm"), strict=True
+            ):
+                rows.append(
+                    {
+                        "test": name,
+                        "group_1": names[each.first],
+                        "group_2": names[each.second],
+                        "statistic": float(getattr(each.observed, field)),
+                        "pvalue": own,
+                        "pvalue_adj": adjusted,
+                        "distribution": f"{self.n_permutations} permutations",
+                        "pairs": int(np.isfinite(each.observed.edges).sum()),
+                        "reason": Reason.TOO_FEW_ROWS if np.isnan(own) else Reason.OK,
+                    }
+                )
+        return ResultTable(rows).set_index("test")
 
     @table
     def edges(self) -> pd.DataFrame:
-        """All pairs of labels: the weight in each group, and tests of whether they differ.
+        """All pairs of labels in every two groups: weights, and tests of whether they differ.
 
-        ``first``, ``second`` : the labels. ``weight_…`` : the weight in each group.
-        ``difference`` : the second group less the first; of more groups the largest difference of
-        two, the later one less the earlier one.
-        ``pvalue``, ``pvalue_adj`` : from permutations, by itself and among all pairs (max-T).
-        ``wald``, ``wald_pvalue``, ``wald_pvalue_adj`` : Wald's test, of fits without a penalty,
-        by itself and adjusted by Holm's method.
-        ``reason`` : ``infinite-pair`` or ``unknown-pair`` where a weight is not finite in some
-        group: such pairs are not compared, and no part of M and S.
+        ``first``, ``second`` : the labels. ``group_1``, ``group_2`` : the groups.
+        ``weight_…`` : the weight in each group of all. ``difference`` : group 2 less group 1.
+        ``pvalue``, ``pvalue_adj`` : from permutations, by itself and adjusted for all pairs of
+        labels (max-T), and by Bonferroni's method for all pairs of groups.
+        ``reason`` : ``infinite-pair`` or ``unknown-pair`` where a weight is not finite in one of
+        the two groups: such pairs are not compared, and no part of M and S.
         """
-        names = np.array(self.label_names, dtype=object)
+        names, groups = np.array(self.label_names, dtype=object), list(self.networks)
         first, second = np.triu_indices(len(names), 1)
-        frame = ResultTable({"first": names[first], "second": names[second]})
-        values = self._weights
-        for group, weight in zip(self.networks, values, strict=True):
-            frame[f"weight_{group}"] = weight
-        frame["difference"] = self._observed.edges * direct_differences(values)
-        missing = np.full(len(first), np.nan)
-        permuted, wald = self._permuted, self._wald
-        frame["pvalue"], frame["pvalue_adj"] = permuted.edges, permuted.edges_adjusted
-        frame["wald"] = missing if wald is None else wald.statistic
-        frame["wald_pvalue"] = missing if wald is None else wald.pvalue
-        frame["wald_pvalue_adj"] = missing if wald is None else adjust(wald.pvalue, "holm")
-        frame["reason"] = np.where(
-            np.isnan(values).any(axis=0),
-            Reason.UNKNOWN_PAIR,
-            np.where(np.isinf(values).any(axis=0), Reason.INFINITE_PAIR, Reason.OK),
-        ).astype(object)
-        return frame
+        values, parts = self._weights, []
+        for each in self._comparisons:
+            frame = ResultTable({"first": names[first], "second": names[second]})
+            frame["group_1"], frame["group_2"] = groups[each.first], groups[each.second]
+            for group, weight in zip(groups, values, strict=True):
+                frame[f"weight_{group}"] = weight
+            two = values[[each.first, each.second]]
+            kept = np.where(np.isfinite(each.observed.edges), two, np.nan)
+            frame["difference"] = kept[1] - kept[0]
+            frame["pvalue"] = each.permuted.edges
+            adjusted = each.permuted.edges_adjusted * len(self._comparisons)
+            frame["pvalue_adj"] = np.minimum(adjusted, 1.0)
+            frame["reason"] = np.where(
+                np.isnan(two).any(axis=0),
+                Reason.UNKNOWN_PAIR,
+                np.where(np.isinf(two).any(axis=0), Reason.INFINITE_PAIR, Reason.OK),
+            ).astype(object)
+            parts.append(frame)
+        return pd.concat(parts, ignore_index=True)
 
     def report(
         self, path: str | os.PathLike[str] = "report.html", *, title: str | None = None
@@ -377,7 +390,8 @@ def compare_networks(
     Returns
     -------
     NetworkComparison
-        The networks, and tests of the largest difference M, of global strength S and of each pair.
+        The networks, and tests of the largest difference M, of global strength S and of each pair,
+        between every two groups.
 
     Raises
     ------
@@ -396,17 +410,23 @@ def compare_networks(
     that differ by a factor :math:`\exp(\tau' y)`, so that the group of a row, given its labels y,
     follows a logistic regression on them. ``null="thresholds"`` fits it, with covariates beside the
     labels, and draws the group of each row from it [2]_. Rows in `pairs` are dealt out within each
-    pair; of two groups, which row is whose then follows a logistic regression on the difference of
-    their labels, without a constant. More than two groups with `pairs` differ in nothing.
+    pair; which row is whose then follows a logistic regression on the difference of their labels,
+    without a constant.
 
     Dealing out rows is a draw of counts. A p-value is (1 + hits) / (1 + permutations), never zero.
     Pairs whose weight is infinite in some group are left out of M and S, in the groups as in each
     draw, and the difference of a pair is compared with the draws that have one. P-values of pairs
     are adjusted by the distribution of the largest difference, each measured by its spread over
     the draws (max-T), so that rare pairs, whose weights vary most, do not hide the others.
-    With more than two groups a difference is the largest between any two. Wald's tests come from
-    the covariance of all label models together and hold whatever the thresholds are, in large
-    samples; with `pairs` they mind that rows belong together.
+    Of more than two groups every two are compared, from their rows alone, and p-values are adjusted
+    for the number of comparisons. Groups have the order of the categories of `by`, if it has any,
+    and otherwise that of their values.
+
+    S has no p-value where groups may differ in thresholds and one has fewer than 20 rows per label:
+    it would reject too rarely. M holds its level there.
+
+    There is no chi-square test of all pairs of labels together: with K labels it has K(K − 1)/2
+    degrees of freedom, and its covariance cannot be estimated well enough from a few thousand rows.
 
     References
     ----------
@@ -433,24 +453,19 @@ def compare_networks(
     networks = groups.networks
     first, second = np.triu_indices(len(next(iter(networks.values())).label_names), 1)
     weights = np.array([each.interactions.to_numpy()[first, second] for each in networks.values()])
-    observed = compare_weights(weights)
-    pooled = groups.pooled
-    permuted = permute_groups(
-        groups.refits(pooled),
-        groups.deal(pooled, null),
-        observed,
-        n_permutations,
-        generator,
-        n_jobs,
-    )
-    fits = [
-        each._estimate
-        for each in networks.values()
-        if isinstance(each, IsingResults) and each.method == "mle"
-    ]
-    wald = wald_differences(fits, np.isfinite(observed.edges), groups.set_cells()) if fits else None
+    comparisons = []
+    for one, other in combinations(range(len(networks)), 2):
+        two, observed = groups.of_two(one, other), compare_weights(weights[[one, other]])
+        pooled = two.pooled
+        permuted = permute_groups(
+            two.refits(pooled), two.deal(pooled, null), observed, n_permutations, generator, n_jobs
+        )
+        n_rows = min(each.nobs for each in two.networks.values())
+        if null == "thresholds" and n_rows < _ROWS_PER_LABEL * len(pooled.label_names):
+            permuted = permuted._replace(strength=np.nan)
+        comparisons.append(TwoGroups(one, other, observed, permuted))
     sizes = tuple(int(each.nobs) for each in networks.values())
-    dealt = null
+    allowed = null
     if groups.sets is not None:
-        dealt = "pairs, thresholds" if null == "thresholds" and len(networks) == 2 else "pairs"
-    return NetworkComparison(networks, sizes, n_permutations, dealt, observed, permuted, wald)
+        allowed = "pairs, thresholds" if null == "thresholds" else "pairs"
+    return NetworkComparison(networks, sizes, n_permutations, allowed, tuple(comparisons))

@@ -19,28 +19,7 @@ if TYPE_CHECKING:
 
 
 class NodeModels(Mapping[str, Any]):
-    """One statsmodels ``GLMResults`` per label, made when it is asked for.
-
-    Each is a binomial GLM on the labelsets at which the label is not certain, with their counts
-    as ``freq_weights``, and holds the estimates and covariances of our fit, robust ones too.
-    Columns that are empty or linearly dependent there are not part of it. Where that leaves a
-    coefficient which the whole model has at infinity, its value holds among the rows in play only,
-    and its name says so: ``"const (in play)"``.
-
-    Parameters
-    ----------
-    results : IsingResults
-        The fit.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> res = im.IsingModel(data.labels).fit()
-    >>> node = res.nodes["diabetes"]
-    >>> node.params["hypertension"] == res.params.loc["hypertension", "diabetes"]
-    np.True_
-    """
+    """One statsmodels ``GLMResults`` per label, made when it is asked for."""
 
     def __init__(self, results: IsingResults) -> None:
         self._results = results

@@ -128,7 +128,7 @@ def pool(
 
 
 def _exponentiate(pooled: ResultTable) -> ResultTable:
-    """Give odds ratios in place of coefficients."""
+    """Return odds ratios in place of coefficients."""
     if "coef" not in pooled:
         raise exc.ModelError(
             "score and likelihood-ratio tests are pooled without coefficients, so there are no "
@@ -159,7 +159,7 @@ def _pool_fits(fits: list[IsingResults], alpha: float) -> ResultTable:
 
 
 def _degrees(fit: NetworkFit) -> FloatArray:
-    """Give degrees of freedom of each label model if nothing were missing."""
+    """Return degrees of freedom of each label model if nothing were missing."""
     clusters = degrees_of_clusters(fit)
     if clusters is not None:
         return np.asarray(clusters, dtype=np.float64)
@@ -242,7 +242,7 @@ def _pool_edges(tests: list[EdgeTests], alpha: float, adjust: str | None) -> Res
 
 
 def _find_reasons(tests: list[EdgeTests], is_lost: FloatArray) -> StrArray:
-    """Give the reason of the first data set that has one, where an edge cannot be pooled."""
+    """Return the reason of the first data set that has one, where an edge cannot be pooled."""
     reasons = np.array([each.arrays.reason.ravel() for each in tests], dtype=object)
     first = (reasons != Reason.OK).argmax(axis=0)
     found = reasons[first, np.arange(reasons.shape[1])]

@@ -15,7 +15,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray
 from isingmlc.base.printing import say_given
-from isingmlc.base.readonly import table
+from isingmlc.base.readonly import FrozenResult, cached_array, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FeatureScores:
+class FeatureScores(FrozenResult):
     """What a ranking is made of, as arrays.
 
     Attributes
@@ -91,7 +91,7 @@ class FeatureScores:
         """What `pairs` computes: tests of products given their feature."""
         return None if self.pairs is None else self.pairs()
 
-    @cached_property
+    @cached_array
     def levels(self) -> IntArray:
         """Places of the features, 0 for the best; ties share one.
 
@@ -109,7 +109,7 @@ class FeatureScores:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureRanking:
+class FeatureRanking(FrozenResult):
     """Features in order of importance.
 
     Attributes
@@ -201,10 +201,9 @@ class FeatureRanking:
 
     @table
     def pairs(self) -> pd.DataFrame | None:
-        """How much each feature moves each pair of labels, features × pairs.
+        """How much each feature changes the association of each pair of labels, features × pairs.
 
-        The sum of the two statistics of the products of the feature with these labels, given the
-        feature itself (``score_test(products="given")``), computed when it is first asked for.
+        The statistics of ``score_test(products="given")``, computed when they are first asked for.
         None where pairs play no part.
         """
         moved = self.scores.moved_pairs
@@ -289,7 +288,7 @@ class FeatureRanking:
         return self.order[: check_count("m", m, 1)]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per feature, best first.
+        """Return one row per feature, best first.
 
         Returns
         -------
@@ -401,13 +400,14 @@ class FeatureRanking:
         =====================================================
         feature strongest          rank importance     pvalue
         -----------------------------------------------------
-        age     hypertension          1      245.3   6.19e-30
+        age     hypertension          1      245.3   1.29e-30
         bmi     diabetes              2      71.97   1.85e-11
         =====================================================
         <BLANKLINE>
         Notes:
-        [1] Options: null='ridge', penalty=1.0, min_count=2, combine='acat'.
-        [2] The null model is penalised (ridge), so p-values are approximate;
+        [1] Score statistics of a ridge-penalised null model.
+        [2] Options: null='ridge', penalty=1.0, min_count=2, combine='acat'.
+        [3] The null model is penalised (ridge), so p-values are approximate;
             variances for label(s) 'hypertension', 'diabetes', 'arthritis',
             'depression', 'asthma' and 1 more are scaled to what the residuals of
             their models vary by.
@@ -577,7 +577,7 @@ class FeatureRanking:
         >>> first = im.rank_features(data.labels, data.features)
         >>> second = im.rank_features(data.labels, data.features, method="products")
         >>> first.agreement(second).overlap[4]
-        np.float64(1.0)
+        np.float64(0.75)
         """
         from scipy.stats import kendalltau
 
@@ -676,7 +676,7 @@ class FeatureRanking:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingRoc:
+class RankingRoc(FrozenResult):
     """How well a ranking puts relevant features first.
 
     Attributes
@@ -706,7 +706,7 @@ class RankingRoc:
         return float(np.trapezoid(np.append(0.0, self.tpr), np.append(0.0, self.fpr)))
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the curve as a table.
+        """Return the curve as a table.
 
         Returns
         -------
@@ -757,7 +757,7 @@ class RankingRoc:
 
 
 @dataclass(frozen=True, eq=False)
-class RankingAgreement:
+class RankingAgreement(FrozenResult):
     """How far two rankings agree.
 
     Attributes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -17,12 +16,11 @@ from isingmlc.base.arguments import RandomState
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
-from isingmlc.base.schema import Flag, Listed, Names, Optional, Record, Text
-from isingmlc.base.storage import FileSchema, as_fields, read_fields, write_fields
+from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.l1_design import lay_out
-from isingmlc.fitting.l1_path import PATH_FIELDS, L1Path
-from isingmlc.fitting.sparse_networks import NETWORK_FIELDS, TOO_RARE, NetworkSettings
+from isingmlc.fitting.l1_path import L1Path
+from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
 from isingmlc.fitting.testable import Reason, judge_counts
 from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
@@ -30,7 +28,6 @@ from isingmlc.networks.centrality import list_centrality
 from isingmlc.networks.predictability import list_predictability
 from isingmlc.networks.refits import SparseRefits
 from isingmlc.simulate.distribution import distribution_of
-from isingmlc.statistics.labelsets import SCHEMA as STATISTICS
 from isingmlc.statistics.labelsets import put_together, take_apart
 
 if TYPE_CHECKING:
@@ -201,16 +198,14 @@ class RegularizedIsingResults(ReadOnly):
         >>> again.interactions.equals(net.interactions)
         True
         """
-        terms = self.model.terms.items()
         fields = {
             "intercept": self.model.intercept,
-            "settings": as_fields(self.settings),
+            "settings": self.settings,
             "statistics": take_apart(self.model.statistics),
-            "terms": [{"name": name, "columns": columns} for name, columns in terms],
-            "column_names": self._column_names,
-            "paths": [{} if each is None else {"path": as_fields(each)} for each in self.paths],
+            "terms": self.model.terms,
+            "paths": self.paths,
         }
-        write_fields(path, _SCHEMA, fields)
+        write_fields(path, "RegularizedIsingResults", fields)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RegularizedIsingResults:
@@ -237,13 +232,10 @@ class RegularizedIsingResults(ReadOnly):
         """
         from isingmlc.model import IsingModel
 
-        fields = read_fields(path, _SCHEMA)
+        fields = read_fields(path, "RegularizedIsingResults")
         stats = put_together(fields["statistics"])
-        terms = {term["name"]: term["columns"] for term in fields["terms"]}
-        model = IsingModel._restore(stats, fields["intercept"], terms)
-        paths = tuple(
-            L1Path(**each["path"]) if "path" in each else None for each in fields["paths"]
-        )
+        model = IsingModel._restore(stats, fields["intercept"], fields["terms"])
+        paths = tuple(None if each is None else L1Path(**each) for each in fields["paths"])
         return cls(model, NetworkSettings(**fields["settings"]), paths)
 
     # The network
@@ -304,7 +296,7 @@ class RegularizedIsingResults(ReadOnly):
         return self.n_edges / max(n_labels * (n_labels - 1) / 2, 1)
 
     def with_rule(self, rule: str) -> RegularizedIsingResults:
-        """Give the network that another rule makes of the same label models.
+        """Return the network that another rule makes of the same label models.
 
         Parameters
         ----------
@@ -329,7 +321,7 @@ class RegularizedIsingResults(ReadOnly):
     def with_criterion(
         self, criterion: str = "ebic", gamma: float = 0.25
     ) -> RegularizedIsingResults:
-        """Give the network that another criterion chooses.
+        """Return the network that another criterion chooses.
 
         Parameters
         ----------
@@ -434,7 +426,7 @@ class RegularizedIsingResults(ReadOnly):
             rows = self.model._rows("predictability() of a network with features")
             labels, counts, covariates, _ = lay_out(rows)
             columns = [labels, covariates.columns, rows.features]
-        reasons = self.diagnostics["reason"].to_numpy(dtype=object)
+        reasons = self.diagnostics["reason"].to_numpy(dtype=object, copy=True)
         coef, intercept = self._coef, self.thresholds.to_numpy()
         settled = ~np.isfinite(np.vstack([coef, intercept])).all(axis=0)
         reasons[settled & (reasons == Reason.OK)] = Reason.INFINITE_COVARIATE
@@ -506,7 +498,7 @@ class RegularizedIsingResults(ReadOnly):
         )
 
     def _refits(self, what: str) -> SparseRefits:
-        """Give what fits such networks to other counts."""
+        """Return what fits such networks to other counts."""
         if self.settings.features:
             raise exc.ModelError(
                 f"{what} draws counts of labels, but the label models of this network have "
@@ -601,7 +593,7 @@ class RegularizedIsingResults(ReadOnly):
         last = np.array(self._positions) == lengths - 1
         return ResultTable(
             {
-                "positives": positives,
+                "positives": stats.observations @ stats.patterns,
                 "prevalence": positives / self.nobs,
                 "lam": self.lam,
                 "lam_max": [np.nan if path is None else path.lam_max for path in self.paths],
@@ -654,7 +646,7 @@ class RegularizedIsingResults(ReadOnly):
         return frame.iloc[order].reset_index(drop=True)
 
     def to_networkx(self) -> networkx.Graph:
-        """Give the network as a graph.
+        """Return the network as a graph.
 
         Returns
         -------
@@ -788,7 +780,7 @@ class RegularizedIsingResults(ReadOnly):
         return pd.Index(self.label_names)
 
     def _criterion(self, path: L1Path, kind: str) -> FloatArray:
-        """Give a criterion of all fits on a path."""
+        """Return a criterion of all fits on a path."""
         price = self.settings.price(self.nobs, path.n_columns, kind)
         return np.asarray(price * path.n_nonzero - 2 * path.llf)
 
@@ -799,7 +791,7 @@ class RegularizedIsingResults(ReadOnly):
         return tuple(-1 if path is None else choose(path, self.nobs) for path in self.paths)
 
     def _chosen(self, name: str) -> pd.Series:
-        """Give something of the fit chosen for each label; NaN for labels that were left out."""
+        """Return something of the fit chosen for each label; NaN for labels that were left out."""
         values = [
             np.nan if path is None else getattr(path, name)[at]
             for path, at in zip(self.paths, self._positions, strict=True)
@@ -820,35 +812,3 @@ class RegularizedIsingResults(ReadOnly):
             if path is not None:
                 coef[:, label] = path.coef[[at]].toarray()[0]
         return coef
-
-
-def _check_network(fields: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Say what is wrong with saved fields that are right one by one."""
-    stats = fields["statistics"]
-    context = put_together(stats).context.column_names
-    features = stats["feature_names"] if fields["settings"]["features"] else ()
-    if tuple(fields["column_names"]) != (*stats["label_names"], *context, *features):
-        return "column_names", "must be those of labels, covariates and features"
-    for at, each in enumerate(fields["paths"]):
-        if "path" in each and not len(each["path"]["lam"]):
-            return f"paths/{at}/path/lam", "must not be empty"
-    columns = sorted(name for term in fields["terms"] for name in term["columns"])
-    if columns != sorted(stats["feature_names"]):
-        return "terms", "must have each feature as a column of one"
-    return None
-
-
-_SCHEMA = FileSchema(
-    "RegularizedIsingResults",
-    Record(
-        {
-            "intercept": Flag(),
-            "statistics": STATISTICS.fields,
-            "settings": NETWORK_FIELDS,
-            "terms": Listed(Record({"name": Text(), "columns": Names()})),
-            "column_names": Names("columns"),
-            "paths": Listed(Record({"path": Optional(PATH_FIELDS)}), "labels"),
-        },
-        rules=(_check_network,),
-    ),
-)

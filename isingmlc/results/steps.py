@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from isingmlc.base.arrays import FloatArray, IntArray
+from isingmlc.base.readonly import FrozenResult
 from isingmlc.base.tables import ResultTable
 
 # Labels that make up at least this share of a gain are named.
@@ -15,7 +16,7 @@ _SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSteps:
+class FeatureSteps(FrozenResult):
     """The steps of a forward ranking, as arrays.
 
     Attributes
@@ -46,22 +47,7 @@ def list_steps(
     label_names: tuple[str, ...],
     parts: FloatArray,
 ) -> pd.DataFrame:
-    """Give one row per step.
-
-    Parameters
-    ----------
-    steps : FeatureSteps
-        The steps.
-    feature_names, label_names : tuple of str
-        Names.
-    parts : ndarray, shape (p, K)
-        What each label adds to each feature.
-
-    Returns
-    -------
-    DataFrame
-        Columns feature, gain, total, labels and redundant.
-    """
+    """Return one row per step."""
     names = np.array([*label_names], dtype=object)
     gained = []
     for line in np.nan_to_num(parts[steps.picked]):

@@ -20,7 +20,7 @@ from isingmlc.base.arguments import (
 from isingmlc.base.arrays import IntArray
 from isingmlc.base.tables import ResultTable
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
-from isingmlc.inference.score_tests import BY
+from isingmlc.inference.score_tests import UNITS
 from isingmlc.input.rows import ModelData, prepare, scale_rows
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
 from isingmlc.metrics import MEASURES, METRICS
@@ -76,7 +76,7 @@ def select_features(
     covariates: Any = None,
     ranking: FeatureRanking | None = None,
     neighbors: Any = None,
-    by: str = "feature",
+    unit: str = "term",
     intercept: bool = True,
     freq_weights: Any = None,
     alpha: float | None = None,
@@ -133,9 +133,9 @@ def select_features(
         Which other labels the label models of rankings have, as `IsingModel.fit` takes it; all if
         omitted. A pair in `method` may say otherwise for its ranking, and has to, with None, for
         one without label models.
-    by : {"feature", "term"}
-        Choose single columns, or the terms of a model from a formula as a whole, with the rankings
-        ``forward``, ``ssc`` and ``score``; sizes then count terms. See `rank_features`.
+    unit : {"term", "column"}
+        Choose variables as a whole (categories with the rankings ``forward``, ``ssc`` and
+        ``score``), or single columns; see `rank_features`.
     alpha : float, optional
         Choose features whose adjusted p-value is at most this, of all rows: nothing is validated,
         so that what says how (`validation`, `cv`, `split`, `rule`, `max_features`, `grid`) is an
@@ -236,7 +236,7 @@ def select_features(
     >>> model = im.IsingModel.from_formula(
     ...     "hypertension + diabetes + asthma ~ bs(age, df=4) + bmi + C(smoker)", frame
     ... )
-    >>> sel = im.select_features(model, by="term", alpha=0.05)
+    >>> sel = im.select_features(model, unit="term", alpha=0.05)
     >>> sel.selected, len(sel.columns)
     (('bs(age, df=4)', 'bmi', 'C(smoker)'), 6)
     """
@@ -249,7 +249,7 @@ def select_features(
             f"rule='one-se' needs a standard error over rows, which {exc.shorten(METRICS)} have, "
             f"but metric is {metric!r}. Leave one of them out."
         )
-    check_option("by", by, BY)
+    check_option("unit", unit, UNITS)
     n_jobs = check_jobs(n_jobs)
     share = _VALIDATION if validation is None else validation
     share = check_number("validation", share, above=0, below=1)
@@ -272,7 +272,7 @@ def select_features(
     asked = (
         {}
         if ranking is not None
-        else _read_methods(method, alpha, neighbors, by, has_covariates=has_covariates)
+        else _read_methods(method, alpha, neighbors, unit, has_covariates=has_covariates)
     )
     estimator = VaryingLabels(make_classifier(classifier, metric))
     passed = {
@@ -299,8 +299,8 @@ def select_features(
         raise exc.DataError(
             exc.NO_LABEL_VARIES.format(n_labels=len(data.label_names), n_rows=data.n_rows)
         )
-    terms = _terms_of(data, by)
-    given = {} if ranking is None else {_check_ranking(ranking, data, terms, by).method: ranking}
+    terms = _terms_of(data, unit)
+    given = {} if ranking is None else {_check_ranking(ranking, data, terms, unit).method: ranking}
     sizes = _sizes(len(terms), max_features, grid)
     if alpha is None:
         is_auto = ranking is None and (method if isinstance(method, str) else [*method]) in _AUTO
@@ -324,14 +324,14 @@ def select_features(
         folds = []
         for rows, others in pairs:
             training = data.take_rows(rows)
-            rankings = given or _rank(training, enough, intercept, how, by, where=_TRAINING)
+            rankings = given or _rank(training, enough, intercept, how, unit, where=_TRAINING)
             folds.append(Fold(training, data.take_rows(others), rankings))
         tried = try_sizes(folds, data.context, terms, sizes, estimator, metric, n_jobs)
         path = tried.path
         name, size = choose_cautiously(tried, rule) if is_auto else choose(path, rule)
         found = folds[0].rankings[name]
         if len(folds) > 1 and not given:
-            found = _rank(data, {name: enough[name]}, intercept, how, by)[name]
+            found = _rank(data, {name: enough[name]}, intercept, how, unit)[name]
         selected = found.order[:size]
         is_chosen = (path["method"] == name) & (path["size"] == size)
         difference = path["score"] - float(path.loc[is_chosen, "score"].iloc[0])
@@ -339,7 +339,7 @@ def select_features(
         n_train, n_validation = len(pairs[0][0]), sum(len(others) for _, others in pairs)
     else:
         ((name, found),) = (
-            given or _rank(data, asked, intercept, cov_type, by, tests=True)
+            given or _rank(data, asked, intercept, cov_type, unit, tests=True)
         ).items()
         path = ResultTable(columns=["method", "size", "score", "score_se", "difference", *METRICS])
         selected = found.select(alpha, adjust)
@@ -384,9 +384,9 @@ def _check_no_validation(**given: Any) -> None:
         )
 
 
-def _terms_of(data: ModelData, by: str) -> dict[str, tuple[str, ...]]:
+def _terms_of(data: ModelData, unit: str) -> dict[str, tuple[str, ...]]:
     """Name what is chosen from, and the columns of each: formula terms, or single columns."""
-    if by == "term" and data.terms:
+    if unit == "term" and data.terms:
         return dict(data.terms)
     return {name: (name,) for name in data.feature_names}
 
@@ -395,7 +395,7 @@ def _read_methods(
     method: str | Sequence[Any],
     alpha: float | None,
     neighbors: Any,
-    by: str,
+    unit: str,
     *,
     has_covariates: bool,
 ) -> dict[str, tuple[str, Mapping[str, Any]]]:
@@ -410,7 +410,7 @@ def _read_methods(
             options = {**everywhere, **own}
             others = dict(options)
             label_models = {key: others.pop(key) for key in _LABEL_MODELS if key in others}
-            check_request(name, others, by=by, **label_models, has_covariates=has_covariates)
+            check_request(name, others, unit=unit, **label_models, has_covariates=has_covariates)
             said = {**options, **_say_neighbors(options, graphs)}
             given = ", ".join(f"{option}={value}" for option, value in said.items())
             title = f"{name} ({given})" if given else name
@@ -431,7 +431,7 @@ def _read_methods(
 
 
 def _say_neighbors(options: Mapping[str, Any], graphs: list[Any]) -> dict[str, str]:
-    """Give graphs among the options numbers to be called by; `graphs` holds those that have one."""
+    """Return the numbers by which graphs among the options are called."""
     graph = options.get("neighbors")
     if graph is None or isinstance(graph, int | str | np.integer):
         return {}
@@ -454,7 +454,7 @@ def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def _check_ranking(
-    ranking: Any, data: ModelData, terms: Mapping[str, tuple[str, ...]], by: str
+    ranking: Any, data: ModelData, terms: Mapping[str, tuple[str, ...]], unit: str
 ) -> FeatureRanking:
     """See that a ranking is of the features at hand, or of their terms."""
     if not isinstance(ranking, FeatureRanking):
@@ -464,8 +464,8 @@ def _check_ranking(
         )
     if ranking.feature_names != tuple(terms):
         raise exc.DataError(
-            f"ranking must be of the {by}s that are passed, in their order, but it has "
-            f"{len(ranking.feature_names)} {by}s ({exc.shorten(ranking.feature_names)}) and "
+            f"ranking must be of the {unit}s that are passed, in their order, but it has "
+            f"{len(ranking.feature_names)} {unit}s ({exc.shorten(ranking.feature_names)}) and "
             f"there are {len(terms)} ({exc.shorten(terms)})."
         )
     varying = data.context.select(data.context.find_varying(anywhere=True))
@@ -481,7 +481,7 @@ def _check_ranking(
 def _sizes(
     available: int, max_features: int | float | None, grid: int | Sequence[int] | None
 ) -> IntArray:
-    """Give the numbers of features to try."""
+    """Return the numbers of features to try."""
     if max_features is None:
         most = min(available, max(_AT_LEAST, check_size("max_features", _SHARE, available)))
     else:
@@ -528,7 +528,7 @@ def _rank(
     asked: Mapping[str, tuple[str, Mapping[str, Any]]],
     intercept: bool,
     cov_type: str | None,
-    by: str,
+    unit: str,
     *,
     tests: bool = False,
     where: str = "every row",
@@ -537,7 +537,7 @@ def _rank(
     model = IsingModel._from_rows(data, intercept, tests=tests, where=where)
     ranker = Ranker(model, cov_type, tests=tests)
     return {
-        name: ranker.rank(method, by=by, **options) for name, (method, options) in asked.items()
+        name: ranker.rank(method, unit=unit, **options) for name, (method, options) in asked.items()
     }
 
 

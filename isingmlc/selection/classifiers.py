@@ -25,30 +25,7 @@ _DENSE_BYTES = 2**28
 
 
 def make_classifier(given: Any, metric: object) -> Any:
-    """Give the classifier to use, or say that it is none.
-
-    Parameters
-    ----------
-    given : estimator or {"ising", "chain"}
-        A classifier of scikit-learn's kind, or the name of one.
-    metric : str or callable
-        The measure that ``"ising"`` predicts for, or the nearest that it can.
-
-    Returns
-    -------
-    estimator
-        Not fitted yet.
-
-    Raises
-    ------
-    DataError
-        When it is no classifier.
-
-    Examples
-    --------
-    >>> make_classifier("ising", "jaccard")
-    IsingClassifier(decode='jaccard')
-    """
+    """Return the classifier to use, or say that it is none."""
     if isinstance(given, str):
         check_option("classifier", given, CLASSIFIERS)
         # "f1-micro" and "f1-macro" are decoded as "f1", functions as subset accuracy.
@@ -66,31 +43,7 @@ def make_classifier(given: Any, metric: object) -> Any:
 
 
 def logistic_chain() -> Any:
-    """Make the paper's classifier: a chain of logistic regressions on scaled features.
-
-    Labels are predicted one after the other in the order of the columns, each from the features
-    and the labels before it. Features are divided by their standard deviations, so that the
-    penalty (scikit-learn's default) does not depend on their units; they are not centred, which
-    keeps sparse features sparse and changes nothing, the intercepts being free.
-
-    Returns
-    -------
-    Pipeline
-        Not fitted yet.
-
-    References
-    ----------
-    .. [1] Read, J., Pfahringer, B., Holmes, G., Frank, E. (2011). Classifier chains for
-       multi-label classification. *Machine Learning* 85, 333–359.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> chain = logistic_chain().fit(data.features, data.labels)
-    >>> chain.predict(data.features).shape
-    (1500, 6)
-    """
+    """Make the paper's classifier: a chain of logistic regressions on scaled features."""
     # Of scikit-learn's solvers the fastest on chains by far. It penalises the intercept too;
     # the scaling makes that a hundredth of the penalty on a coefficient.
     regression = LogisticRegression(solver="liblinear", intercept_scaling=10, max_iter=1000)
@@ -99,25 +52,7 @@ def logistic_chain() -> Any:
 
 
 def join_columns(covariates: FloatArray, features: Features) -> Features:
-    """Put the columns of covariates before those of features.
-
-    Parameters
-    ----------
-    covariates : ndarray, shape (n, c)
-        Columns that a classifier always has.
-    features : ndarray or sparse, shape (n, p)
-        The others.
-
-    Returns
-    -------
-    ndarray or csr_array, shape (n, c + p)
-        All of them; sparse if the features are.
-
-    Examples
-    --------
-    >>> join_columns(np.array([[50.0]]), np.array([[1, 2]]))
-    array([[50.,  1.,  2.]])
-    """
+    """Put the columns of covariates before those of features."""
     if not covariates.shape[1]:
         return features
     if sparse.issparse(features):
@@ -126,74 +61,18 @@ def join_columns(covariates: FloatArray, features: Features) -> Features:
 
 
 def vary(labels: Any) -> BoolArray:
-    """Mark the labels that are not the same in every row.
-
-    Parameters
-    ----------
-    labels : ndarray, shape (n, K)
-        The labels.
-
-    Returns
-    -------
-    ndarray of bool, shape (K,)
-        The marks.
-    """
+    """Mark the labels that are not the same in every row."""
     return np.asarray((labels != labels[0]).any(axis=0))
 
 
 class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Fit a classifier to the labels that vary; a constant label is predicted as its constant.
-
-    scikit-learn's chains, and most of its classifiers, fail if a label has one value.
-
-    Parameters
-    ----------
-    classifier : estimator
-        A multi-label classifier of scikit-learn's kind.
-
-    Attributes
-    ----------
-    classifier_ : estimator
-        The fitted classifier.
-    varies_ : ndarray of bool, shape (K,)
-        Marks of the labels that vary.
-    constants_ : ndarray of int, shape (K,)
-        Values of the labels in the first row.
-
-    Examples
-    --------
-    >>> features = np.arange(8.0).reshape(8, 1)
-    >>> labels = np.column_stack([np.arange(8) > 3, np.ones(8)]).astype(int)
-    >>> VaryingLabels(logistic_chain()).fit(features, labels).predict([[0.0], [7.0]])
-    array([[0, 1],
-           [1, 1]])
-    """
+    """Fit a classifier to the labels that vary; a constant label is predicted as its constant."""
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
 
     def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> VaryingLabels:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, p)
-            Features.
-        y : array_like, shape (n, K)
-            Labels, 0 or 1.
-        sample_weight : ndarray, shape (n,), optional
-            How many observations each row stands for.
-
-        Returns
-        -------
-        VaryingLabels
-            This classifier.
-
-        Raises
-        ------
-        DataError
-            When the classifier cannot be fitted to several labels.
-        """
+        """Fit the classifier."""
         labels = np.asarray(y, dtype=np.int64)
         self.constants_ = labels[0].copy()
         self.varies_ = vary(labels)
@@ -226,18 +105,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> IntArray:
-        """Predict the labels.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, p)
-            Features.
-
-        Returns
-        -------
-        ndarray of int, shape (n, K)
-            Labels, 0 or 1.
-        """
+        """Predict the labels."""
         check_is_fitted(self, "varies_")
         found = self.classifier_.predict(self._columns(X))
         varying = found.toarray() if sparse.issparse(found) else np.asarray(found)
@@ -253,18 +121,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return predicted
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Give the probability of each label.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, p)
-            Features.
-
-        Returns
-        -------
-        ndarray, shape (n, K)
-            Probabilities; 0 or 1 for a label that was constant.
-        """
+        """Return the probability of each label."""
         check_is_fitted(self, "varies_")
         if not hasattr(self.classifier_, "predict_proba"):
             raise exc.ModelError(
@@ -283,7 +140,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return chances
 
     def _columns(self, X: Any) -> Any:
-        """Give features as the classifier takes them best; ours knows by itself."""
+        """Return features as the classifier takes them best; ours knows by itself."""
         return X if isinstance(self.classifier, IsingClassifier) else _densify(X)
 
     def __sklearn_tags__(self) -> Tags:

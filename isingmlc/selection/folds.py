@@ -27,41 +27,7 @@ def make_folds(
     groups: Any,
     random_state: RandomState,
 ) -> list[tuple[IntArray, IntArray]]:
-    """Decide which rows train and which validate.
-
-    Parameters
-    ----------
-    data : ModelData
-        The rows.
-    validation : float
-        Share of the rows that validate if there is no `cv`.
-    cv : int, splitter, iterable or None
-        Folds instead of one validation set.
-    split : {"stratified", "random", "ordered"}
-        How rows are split here.
-    groups : array_like, shape (n,), or None
-        Rows of a group stay together.
-    random_state : int, Generator or None
-        Source of splits.
-
-    Returns
-    -------
-    list of pairs of ndarray of int
-        Rows to train on and rows to validate on, each in their order.
-
-    Raises
-    ------
-    DataError
-        When rows cannot be split so, or nothing can be learned from a part.
-
-    Examples
-    --------
-    >>> from isingmlc.input.rows import prepare
-    >>> data = prepare([[0], [1], [0], [1]])
-    >>> options = dict(validation=0.5, cv=None, groups=None, random_state=0)
-    >>> make_folds(data, split="ordered", **options)
-    [(array([0, 1]), array([2, 3]))]
-    """
+    """Decide which rows train and which validate."""
     check_option("split", split, SPLITS)
     members = None if groups is None else _read_groups(groups, data.n_rows)
     if members is not None and split == "ordered":
@@ -92,7 +58,7 @@ def make_folds(
 
 
 def _read_groups(groups: Any, n_rows: int) -> IntArray:
-    """Give the groups numbers."""
+    """Return the groups numbers."""
     members = np.asarray(as_array(groups, "groups"))
     if members.shape != (n_rows,):
         raise exc.DataError(

@@ -12,7 +12,7 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import Features, IntArray
 from isingmlc.base.printing import say_given
-from isingmlc.base.readonly import table
+from isingmlc.base.readonly import FrozenResult, table
 from isingmlc.input.context import Context, Recipe
 from isingmlc.input.rows import prepare_covariates, prepare_features, prepare_labels
 from isingmlc.input.tables import Dataset, check_same_rows, open_dataset
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectionResult:
+class SelectionResult(FrozenResult):
     """A chosen subset of features and the classifier that uses it.
 
     Attributes
     ----------
     selected : tuple of str
-        The chosen features, or terms with ``by="term"``, best first.
+        The chosen features, or terms with ``unit="term"``, best first.
     method : str
         The ranking that they are the first of.
     classifier : estimator
@@ -145,7 +145,7 @@ class SelectionResult:
             A frame with the chosen features among its columns, or all features in the order of
             the data that the choice was made on. If a formula made them, a frame with the columns
             that it mentions, of which they are made as they were before; or with those that it
-            makes, such as ``C(smoker)[T.1]``.
+            makes, such as ``smoker: 1 vs 0``.
         covariates : array_like, DataFrame or sparse, optional
             The covariates of the same rows, if the choice was made given any: a frame with them
             among its columns, or all of them in their order.
@@ -167,7 +167,7 @@ class SelectionResult:
 
         >>> frame = data.labels.join(data.features)
         >>> model = im.IsingModel.from_formula("diabetes + asthma ~ bs(age, df=4) + bmi", frame)
-        >>> sel = im.select_features(model, by="term", alpha=0.05)
+        >>> sel = im.select_features(model, unit="term", alpha=0.05)
         >>> sel.predict(frame.head(2)).shape
         (2, 2)
         """
@@ -176,7 +176,7 @@ class SelectionResult:
         return pd.DataFrame(predicted, index, pd.Index(self.label_names, name="label"))
 
     def predict_proba(self, features: Any, covariates: Any = None) -> pd.DataFrame:
-        """Give the probabilities of the labels of other rows.
+        """Return the probabilities of the labels of other rows.
 
         Parameters
         ----------

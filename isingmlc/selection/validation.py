@@ -29,15 +29,7 @@ Measure = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to train on, rows to validate on, and the rankings of the first.
-
-    Attributes
-    ----------
-    training, held_out : ModelData
-        The two parts.
-    rankings : mapping of str to FeatureRanking
-        Rankings by the names that they have in the table.
-    """
+    """Rows to train on, rows to validate on, and the rankings of the first."""
 
     training: ModelData
     held_out: ModelData
@@ -45,19 +37,7 @@ class Fold:
 
 
 class Attempts(NamedTuple):
-    """What was tried, and how it did.
-
-    Attributes
-    ----------
-    path : DataFrame
-        Columns method, size, score (the measure that counts, over the validation rows of all
-        folds), score_se (its standard error over rows, NaN if it is no mean of rows) and all
-        measures; one row per ranking and size.
-    scores : ndarray, shape (attempts, rows)
-        What each validation row scores; NaN if the measure is no mean of rows.
-    weights : ndarray, shape (rows,)
-        How many observations each validation row stands for.
-    """
+    """What was tried, and how it did."""
 
     path: pd.DataFrame
     scores: FloatArray
@@ -73,30 +53,7 @@ def try_sizes(
     metric: str | Measure,
     n_jobs: int,
 ) -> Attempts:
-    """Train on the first features of rankings and measure on the validation rows.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-        What to train and to validate on.
-    context : Context
-        The covariates of all rows, which say how those of a part become columns.
-    terms : mapping of str to tuple of str
-        What is ranked, and the columns of each.
-    sizes : ndarray of int
-        Numbers of features to try, in increasing order.
-    estimator : VaryingLabels
-        The classifier.
-    metric : str or callable
-        The measure that counts, by name, or a function of true and predicted labels.
-    n_jobs : int
-        Processes to use.
-
-    Returns
-    -------
-    Attempts
-        What was tried.
-    """
+    """Train on the first features of rankings and measure on the validation rows."""
     tried = list(product(folds[0].rankings, sizes.tolist()))
     measured = tqdm(
         joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -130,7 +87,7 @@ def try_sizes(
 
 
 def _error_of_mean(values: FloatArray, weights: FloatArray) -> float:
-    """Give the standard error of a weighted mean over rows."""
+    """Return the standard error of a weighted mean over rows."""
     spread = np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)
     return float(np.sqrt(spread / weights.sum()))
 
@@ -154,52 +111,13 @@ def _measure_all(
 def find_columns(
     data: ModelData, terms: Mapping[str, tuple[str, ...]], chosen: Iterable[str]
 ) -> IntArray:
-    """Find the columns of what is chosen.
-
-    Parameters
-    ----------
-    data : ModelData
-        Rows with all features.
-    terms : mapping of str to tuple of str
-        What may be chosen, and the columns of each.
-    chosen : iterable of str
-        What is chosen.
-
-    Returns
-    -------
-    ndarray of int
-        Positions of the columns, in the order of `chosen`.
-    """
+    """Find the columns of what is chosen."""
     place = {name: at for at, name in enumerate(data.feature_names)}
     return np.array([place[name] for term in chosen for name in terms[term]], dtype=np.intp)
 
 
 def choose(path: pd.DataFrame, rule: str) -> tuple[str, int]:
-    """Choose a ranking and a size.
-
-    Parameters
-    ----------
-    path : DataFrame
-        The path of what `try_sizes` gives, or a part of it.
-    rule : {"best", "one-se"}
-        The best score, of equal ones that of the smallest size; or the smallest size whose score
-        is within one standard error of the best.
-
-    Returns
-    -------
-    method : str
-        The ranking.
-    size : int
-        The number of features.
-
-    Examples
-    --------
-    >>> path = pd.DataFrame(
-    ...     {"method": "score", "size": [1, 2], "score": [0.50, 0.51], "score_se": [0.02, 0.02]}
-    ... )
-    >>> choose(path, "best"), choose(path, "one-se")
-    (('score', 2), ('score', 1))
-    """
+    """Choose a ranking and a size."""
     # Means of equal scores may differ by rounding. Rows are in the order of methods and sizes.
     ordered = path.assign(score=path["score"].round(12)).sort_values(
         ["score", "size"], ascending=[False, True], kind="stable"
@@ -212,37 +130,7 @@ def choose(path: pd.DataFrame, rule: str) -> tuple[str, int]:
 
 
 def choose_cautiously(tried: Attempts, rule: str) -> tuple[str, int]:
-    """Choose a ranking and a size; rankings other than the first have to be better beyond doubt.
-
-    Each ranking has its own size. A later ranking is chosen if the rows that it scores better are
-    worth more than one standard error of the difference, row by row.
-
-    Parameters
-    ----------
-    tried : Attempts
-        What `try_sizes` gives.
-    rule : {"best", "one-se"}
-        How a size is chosen; see `choose`.
-
-    Returns
-    -------
-    method : str
-        The ranking.
-    size : int
-        The number of features.
-
-    Examples
-    --------
-    The same scores, of rows that are right in both rankings or in one of them:
-
-    >>> path = pd.DataFrame({"method": ["forward", "ssc"], "size": 1, "score": [0.4, 0.6]})
-    >>> alike = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]])
-    >>> unlike = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]])
-    >>> for scores in (alike, unlike):
-    ...     print(choose_cautiously(Attempts(path, scores, np.ones(5)), "best"))
-    ('ssc', 1)
-    ('forward', 1)
-    """
+    """Choose a ranking and a size; rankings other than the first have to be better beyond doubt."""
     path = tried.path
     chosen, *others = (
         choose(path[path["method"] == name], rule) for name in path["method"].unique()
@@ -258,7 +146,7 @@ def choose_cautiously(tried: Attempts, rule: str) -> tuple[str, int]:
 
 
 def _find(path: pd.DataFrame, attempt: tuple[str, int]) -> int:
-    """Give the place of a ranking and a size."""
+    """Return the place of a ranking and a size."""
     method, size = attempt
     return int(np.flatnonzero((path["method"] == method) & (path["size"] == size))[0])
 
@@ -274,7 +162,7 @@ def _list_jobs(
     sizes: IntArray,
     estimator: VaryingLabels,
 ) -> Iterator[Any]:
-    """Give what there is to compute, ranking by ranking."""
+    """Return what there is to compute, ranking by ranking."""
     parts = fold.training, fold.held_out
     always = [context.columns_at(part.context.numbers) for part in parts]
     for ranking in fold.rankings.values():

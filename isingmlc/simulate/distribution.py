@@ -11,35 +11,28 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_option, make_generator
 from isingmlc.base.arrays import Features, FloatArray, chunks
-from isingmlc.simulate.chains import draw_by_chains
-from isingmlc.simulate.elimination import draw_by_elimination, mean_by_elimination
 from isingmlc.simulate.enumeration import (
     LEAST_ROWS,
     draw_by_enumeration,
     enumerate_weights,
     spell_binary,
 )
-from isingmlc.simulate.parameters import (
-    Laws,
-    from_spin,
-    read_features,
-    read_parameters,
-    restrict,
-    to_spin,
-)
-from isingmlc.simulate.plan import SAMPLERS, make_plan
+from isingmlc.simulate.gibbs import draw_by_gibbs
+from isingmlc.simulate.parameters import from_spin, read_features, read_parameters, to_spin
 
-__all__ = ["IsingDistribution", "distribution_of", "from_results", "from_spin", "to_spin"]
+__all__ = ["IsingDistribution", "distribution_of", "from_spin", "to_spin"]
 
 # The 2^K label patterns are listed up to this many labels.
 MAX_EXACT_LABELS = 20
+# With features they are listed for every row, up to this many unless asked for.
+_MAX_LABELS_BY_ROW = 12
 # Sweeps of a chain that has not converged before.
-MAX_SWEEPS = 4096
+MAX_SWEEPS = 1024
+SAMPLERS = ("auto", "enumeration", "gibbs")
 
 
 class IsingDistribution:
@@ -57,11 +50,9 @@ class IsingDistribution:
     effects : array_like or DataFrame, shape (p, K), optional
         How each feature moves the threshold of each label. The index of a frame names the
         features.
-    interaction_effects : mapping, array_like or DataFrame, optional
-        How each feature moves the interaction of each pair. Either a mapping of pairs of label
-        names to one value per feature (a sequence, or a mapping or Series by feature name, zero
-        if omitted), for the pairs that matter; or an array with one row per pair, in the order
-        of ``numpy.triu_indices(K, 1)``, and one column per feature.
+    interaction_effects : mapping, optional
+        How each feature moves the interactions of pairs: pairs of label names, each with one
+        value per feature (a sequence, or a mapping or Series by feature name, zero if omitted).
 
     Attributes
     ----------
@@ -75,7 +66,7 @@ class IsingDistribution:
 
     See Also
     --------
-    from_results : Draw from a fitted network.
+    distribution_of : The distribution of a fitted network.
 
     Notes
     -----
@@ -194,7 +185,7 @@ class IsingDistribution:
         np.float64(2.0)
         """
         row = features.to_frame().T if isinstance(features, pd.Series) else [features]
-        rows = self._laws(row).at()
+        rows = self._parameters.at(self._read(row))
         interactions = rows.interactions.copy()
         for pair, shift in rows.shifts.items():
             interactions[pair] += shift[0]
@@ -231,15 +222,15 @@ class IsingDistribution:
                [0.269, 0.731]])
         """
         self._check_enumerable()
-        laws = self._laws(features)
-        if laws.features is None:
-            weights = enumerate_weights(laws.at())[:, 0]
+        matrix = self._read(features)
+        if matrix is None:
+            weights = enumerate_weights(self._parameters.at(None))[:, 0]
             weights /= weights.sum()
             return weights
         n_patterns = 2 ** len(self.label_names)
-        probabilities = np.empty((laws.features.shape[0], n_patterns))
+        probabilities = np.empty((matrix.shape[0], n_patterns))
         for block in chunks(len(probabilities), 8 * n_patterns, least=LEAST_ROWS):
-            weights = enumerate_weights(laws.at(block))
+            weights = enumerate_weights(self._parameters.at(matrix[block]))
             probabilities[block] = (weights / weights.sum(axis=0)).T
         return probabilities
 
@@ -261,22 +252,24 @@ class IsingDistribution:
         features : array_like, DataFrame or sparse, shape (n_samples, p), optional
             Features, if the distribution has any: one label vector is drawn for each row. A
             frame is matched by name and its index kept.
-        sampler : {"auto", "enumeration", "elimination", "gibbs", "tempering"}
-            How to draw, see Notes. "auto" chooses by cost; `plan_sampling` says what.
+        sampler : {"auto", "enumeration", "gibbs"}
+            How to draw: "enumeration" from the probabilities of all label vectors, exactly, up to
+            20 labels; "gibbs" by Markov chains. "auto" is enumeration up to 20 labels, or up to
+            12 if there are features.
         max_sweeps : int
-            Most rounds of updates, each of all labels, for samplers that run Markov chains.
+            Most rounds of updates, each of all labels, of a Markov chain.
         random_state : int, Generator or None
             Source of randomness.
 
         Returns
         -------
         DataFrame, shape (n_samples, K)
-            The labels, 0 or 1. ``attrs["sampler"]`` says how they were drawn.
+            The labels, 0 or 1.
 
         Raises
         ------
         ModelError
-            When `sampler` is exact and there are too many labels for it.
+            When `sampler` is "enumeration" and there are more than 20 labels.
         DataError
             When an argument is not usable.
 
@@ -285,37 +278,12 @@ class IsingDistribution:
         ConvergenceWarning
             When Markov chains from different starts do not agree after `max_sweeps`.
 
-        See Also
-        --------
-        plan_sampling : Which sampler "auto" takes, and at what cost.
-
         Notes
         -----
-        "enumeration" draws from the probabilities of all label vectors. Beyond 12 labels these are
-        listed in two halves, and what the halves have to do with each other is computed once for
-        all rows, by matrix products.
-
-        "elimination" sums out one label after the other and draws them in the reverse order. Its
-        cost doubles with the number of labels to which one is connected when it is summed out, not
-        with the number of all labels, so it serves sparse networks of any size.
-
-        "gibbs" and "tempering" run one Markov chain for each draw and keep its last state, which
-        is approximate. How many sweeps are needed is found by a trial of chains from all labels 0,
-        from all labels 1 and from fair coins, with features at the 16 of 512 rows whose mean
-        field differs most between both ends and at 16 others: they run twice as long each
-        time until their second halves agree. That is, split R̂ is at most 1.05 and the effective
-        size at least 400, for the number of labels, for the log-probability, and for the labels
-        themselves. Every draw is then the state after 20 times the autocorrelation time. In
-        "tempering" every chain is a ladder of up to 32 distributions with weaker interactions that
-        exchange their states, so that it gets from one mode to another.
-
-        "auto" is exact (whichever is cheaper, for each connected part of the labels) where that
-        takes about half a minute at the most, or less than chains would. Otherwise it is Gibbs
-        sampling, and tempering if Gibbs chains do not agree after 1,024 sweeps. Up to 12 labels it
-        is always enumeration.
-
-        A seed gives the same draws on every machine, unless rounding of a matrix product decides
-        about a label, which has a chance of about 1e-16 for each update.
+        Gibbs sampling runs one Markov chain for each draw and keeps its last state. How many
+        sweeps are needed is found by chains from all labels 0, from all labels 1 and from fair
+        coins (with features: at up to 32 rows), which run twice as long each time until split R̂
+        of the labels and of their number is at most 1.05.
 
         Examples
         --------
@@ -323,82 +291,38 @@ class IsingDistribution:
         >>> drawn = coin.sample(features=[[-5.0], [5.0]], random_state=0)
         >>> drawn["y1"].tolist()
         [0, 1]
-        >>> drawn.attrs["sampler"]
-        'enumeration of 1 labels'
         """
         check_option("sampler", sampler, SAMPLERS)
         check_count("max_sweeps", max_sweeps, 1)
-        laws = self._laws(features)
-        if laws.features is None:
+        matrix = self._read(features)
+        if matrix is None:
             n_rows = check_count("n_samples", n_samples, 1)
         elif n_samples is None:
-            n_rows = laws.features.shape[0]
+            n_rows = matrix.shape[0]
         else:
             raise exc.DataError(
                 f"n_samples is {n_samples!r} and features are given too: one label vector is drawn "
-                f"for each of the {laws.features.shape[0]} rows of features. Leave n_samples out."
+                f"for each of the {matrix.shape[0]} rows of features. Leave n_samples out."
             )
-        plan = make_plan(self._parameters, n_rows, sampler)
         generator = make_generator(random_state)
-        labels = np.empty((n_rows, len(self.label_names)), dtype=np.int64)
-        said = []
-        for part in plan:
-            own = Laws(restrict(self._parameters, part.labels), laws.features)
-            if part.sampler == "enumeration":
-                drawn, how = draw_by_enumeration(own, n_rows, generator), part.describe()
-            elif part.sampler == "elimination":
-                drawn = draw_by_elimination(own, n_rows, generator, part.steps)
-                how = part.describe()
-            else:
-                way = "auto" if sampler == "auto" else part.sampler
-                drawn, how = draw_by_chains(own, n_rows, generator, way, max_sweeps)
-            labels[:, part.labels] = drawn
-            said.append(how)
+        if sampler == "auto":
+            most = MAX_EXACT_LABELS if matrix is None else _MAX_LABELS_BY_ROW
+            sampler = "enumeration" if len(self.label_names) <= most else "gibbs"
+        if sampler == "enumeration":
+            self._check_enumerable()
+            labels = draw_by_enumeration(self._parameters, matrix, n_rows, generator)
+        else:
+            labels = draw_by_gibbs(self._parameters, matrix, n_rows, generator, max_sweeps)
         index = features.index if isinstance(features, pd.DataFrame) else None
-        frame = pd.DataFrame(labels, index=index, columns=self._label_index)
-        frame.attrs["sampler"] = "; ".join(said)
-        return frame
+        return pd.DataFrame(labels, index=index, columns=self._label_index)
 
-    def plan_sampling(self, n_samples: int) -> pd.DataFrame:
-        """Say how `sample` draws unless told otherwise, and what that costs.
-
-        Parameters
-        ----------
-        n_samples : int
-            How many label vectors are to be drawn.
+    def mean(self) -> pd.Series:
+        """Probability that each label is 1, exactly.
 
         Returns
         -------
-        DataFrame
-            One row for every set of labels that is drawn by itself: how many ``labels``, the
-            ``sampler``, whether it is ``exact``, and about how many ``seconds`` it takes. For
-            Markov chains that assumes 100 sweeps; what they need is seen when they run.
-
-        Examples
-        --------
-        >>> chain = np.eye(100, k=1) + np.eye(100, k=-1)
-        >>> IsingDistribution(np.zeros(100), chain).plan_sampling(1000)
-           labels      sampler  exact  seconds
-        0     100  elimination   True    0.001
-        """
-        check_count("n_samples", n_samples, 1)
-        plan = make_plan(self._parameters, n_samples, "auto")
-        return pd.DataFrame(
-            {
-                "labels": [len(part.labels) for part in plan],
-                "sampler": [part.sampler for part in plan],
-                "exact": [part.sampler in ("enumeration", "elimination") for part in plan],
-                "seconds": [round(1e-8 * part.cost, 3) for part in plan],
-            }
-        )
-
-    def entropy(self) -> float:
-        """Entropy in nats, exactly.
-
-        Returns
-        -------
-        float
-            −Σ p log p over all label vectors.
+        Series, length K
+            E[y_k].
 
         Raises
         ------
@@ -409,39 +333,11 @@ class IsingDistribution:
 
         Examples
         --------
-        >>> round(IsingDistribution([0.0], [[0.0]]).entropy(), 4)
-        0.6931
-        """
-        self._check_unconditional("entropy")
-        return float(special.entr(self.pmf()).sum())
-
-    def mean(self) -> pd.Series:
-        """Probability that each label is 1, exactly.
-
-        Returns
-        -------
-        Series, length K
-            E[y_k]; beyond 20 labels by elimination, for which the network must be sparse.
-
-        Raises
-        ------
-        ModelError
-            Beyond 20 labels, if elimination needs too much memory.
-        DataError
-            When the distribution depends on features; fix them with `given` first.
-
-        Examples
-        --------
         >>> IsingDistribution([0.0, 0.0], [[0.0, 1.0], [1.0, 0.0]]).mean().round(3).tolist()
         [0.65, 0.65]
         """
         self._check_unconditional("mean")
-        if len(self.label_names) <= MAX_EXACT_LABELS:
-            means = np.diagonal(self._pair_means()).copy()
-        else:
-            (part,) = make_plan(self._parameters, 1, "elimination")
-            means = mean_by_elimination(Laws(self._parameters, None).at(), part.steps)
-        return pd.Series(means, self._label_index, name="mean")
+        return pd.Series(np.diagonal(self._pair_means()).copy(), self._label_index, name="mean")
 
     def pair_means(self) -> pd.DataFrame:
         """Probability that both labels of a pair are 1, exactly.
@@ -480,8 +376,8 @@ class IsingDistribution:
         if n_labels > MAX_EXACT_LABELS:
             raise exc.ModelError(
                 f"exact probabilities list all 2^K label vectors, up to K = {MAX_EXACT_LABELS}, "
-                f"but there are {n_labels} labels. Draw instead, with sample (from a fit with "
-                "isingmlc.simulate.from_results)."
+                f"but there are {n_labels} labels. Draw instead, with sample (from a fit: "
+                "isingmlc.simulate.distribution_of(results).sample(n))."
             )
 
     def _check_unconditional(self, asked: str) -> None:
@@ -491,8 +387,8 @@ class IsingDistribution:
                 f"distribution.given(features).{asked}()."
             )
 
-    def _laws(self, features: Any) -> Laws:
-        """Check features, and give the distribution at each row of them."""
+    def _read(self, features: Any) -> Features | None:
+        """Check features, which must be there if the distribution depends on any."""
         names = self.feature_names
         if features is None and names:
             raise exc.DataError(
@@ -504,8 +400,7 @@ class IsingDistribution:
                 "features are given, but the distribution does not depend on any. Leave features "
                 "out, or make the distribution with effects= or interaction_effects=."
             )
-        matrix: Features | None = None if features is None else read_features(features, names)
-        return Laws(self._parameters, matrix)
+        return None if features is None else read_features(features, names)
 
     def _pair_means(self) -> FloatArray:
         probabilities = self.pmf()
@@ -517,59 +412,8 @@ class IsingDistribution:
         return means
 
 
-def from_results(
-    results: Any,
-    n_samples: int,
-    random_state: RandomState = None,
-    *,
-    sampler: str = "auto",
-    max_sweeps: int = MAX_SWEEPS,
-) -> pd.DataFrame:
-    """Draw label vectors from a fitted network.
-
-    Parameters
-    ----------
-    results : IsingResults
-        A fit; its ``thresholds`` and ``interactions`` are used. An interaction of −inf, a pair
-        that is never 1 together, has probability zero.
-    n_samples : int
-        How many label vectors to draw.
-    random_state : int, Generator or None
-        Source of randomness.
-    sampler : {"auto", "enumeration", "elimination", "gibbs", "tempering"}
-        How to draw, see :meth:`IsingDistribution.sample`.
-    max_sweeps : int
-        Most rounds of updates, for samplers that run Markov chains.
-
-    Returns
-    -------
-    DataFrame, shape (n_samples, K)
-        The labels, 0 or 1, under their names.
-
-    Raises
-    ------
-    ModelError
-        When other parameters are infinite or not identified.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import pandas as pd
-    >>> fit = SimpleNamespace(thresholds=pd.Series({"a": 0.0, "b": 0.0}),
-    ...                       interactions=pd.DataFrame([[np.nan, 1.0], [1.0, np.nan]]))
-    >>> from_results(fit, 100, random_state=0).mean()
-    a    0.71
-    b    0.69
-    dtype: float64
-    """
-    distribution = distribution_of(results)
-    return distribution.sample(
-        n_samples, sampler=sampler, max_sweeps=max_sweeps, random_state=random_state
-    )
-
-
 def distribution_of(results: Any) -> IsingDistribution:
-    """Give the distribution that a fitted network stands for.
+    """Return the distribution that a fitted network stands for.
 
     Parameters
     ----------
@@ -593,6 +437,8 @@ def distribution_of(results: Any) -> IsingDistribution:
     >>> res = im.IsingModel(im.datasets.load_example().labels).fit()
     >>> distribution_of(res).mean()["diabetes"].round(3)
     np.float64(0.119)
+    >>> distribution_of(res).sample(1000, random_state=0).shape
+    (1000, 6)
     """
     adjusted_for = getattr(results, "adjusted_for", ())
     if adjusted_for:
@@ -617,30 +463,14 @@ def distribution_of(results: Any) -> IsingDistribution:
 
 
 def joint_probabilities(results: Any) -> pd.Series:
-    """Give the probability of every label vector; `IsingResults.joint_distribution` explains it."""
+    """Return the probability of every label vector."""
     distribution = distribution_of(results)
     patterns = index_patterns(distribution.label_names)
     return pd.Series(distribution.pmf(), patterns, name="probability")
 
 
 def index_patterns(label_names: Sequence[str]) -> pd.MultiIndex:
-    """List all label vectors, in the order of their probabilities in `IsingDistribution.pmf`.
-
-    Parameters
-    ----------
-    label_names : sequence of str
-        Names of the labels.
-
-    Returns
-    -------
-    MultiIndex, length 2**K
-        Zeros and ones, one level per label.
-
-    Examples
-    --------
-    >>> index_patterns(["a", "b"]).tolist()
-    [(0, 0), (0, 1), (1, 0), (1, 1)]
-    """
+    """List all label vectors, in the order of their probabilities in `IsingDistribution.pmf`."""
     n_labels = len(label_names)
     vectors = spell_binary(np.arange(2**n_labels), n_labels)
     return pd.MultiIndex.from_frame(pd.DataFrame(vectors, columns=list(label_names)))

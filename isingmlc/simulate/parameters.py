@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,38 +13,6 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import Features, FloatArray, IntArray
-
-
-@dataclass(frozen=True)
-class IsingParameters:
-    """Parameters of one distribution, labels coded 0/1.
-
-    Attributes
-    ----------
-    label_names : tuple of str
-        Names of the K labels.
-    thresholds : ndarray of float, shape (K,)
-        Thresholds at features of zero.
-    interactions : ndarray of float, shape (K, K)
-        Interactions at features of zero: symmetric, zero on the diagonal, −inf for pairs that
-        are never 1 together.
-    feature_names : tuple of str
-        Names of the p features; none if the distribution is unconditional.
-    effects : ndarray of float, shape (p, K)
-        What each feature adds to each threshold.
-    pairs : tuple of pairs of int
-        Positions of the pairs of labels whose interaction depends on features.
-    pair_effects : ndarray of float, shape (pairs, p)
-        What each feature adds to their interactions.
-    """
-
-    label_names: tuple[str, ...]
-    thresholds: FloatArray
-    interactions: FloatArray
-    feature_names: tuple[str, ...]
-    effects: FloatArray
-    pairs: tuple[tuple[int, int], ...]
-    pair_effects: FloatArray
 
 
 @dataclass(frozen=True)
@@ -58,94 +27,46 @@ class RowParameters:
         """Interaction of two labels: a number, or one per row."""
         return self.interactions[first, second] + self.shifts.get((first, second), 0.0)
 
+    @cached_property
+    def neighbours(self) -> list[tuple[IntArray, FloatArray, IntArray]]:
+        """Each label's neighbours, its finite interactions with them, and whom it never meets."""
+        excluded = np.isneginf(self.interactions)
+        connected = [np.flatnonzero(row) for row in (self.interactions != 0) & ~excluded]
+        return [
+            (near, self.interactions[label, near], np.flatnonzero(excluded[label]))
+            for label, near in enumerate(connected)
+        ]
+
 
 @dataclass(frozen=True)
-class Laws:
-    """A distribution at rows of features: one law per row, or one law for all without features."""
+class IsingParameters:
+    """Parameters of one distribution, labels coded 0/1."""
 
-    parameters: IsingParameters
-    features: Features | None
+    label_names: tuple[str, ...]
+    thresholds: FloatArray
+    interactions: FloatArray
+    feature_names: tuple[str, ...]
+    effects: FloatArray
+    pairs: tuple[tuple[int, int], ...]
+    pair_effects: FloatArray
 
-    def at(self, rows: slice | IntArray = slice(None)) -> RowParameters:
-        """Evaluate the parameters at some of the rows."""
-        parameters = self.parameters
-        thresholds = parameters.thresholds[:, np.newaxis]
-        if self.features is None:
-            return RowParameters(thresholds, parameters.interactions, {})
-        matrix = self.features[rows]
-        moved = thresholds + (matrix @ parameters.effects).T
+    def at(self, features: Features | None) -> RowParameters:
+        """Evaluate the parameters at rows of features, or once without features."""
+        thresholds = self.thresholds[:, np.newaxis]
+        if features is None:
+            return RowParameters(thresholds, self.interactions, {})
+        moved = thresholds + (features @ self.effects).T
         shifts: dict[tuple[int, int], FloatArray] = {}
-        for at, (first, second) in enumerate(parameters.pairs):
-            shifts[first, second] = matrix @ parameters.pair_effects[at]
+        for at, (first, second) in enumerate(self.pairs):
+            shifts[first, second] = features @ self.pair_effects[at]
             shifts[second, first] = shifts[first, second]
-        return RowParameters(moved, parameters.interactions, shifts)
-
-
-def restrict(parameters: IsingParameters, labels: IntArray) -> IsingParameters:
-    """Leave out labels, as if they were 0.
-
-    Parameters
-    ----------
-    parameters : IsingParameters
-        The distribution.
-    labels : ndarray of int
-        Positions of the labels to keep.
-
-    Returns
-    -------
-    IsingParameters
-        The same parameters, of these labels alone.
-
-    Examples
-    --------
-    >>> restrict(read_parameters([0.0, 1.0], [[0, 2], [2, 0]]), np.array([1])).thresholds
-    array([1.])
-    """
-    place = {label: at for at, label in enumerate(labels.tolist())}
-    kept = [at for at, (k, m) in enumerate(parameters.pairs) if k in place and m in place]
-    return replace(
-        parameters,
-        label_names=tuple(parameters.label_names[label] for label in labels),
-        thresholds=parameters.thresholds[labels],
-        interactions=parameters.interactions[np.ix_(labels, labels)],
-        effects=parameters.effects[:, labels],
-        pairs=tuple((place[k], place[m]) for k, m in (parameters.pairs[at] for at in kept)),
-        pair_effects=parameters.pair_effects[kept],
-    )
+        return RowParameters(moved, self.interactions, shifts)
 
 
 def read_parameters(
     thresholds: Any, interactions: Any, effects: Any = None, interaction_effects: Any = None
 ) -> IsingParameters:
-    """Check parameters and bring them into one order of labels and features.
-
-    Parameters
-    ----------
-    thresholds : array_like or Series, shape (K,)
-        Finite thresholds.
-    interactions : array_like or DataFrame, shape (K, K)
-        Symmetric interactions, finite or −inf, with zeros or NaN on the diagonal.
-    effects : array_like or DataFrame, shape (p, K), optional
-        Effects of features on thresholds.
-    interaction_effects : mapping, array_like or DataFrame, optional
-        Effects of features on interactions: by pair of label names, or one row per pair in the
-        order of ``numpy.triu_indices(K, 1)``.
-
-    Returns
-    -------
-    IsingParameters
-        The checked parameters.
-
-    Raises
-    ------
-    DataError
-        When shapes, names or values do not make a distribution.
-
-    Examples
-    --------
-    >>> read_parameters(pd.Series({"a": 0.0, "b": 1.0}), [[0, 2], [2, 0]]).label_names
-    ('a', 'b')
-    """
+    """Check parameters and bring them into one order of labels and features."""
     values = _numbers(thresholds, "thresholds")
     if values.ndim != 1 or not values.size:
         raise _wrong_shape("thresholds", "(labels,)", values.shape)
@@ -173,36 +94,13 @@ def read_parameters(
         pairs=(),
         pair_effects=np.zeros((0, 0)),
     )
-    if effects is None and interaction_effects is None:
+    if effects is None and not interaction_effects:
         return parameters
     return _add_effects(parameters, effects, interaction_effects)
 
 
 def read_features(features: Any, names: tuple[str, ...]) -> Features:
-    """Check features at which a distribution is to be evaluated.
-
-    Parameters
-    ----------
-    features : array_like, DataFrame or sparse, shape (n, p)
-        The features; a frame may have its columns in any order and others besides.
-    names : tuple of str
-        Names of the distribution's features.
-
-    Returns
-    -------
-    ndarray of float or csr_array, shape (n, p)
-        The features in the order of `names`.
-
-    Raises
-    ------
-    DataError
-        When they are not the distribution's features, or not finite numbers.
-
-    Examples
-    --------
-    >>> read_features(pd.DataFrame({"b": [1.0], "a": [2.0]}), ("a", "b"))
-    array([[2., 1.]])
-    """
+    """Check features at which a distribution is to be evaluated."""
     if isinstance(features, pd.DataFrame):
         matched = _positions(features.columns, names, "features")
         features = features.iloc[:, matched]
@@ -314,12 +212,22 @@ def _add_effects(
     parameters: IsingParameters, effects: Any, interaction_effects: Any
 ) -> IsingParameters:
     labels = parameters.label_names
-    pairs, pair_table = _pair_table(interaction_effects, labels)
+    given = {} if interaction_effects is None else interaction_effects
+    if not isinstance(given, Mapping):
+        raise exc.DataError(
+            "interaction_effects must be a mapping of pairs of label names to effects of features, "
+            f"but is of type {type(given).__name__}."
+        )
+    pairs = tuple(_pair(key, labels) for key in given)
+    if len(set(pairs)) < len(pairs):
+        raise exc.DataError(
+            "interaction_effects names a pair of labels twice, in both orders. Give each pair once."
+        )
     if effects is None:
-        argument, index = "interaction_effects", pair_table.columns
-        matrix = np.zeros((pair_table.shape[1], len(labels)))
+        first = next(iter(given.values()), ())
+        index = pd.Series(first).index if isinstance(first, Mapping | pd.Series) else None
+        matrix = np.zeros((len(first), len(labels)))
     else:
-        argument = "effects"
         index = effects.index if isinstance(effects, pd.DataFrame) else None
         matrix = _numbers(effects, "effects")
         if matrix.ndim != 2 or not len(matrix) or matrix.shape[1] != len(labels):
@@ -327,43 +235,20 @@ def _add_effects(
         if isinstance(effects, pd.DataFrame):
             matrix = matrix[:, _positions(effects.columns, labels, "effects")]
         _check_finite("effects", matrix)
-    features = _names(index, argument) or _numbered("x", len(matrix))
+    features = _names(index, "effects") or _numbered("x", len(matrix))
     shared = [name for name in features if name in labels]
     if shared:
         verb = "is" if len(shared) == 1 else "are"
         raise exc.DataError(exc.SHARED_NAMES.format(names=f"{exc.shorten(shared)} {verb}"))
+    rows = [_read_pair_effects(values, features) for values in given.values()]
+    matters = [at for at, row in enumerate(rows) if row.any()]
     return replace(
         parameters,
         feature_names=features,
         effects=matrix,
-        pairs=pairs,
-        pair_effects=_match_features(pair_table, features),
+        pairs=tuple(pairs[at] for at in matters),
+        pair_effects=np.array([rows[at] for at in matters]).reshape(-1, len(features)),
     )
-
-
-def _pair_table(given: Any, labels: tuple[str, ...]) -> tuple[tuple[tuple[int, int], ...], Any]:
-    """Give the pairs that have effects and a frame of these, one row per pair."""
-    if given is None or (isinstance(given, Mapping) and not given):
-        return (), pd.DataFrame()
-    if isinstance(given, Mapping):
-        pairs = tuple(_pair(key, labels) for key in given)
-        table = _table_of_rows(given)
-    else:
-        first, second = np.triu_indices(len(labels), 1)
-        pairs = tuple(zip(first.tolist(), second.tolist(), strict=True))
-        matrix = _numbers(given, "interaction_effects")
-        if matrix.ndim != 2 or len(matrix) != len(pairs) or not matrix.shape[1]:
-            raise _wrong_shape("interaction_effects", f"({len(pairs)}, features)", matrix.shape)
-        columns = given.columns if isinstance(given, pd.DataFrame) else None
-        table = pd.DataFrame(matrix, columns=columns)
-    if len(set(pairs)) < len(pairs):
-        raise exc.DataError(
-            "interaction_effects names a pair of labels twice, in both orders. Give each pair once."
-        )
-    _check_finite("interaction_effects", table.to_numpy())
-    matters = table.to_numpy().any(axis=1)
-    kept = tuple(pair for pair, matter in zip(pairs, matters, strict=True) if matter)
-    return kept, table.loc[matters]
 
 
 def _pair(key: Any, labels: tuple[str, ...]) -> tuple[int, int]:
@@ -381,39 +266,22 @@ def _pair(key: Any, labels: tuple[str, ...]) -> tuple[int, int]:
     return first, second
 
 
-def _table_of_rows(given: Mapping[Any, Any]) -> pd.DataFrame:
-    """Stack the rows of a mapping: all sequences, or all by feature name and zero if absent."""
-    by_name = [isinstance(values, Mapping | pd.Series) for values in given.values()]
-    if all(by_name):
-        rows = [pd.Series(values).rename(str) for values in given.values()]
-        names = dict.fromkeys(name for row in rows for name in row.index)
-        rows = [row.reindex(list(names), fill_value=0.0) for row in rows]
-        return pd.DataFrame(_numbers(rows, "interaction_effects"), columns=list(names))
-    if any(by_name):
-        raise exc.DataError(
-            "interaction_effects has sequences and mappings by feature name among its values. "
-            "Give all values as sequences, or all by name."
-        )
-    matrix = _numbers([np.atleast_1d(values) for values in given.values()], "interaction_effects")
-    return pd.DataFrame(matrix)
-
-
-def _match_features(pair_table: pd.DataFrame, features: tuple[str, ...]) -> FloatArray:
-    """Order the columns of a table of pairs as the features are."""
-    if not len(pair_table):
-        return np.zeros((0, len(features)))
-    if isinstance(pair_table.columns, pd.RangeIndex):
-        if pair_table.shape[1] != len(features):
-            raise _wrong_shape("interaction_effects", f"(pairs, {len(features)})", pair_table.shape)
-        return _numbers(pair_table, "interaction_effects")
-    named = pair_table.rename(columns=str)
-    unknown = [name for name in named.columns if name not in features]
-    if unknown:
-        raise exc.DataError(
-            f"interaction_effects has the feature(s) {exc.shorten(unknown)}, which effects lacks. "
-            "Add a row for each to effects, of zeros if they move no threshold."
-        )
-    return _numbers(named.reindex(columns=list(features), fill_value=0.0), "interaction_effects")
+def _read_pair_effects(values: Any, features: tuple[str, ...]) -> FloatArray:
+    """Return the effects on one interaction in the order of the features, zero if not named."""
+    if isinstance(values, Mapping | pd.Series):
+        named = pd.Series(values).rename(str)
+        unknown = [name for name in named.index if name not in features]
+        if unknown:
+            raise exc.DataError(
+                f"interaction_effects has the feature(s) {exc.shorten(unknown)}, which effects "
+                "lacks. Add a row for each to effects, of zeros if they move no threshold."
+            )
+        values = named.reindex(list(features), fill_value=0.0)
+    row = _numbers(values, "interaction_effects")
+    if row.shape != (len(features),):
+        raise _wrong_shape("interaction_effects", f"(pairs, {len(features)})", row.shape)
+    _check_finite("interaction_effects", row)
+    return row
 
 
 def _symmetric(matrix: FloatArray, labels: tuple[str, ...]) -> FloatArray:
@@ -446,7 +314,7 @@ def _symmetric(matrix: FloatArray, labels: tuple[str, ...]) -> FloatArray:
 
 
 def _numbers(given: Any, argument: str, copy: bool | None = True) -> FloatArray:
-    """Give an array of floats, or raise our error; copy=None copies only if it must."""
+    """Return an array of floats, or raise our error; copy=None copies only if it must."""
     try:
         return np.array(given, dtype=np.float64, copy=copy)
     except (TypeError, ValueError) as error:

@@ -30,20 +30,7 @@ _COPIES = 4
 
 @dataclass(frozen=True, eq=False)
 class SumsInBlocks:
-    """Sums and squares that are computed when they are needed, some features at a time.
-
-    This offers what `FeatureSums` does. `sums` and `squares` are computed anew at each access;
-    `column_sums` and `column_squares` are known.
-
-    Attributes
-    ----------
-    read : callable
-        ``read(part, shift)`` gives the sums of a slice of the features.
-    width : int
-        How many features make a block.
-    shift, column_sums, column_squares : ndarray, shape (p,)
-        The origin of the features, and their sums and squares over all rows around it.
-    """
+    """Sums and squares that are computed when they are needed, some features at a time."""
 
     read: ReadBlock
     width: int
@@ -109,24 +96,7 @@ class _Multiplied:
 
 
 def block_width(cells: str, n_features: int, size: float, max_memory: float) -> int:
-    """Choose how many features make a block, and warn that there are blocks.
-
-    Parameters
-    ----------
-    cells : str
-        How many labelsets or cells there are, as `name_cells` says it.
-    n_features : int
-        How many features there are.
-    size : float
-        Bytes that all sums and squares would take.
-    max_memory : float
-        Bytes that they may take.
-
-    Returns
-    -------
-    int
-        Features per block, at least one.
-    """
+    """Choose how many features make a block, and warn that there are blocks."""
     width = max(1, int(n_features * max_memory / (_COPIES * size)))
     message = exc.IN_BLOCKS.format(
         n_features=n_features,
@@ -142,24 +112,7 @@ def block_width(cells: str, n_features: int, size: float, max_memory: float) -> 
 def block_rows(
     features: Features, groups: RowGroups, shift: FloatArray, width: int
 ) -> SumsInBlocks:
-    """Sum the features of rows in memory in blocks.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        The features.
-    groups : RowGroups
-        The labelset and the weight of each row.
-    shift : ndarray, shape (p,)
-        What to subtract from the features.
-    width : int
-        Features per block.
-
-    Returns
-    -------
-    SumsInBlocks
-        The sums. They hold the features, and refuse to go on when these were changed in place.
-    """
+    """Sum the features of rows in memory in blocks."""
     checksums, column_sums, column_squares = {}, [], []
     for part in chunks(features.shape[1], width=width):
         some = features[:, part]

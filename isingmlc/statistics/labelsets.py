@@ -25,8 +25,8 @@ from scipy import sparse
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, dense
-from isingmlc.base.schema import Array, Json, Listed, Matrix, Names, Number, Optional, Record, Text
-from isingmlc.base.storage import FileSchema, read_fields, write_fields
+from isingmlc.base.readonly import cached_array
+from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData, prepare, require_rows
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of, scale_weights
@@ -222,7 +222,6 @@ class LabelsetStatistics:
         sampling_weights: str | None = None,
         missing: str = "raise",
         n_jobs: int = 1,
-        checkpoint: str | os.PathLike[str] | None = None,
         max_memory: float | None = MAX_MEMORY,
     ) -> LabelsetStatistics:
         """Compute the statistics of rows that come in batches, one batch in memory at a time.
@@ -253,10 +252,6 @@ class LabelsetStatistics:
             What to do with rows that have missing values.
         n_jobs : int
             Worker processes that sum up batches; -1 for all cores.
-        checkpoint : path-like, optional
-            A file that keeps what was added up so far, written about once a minute, at the end
-            and when something fails; `load` reads it. When called again with the same batches,
-            those that it counts are skipped, even if more have come after them.
         max_memory : float or None
             Bytes that sums and squares may take. If there are so many labelsets that they would
             take more, batches that can be read again, such as a list of functions, are read in
@@ -272,8 +267,7 @@ class LabelsetStatistics:
         Raises
         ------
         DataError
-            When a batch cannot be used; the message says which one. When the checkpoint was made
-            with other settings or from other batches.
+            When a batch cannot be used; the message says which one.
         EngineError
             When a worker process died.
 
@@ -296,7 +290,7 @@ class LabelsetStatistics:
         columns = BatchColumns.checked(
             labels, features, covariates, freq_weights, groups, sampling_weights, missing
         )
-        return sum_batches(batches, columns, n_jobs, checkpoint, max_memory)
+        return sum_batches(batches, columns, n_jobs, max_memory)
 
     @classmethod
     def from_table(
@@ -310,7 +304,6 @@ class LabelsetStatistics:
         groups: str | None = None,
         sampling_weights: str | None = None,
         missing: str = "raise",
-        checkpoint: str | os.PathLike[str] | None = None,
         max_memory: float | None = MAX_MEMORY,
     ) -> LabelsetStatistics:
         """Compute the statistics where the rows are, in a database or on a cluster.
@@ -323,7 +316,8 @@ class LabelsetStatistics:
             The columns with the labels, boolean or 0/1 of any numeric type: names, or patterns like
             ``"y_*"``.
         features : list of str, optional
-            The columns with the features, in the same way; all others if omitted.
+            The columns with the features, in the same way; all others if omitted. Text is a
+            category, which is tested as a whole.
         covariates : list of str, optional
             The columns with the covariates, in the same way, which every label model has besides
             the other labels: numbers, booleans, or text, whose values are the levels of a category.
@@ -336,8 +330,6 @@ class LabelsetStatistics:
             The column with inverse probabilities of being drawn; rows are grouped by it too.
         missing : {"raise", "drop"}
             What to do with rows that have NULL or NaN in any of these columns.
-        checkpoint : path-like, optional
-            A file that keeps the features summed so far. An interrupted call goes on from there.
         max_memory : float or None
             Bytes that sums and squares may take here. If there are so many labelsets that they
             would take more, they are asked for in blocks of features when a test needs them; a
@@ -380,12 +372,11 @@ class LabelsetStatistics:
             groups,
             sampling_weights,
             missing,
-            checkpoint,
             max_memory,
         )[0]
 
     def recenter(self, shift: Any) -> LabelsetStatistics:
-        """Give the same statistics for features measured from another origin.
+        """Return the same statistics for features measured from another origin.
 
         Parameters
         ----------
@@ -419,7 +410,7 @@ class LabelsetStatistics:
         )
 
     def _recenter_products(self, term: str, moved: FloatArray) -> FloatArray:
-        """Give the cross-products of the columns of a term around another origin."""
+        """Return the cross-products of the columns of a term around another origin."""
         sums = dense(self.sums[:, self.term_columns[term]])
         return recenter_products(self.term_products[term], sums, self.counts, moved)
 
@@ -506,7 +497,14 @@ class LabelsetStatistics:
         """The sampling weight of the rows in each cell; None if there are none."""
         return column_of(self.context, SAMPLING_WEIGHTS)
 
-    @cached_property
+    @property
+    def observations(self) -> FloatArray:
+        """How many observations each cell has, whatever their sampling weights."""
+        drawn = column_of(self.context, SAMPLING_WEIGHTS)
+        # Weights are multiplied and divided by the same numbers.
+        return self.counts if drawn is None else np.round(self.counts / drawn, 9)
+
+    @cached_array
     def constant_features(self) -> BoolArray:
         """Marks of the features that are the same in every row, shape (p,)."""
         sums, squares = self.column_sums, self.column_squares
@@ -530,7 +528,7 @@ class LabelsetStatistics:
         ...     im.LabelsetStatistics.load(f"{folder}/stats.npz")
         LabelsetStatistics(2 rows, 2 labels, 0 features, 2 labelsets)
         """
-        write_fields(path, SCHEMA, take_apart(self))
+        write_fields(path, "LabelsetStatistics", take_apart(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LabelsetStatistics:
@@ -556,7 +554,7 @@ class LabelsetStatistics:
         ...     print(LabelsetStatistics.load(Path(folder, "survey.npz")).nobs)
         2.0
         """
-        return put_together(read_fields(path, SCHEMA))
+        return put_together(read_fields(path, "LabelsetStatistics"))
 
 
 def sum_rows(
@@ -566,31 +564,7 @@ def sum_rows(
     *,
     when_needed: bool = False,
 ) -> LabelsetStatistics:
-    """Compute the statistics of checked rows.
-
-    Parameters
-    ----------
-    data : ModelData
-        What the door let in.
-    shift : ndarray, shape (p,), optional
-        What to subtract from the features; chosen from the data if omitted.
-    max_memory : float, optional
-        Bytes that sums and squares may take. Formula terms of several columns need them whole.
-    when_needed : bool
-        Whether the features are summed when somebody first asks for that.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The statistics.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> data = im.datasets.load_example()
-    >>> sum_rows(prepare(data.labels, data.features)).nobs
-    1500.0
-    """
+    """Compute the statistics of checked rows."""
     patterns, context, codes = find_cells(data.packed_labels, len(data.label_names), data.context)
     groups = RowGroups(codes, len(patterns), data.weights)
     term_columns = wide_terms(data.terms, data.feature_names)
@@ -652,48 +626,18 @@ def _sum_products(
 
 
 def check_products(term: str, n_groups: int, n_columns: int) -> None:
-    """Refuse cross-products that take more memory than sums may take.
-
-    Parameters
-    ----------
-    term : str
-        The term, for the message.
-    n_groups, n_columns : int
-        How many groups of rows there are, and columns of the term.
-
-    Raises
-    ------
-    ModelError
-        When they are too large.
-    """
+    """Refuse cross-products that take more memory than sums may take."""
     size = 8 * n_groups * n_columns**2
     if size > MAX_MEMORY:
         raise exc.ModelError(
             f"to test the {n_columns:,} columns of the term {term!r} together needs "
             f"{size / 1e9:,.0f} GB, as there are {n_groups:,} cells of labels and covariates. Put "
-            "levels of the category together, or test its columns one by one with by='feature'."
+            "levels of the category together, or test its columns one by one with unit='column'."
         )
 
 
 def scale_sampling(stats: LabelsetStatistics) -> LabelsetStatistics:
-    """Bring sampling weights to a mean of one, so that observations count as many as there are.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The same object where there are no sampling weights.
-
-    Examples
-    --------
-    >>> stats = LabelsetStatistics.from_arrays([[0], [1]], sampling_weights=[30.0, 10.0])
-    >>> scale_sampling(stats).counts
-    array([1.5, 0.5])
-    """
+    """Bring sampling weights to a mean of one, so that observations count as many as there are."""
     drawn = stats.sampling_weights
     if drawn is None:
         return stats
@@ -716,83 +660,18 @@ def _multiply_products(stats: LabelsetStatistics, term: str, factor: float) -> F
 
 
 def feature_blocks(stats: LabelsetStatistics) -> Iterator[tuple[slice, LabelsetStatistics]]:
-    """Go through the features of statistics, as many at a time as `max_memory` allows.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Yields
-    ------
-    slice
-        Which features; all of them where their sums are in memory.
-    LabelsetStatistics
-        Their statistics.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> import warnings
-    >>> data = im.datasets.load_example()
-    >>> stats = im.LabelsetStatistics.from_arrays(data.labels, data.features)
-    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)]
-    [(0, 30)]
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     stats = im.LabelsetStatistics.from_arrays(data.labels, data.features, max_memory=2e4)
-    >>> [(part.start, part.stop) for part, block in feature_blocks(stats)][:3]
-    [(0, 5), (5, 10), (10, 15)]
-    """
+    """Go through the features of statistics, as many at a time as `max_memory` allows."""
     for part, sums in stats.feature_sums.blocks():
         yield part, _with_sums(stats, sums, part)
 
 
 def in_memory(stats: LabelsetStatistics) -> LabelsetStatistics:
-    """Give the same statistics with all sums and squares in memory.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The same object where they are in memory already.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-    >>> in_memory(stats) is stats
-    True
-    """
+    """Return the same statistics with all sums and squares in memory."""
     return _with_sums(stats, stats.feature_sums.in_memory(), slice(None))
 
 
 def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetStatistics:
-    """Give the statistics of some features, in memory.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-    positions : ndarray of int
-        Which features.
-
-    Returns
-    -------
-    LabelsetStatistics
-        Those of these features, without formula terms.
-
-    Examples
-    --------
-    >>> import isingmlc as im
-    >>> stats = im.LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5, 3.0], [2.0, 4.0]])
-    >>> take_features(stats, np.array([1])).feature_names
-    ('x2',)
-    """
+    """Return the statistics of some features, in memory."""
     places, sums, squares = [], [], []
     for part, block in stats.feature_sums.blocks():
         inside = np.flatnonzero((positions >= part.start) & (positions < part.stop))
@@ -813,7 +692,7 @@ def take_features(stats: LabelsetStatistics, positions: IntArray) -> LabelsetSta
 
 
 def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> LabelsetStatistics:
-    """Give the statistics of some features, whose sums are these."""
+    """Return the statistics of some features, whose sums are these."""
     if sums is stats.source:
         return stats
     return replace(stats, source=sums, feature_names=stats.feature_names[part], products=None)
@@ -822,22 +701,7 @@ def _with_sums(stats: LabelsetStatistics, sums: FeatureSums, part: slice) -> Lab
 def stats_with(
     stats: LabelsetStatistics, data: ModelData, features: Sequence[str]
 ) -> LabelsetStatistics:
-    """Count rows within cells that some features are covariates of too.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics of the rows.
-    data : ModelData
-        The rows.
-    features : sequence of str
-        The features.
-
-    Returns
-    -------
-    LabelsetStatistics
-        Counts of the cells, without features.
-    """
+    """Count rows within cells that some features are covariates of too."""
     columns = [data.feature_names.index(name) for name in features]
     rows: Features = data.features
     values = dense(rows[:, columns]).astype(np.float64) + 0.0
@@ -848,44 +712,20 @@ def stats_with(
 
 
 def _context_of(stats: LabelsetStatistics, data: ModelData) -> Context:
-    """Give the covariates of rows, without those that a model has left out."""
+    """Return the covariates of rows, without those that a model has left out."""
     names = list(data.context.names)
     at = np.array([names.index(name) for name in stats.context.names], dtype=np.intp)
     return data.context.select(at)
 
 
 def cells_of(stats: LabelsetStatistics, data: ModelData) -> IntArray:
-    """Find the cell of each row.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics of the rows.
-    data : ModelData
-        The rows.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Positions of cells.
-    """
+    """Find the cell of each row."""
     context = _context_of(stats, data)
     return find_cells(data.packed_labels, len(data.label_names), context)[2]
 
 
 def describe_cells(stats: LabelsetStatistics) -> str:
-    """Say how many labelsets or cells there are.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    str
-        A phrase.
-    """
+    """Say how many labelsets or cells there are."""
     cells = name_cells(len(stats.counts), stats.context)
     n_covariates = len(stats.context.described)
     if not n_covariates:
@@ -893,194 +733,33 @@ def describe_cells(stats: LabelsetStatistics) -> str:
     return f"{n_covariates} covariate{'s' * (n_covariates > 1)}, {cells}"
 
 
-def _check_statistics(fields: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Say what is wrong between the fields of a file."""
-    shared = set(fields["label_names"]) & set(fields["feature_names"])
-    if shared:
-        return (
-            "feature_names",
-            f"must not hold names of labels, but holds {exc.shorten(sorted(shared))}",
-        )
-    covariates = [covariate["name"] for covariate in fields["covariates"]]
-    if len({*covariates, *fields["label_names"]}) < len(covariates) + len(fields["label_names"]):
-        return "covariates", "must have names that differ, also from those of the labels"
-    for covariate, values in zip(fields["covariates"], fields["context"].T, strict=True):
-        levels = covariate.get("levels")
-        if levels is not None and not np.isin(values, np.arange(len(levels))).all():
-            return "context", "must be positions among the levels of a category"
-    parts = [np.packbits(fields["patterns"], axis=1), fields["context"]]
-    sampling = fields.get("sampling")
-    if sampling is not None:
-        parts.append(sampling["numbers"])
-        levels = sampling.get("levels")
-        if (
-            levels is not None
-            and not np.isin(sampling["numbers"][:, 0], np.arange(len(levels))).all()
-        ):
-            return "sampling", "must have positions among the names of the clusters"
-        if SAMPLING_WEIGHTS in sampling["names"] and not (sampling["numbers"][:, -1] > 0).all():
-            return "sampling", "must have weights above zero"
-    cells = np.column_stack(parts)
-    if len(np.unique(cells, axis=0)) < len(cells):
-        return "patterns", "must not hold the same twice"
-    if not 1 <= len(fields["counts"]) <= fields["n_rows"]:
-        return "n_rows", "must be at least the number of labelsets, and that at least 1"
-    if sparse.issparse(fields["sums"]) != sparse.issparse(fields["squares"]):
-        return "squares", "must be sparse if and only if sums is"
-    if len({term["name"] for term in fields["terms"]}) < len(fields["terms"]):
-        return "terms", "must have names that differ"
-    return None
-
-
-def _check_sampling(sampling: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Say what is wrong with saved clusters and sampling weights."""
-    if sampling["names"] not in _SAMPLED:
-        return "names", f"must be {GROUPS}, {SAMPLING_WEIGHTS} or both"
-    if "levels" in sampling and sampling["names"][0] != GROUPS:
-        return "levels", "must be those of clusters"
-    return None
-
-
-_SAMPLED = ((GROUPS,), (SAMPLING_WEIGHTS,), (GROUPS, SAMPLING_WEIGHTS))
-
-SCHEMA = FileSchema(
-    "LabelsetStatistics",
-    Record(
-        {
-            "label_names": Names("labels", least=1),
-            "feature_names": Names("features"),
-            "n_rows": Number(int),
-            "patterns": Array(bool, ("labelsets", "labels")),
-            "counts": Array(float, ("labelsets",), above=0),
-            "covariates": Listed(
-                Record(
-                    {
-                        "name": Text(),
-                        "source": Text(),
-                        "levels": Optional(Names()),
-                        "mentions": Names(),
-                    }
-                ),
-                "covariates",
-            ),
-            "context": Array(float, ("labelsets", "covariates")),
-            "sampling": Optional(
-                Record(
-                    {
-                        "names": Names("sampled", least=1),
-                        "levels": Optional(Names()),
-                        "numbers": Array(float, ("labelsets", "sampled")),
-                    },
-                    rules=(_check_sampling,),
-                )
-            ),
-            "sums": Matrix("labelsets", "features"),
-            # Not at least 0: `recenter` leaves rounding below zero.
-            "squares": Matrix("labelsets", "features"),
-            "shift": Array(float, ("features",)),
-            "terms": Listed(
-                Record(
-                    {
-                        "name": Text(),
-                        "columns": Array(int, ("columns",), least=0, below="features", unique=True),
-                        "products": Array(float, ("labelsets", "columns", "columns")),
-                    }
-                )
-            ),
-            "checkpoint": Optional(Record({"settings": Json(dict), "progress": Json(dict)})),
-        },
-        rules=(_check_statistics,),
-    ),
-)
-
-
 def take_apart(stats: LabelsetStatistics) -> dict[str, Any]:
-    """Take statistics apart for a file, with all sums and squares.
-
-    Parameters
-    ----------
-    stats : LabelsetStatistics
-        The statistics.
-
-    Returns
-    -------
-    dict
-        The fields of `SCHEMA`.
-
-    Examples
-    --------
-    >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-    >>> take_apart(stats)["label_names"]
-    ('y1', 'y2')
-    """
+    """Return statistics as fields that can be saved, with all sums and squares."""
     stats = in_memory(stats)
-    names = ("label_names", "feature_names", "n_rows")
-    arrays = ("patterns", "counts", "sums", "squares", "shift")
+    names = ("patterns", "counts", "label_names", "feature_names", "n_rows")
     terms = [
-        {"name": term, "columns": columns, "products": stats.term_products[term]}
-        for term, columns in stats.term_columns.items()
+        (term, columns, stats.term_products[term]) for term, columns in stats.term_columns.items()
     ]
-    context = stats.context
-    lines = zip(context.names, context.sources, context.mentions, context.levels, strict=True)
-    covariates = [
-        {"name": name, "source": source, "mentions": mentions}
-        | ({} if levels is None else {"levels": levels})
-        for name, source, mentions, levels in lines
-    ]
-    fields = {name: getattr(stats, name) for name in (*names, *arrays)}
-    sampling = context.sampling
-    if sampling is not None:
-        fields["sampling"] = {"names": sampling.names, "numbers": sampling.numbers}
-        if sampling.levels[0] is not None:
-            fields["sampling"]["levels"] = sampling.levels[0]
-    return fields | {"covariates": covariates, "context": context.numbers, "terms": terms}
+    return {
+        **{name: getattr(stats, name) for name in names},
+        "context": replace(stats.context, recipe=None),
+        "source": stats.source,
+        "terms": terms,
+    }
 
 
 def put_together(fields: Mapping[str, Any]) -> LabelsetStatistics:
-    """Put statistics together again.
-
-    Parameters
-    ----------
-    fields : mapping
-        What `take_apart` gave.
-
-    Returns
-    -------
-    LabelsetStatistics
-        The statistics.
-
-    Examples
-    --------
-    >>> stats = LabelsetStatistics.from_arrays([[0, 1], [1, 1]], [[0.5], [2.0]])
-    >>> put_together(take_apart(stats)).nobs
-    2.0
-    """
+    """Return the statistics that fields were taken from."""
+    kept = {**fields}
+    terms, sampling = kept.pop("terms"), kept["context"]["sampling"]
+    kept["context"]["sampling"] = None if sampling is None else Context(**sampling)
+    kept["context"] = Context(**kept["context"])
+    kept["source"] = FeatureSums(**kept["source"])
     return LabelsetStatistics(
-        fields["patterns"],
-        fields["counts"],
-        Context(
-            fields["context"],
-            tuple(covariate["name"] for covariate in fields["covariates"]),
-            tuple(covariate.get("levels") for covariate in fields["covariates"]),
-            tuple(covariate["source"] for covariate in fields["covariates"]),
-            tuple(covariate["mentions"] for covariate in fields["covariates"]),
-            sampling=_restore_sampling(fields.get("sampling")),
-        ),
-        FeatureSums(fields["sums"], fields["squares"], fields["shift"]),
-        fields["label_names"],
-        fields["feature_names"],
-        fields["n_rows"],
-        {term["name"]: term["columns"] for term in fields["terms"]},
-        {term["name"]: term["products"] for term in fields["terms"]},
+        **kept,
+        term_columns={name: columns for name, columns, _ in terms},
+        term_products={name: products for name, _, products in terms},
     )
-
-
-def _restore_sampling(fields: Mapping[str, Any] | None) -> Context | None:
-    """Put clusters and sampling weights together again."""
-    if fields is None:
-        return None
-    levels = tuple(fields.get("levels") if name == GROUPS else None for name in fields["names"])
-    return Context(fields["numbers"], fields["names"], levels)
 
 
 def _add_rows(mine: Any, theirs: Any, pool: Any, codes: IntArray) -> Any:

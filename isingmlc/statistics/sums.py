@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from isingmlc.base.arrays import (
     dense,
     unpack,
 )
+from isingmlc.base.readonly import cached_array
 from isingmlc.input.context import Context
 
 # This many rows show where a feature lies; its sums are taken around their mean.
@@ -33,29 +33,7 @@ _LARGE_BYTES = 2**24
 
 
 def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArray]:
-    """Find the distinct label vectors and which of them each row has.
-
-    Parameters
-    ----------
-    packed : ndarray of uint8, shape (n, ceil(n_labels / 8))
-        Labels as packed bits.
-    n_labels : int
-        Number of labels.
-
-    Returns
-    -------
-    patterns : ndarray of bool, shape (L, n_labels)
-        The distinct vectors in lexicographic order, whatever the order of the rows.
-    codes : ndarray of int, shape (n,)
-        The pattern of each row.
-
-    Examples
-    --------
-    >>> patterns, codes = find_labelsets(np.array([[128], [0], [128]], dtype=np.uint8), 2)
-    >>> patterns.astype(int), codes
-    (array([[0, 0],
-           [1, 0]]), array([1, 0, 1]))
-    """
+    """Find the distinct label vectors and which of them each row has."""
     n_rows, n_bytes = packed.shape
     padded = np.zeros((n_rows, -(-n_bytes // 8) * 8), dtype=np.uint8)
     padded[:, :n_bytes] = packed
@@ -76,37 +54,7 @@ def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArr
 def find_cells(
     packed: PackedBits, n_labels: int, context: Context
 ) -> tuple[BoolArray, Context, IntArray]:
-    """Find the distinct combinations of label vector and context, and which of them each row has.
-
-    Rows of different clusters or sampling weights are in different cells, too.
-
-    Parameters
-    ----------
-    packed : ndarray of uint8, shape (n, ceil(n_labels / 8))
-        Labels as packed bits.
-    n_labels : int
-        Number of labels.
-    context : Context, n lines
-        The covariates.
-
-    Returns
-    -------
-    patterns : ndarray of bool, shape (L, n_labels)
-        The label vectors of the cells, in lexicographic order; cells with the same one are in the
-        order of their context, whatever the order of the rows.
-    context : Context, L lines
-        The covariates of the cells.
-    codes : ndarray of int, shape (n,)
-        The cell of each row.
-
-    Examples
-    --------
-    >>> packed = np.array([[128], [0], [128]], dtype=np.uint8)
-    >>> context = Context(np.array([[1.5], [0.5], [0.5]]), ("age",), (None,))
-    >>> patterns, cells, codes = find_cells(packed, 1, context)
-    >>> patterns.ravel(), cells.numbers.ravel(), codes
-    (array([False,  True,  True]), array([0.5, 0.5, 1.5]), array([2, 0, 1]))
-    """
+    """Find the distinct cells of labels and context, and the cell of each row."""
     patterns, codes = find_labelsets(packed, n_labels)
     columns = list(context.numbers.T)
     if context.sampling is not None:
@@ -127,44 +75,13 @@ def find_cells(
 
 
 def name_cells(n_cells: int, context: Context) -> str:
-    """Say how many labelsets there are, or cells where something else tells rows apart.
-
-    Parameters
-    ----------
-    n_cells : int
-        Their number.
-    context : Context
-        The covariates.
-
-    Returns
-    -------
-    str
-        The number and what it counts.
-
-    Examples
-    --------
-    >>> name_cells(15, Context.empty(15))
-    '15 labelsets'
-    """
+    """Say how many labelsets there are, or cells where something else tells rows apart."""
     is_split = len(context) or context.sampling is not None
     return f"{n_cells} {'cells' if is_split else 'labelsets'}"
 
 
 def as_shift(given: Any, n_features: int) -> FloatArray:
-    """Check an origin: one number, or one per feature.
-
-    Parameters
-    ----------
-    given : object
-        What the user passed.
-    n_features : int
-        How many features there are.
-
-    Returns
-    -------
-    ndarray, shape (n_features,)
-        The origin of each feature.
-    """
+    """Check an origin: one number, or one per feature."""
     try:
         shift = np.asarray(given, dtype=np.float64)
         return np.broadcast_to(shift, (n_features,)).copy()
@@ -175,22 +92,7 @@ def as_shift(given: Any, n_features: int) -> FloatArray:
 
 
 def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray:
-    """Find a value near the middle of each feature, exact where the feature is constant.
-
-    Of whole numbers it is one of them: then all differences are exact, and equal ones stay equal.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        The features.
-    weights : ndarray, shape (n,), optional
-        How many observations each row stands for.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        The values.
-    """
+    """Find a value near the middle of each feature, exact where the feature is constant."""
     n_rows, n_features = features.shape
     if sparse.issparse(features):
         shift = np.zeros(n_features)
@@ -214,17 +116,7 @@ def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Rows in groups.
-
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n,)
-        The group of each row.
-    n_groups : int
-        How many groups there are.
-    weights : ndarray or None, shape (n,)
-        How often each row counts.
-    """
+    """Rows in groups."""
 
     codes: IntArray
     n_groups: int
@@ -237,18 +129,7 @@ class RowGroups:
         return counted.astype(np.float64)
 
     def pool(self, rows: slice = slice(None)) -> Any:
-        """Make the matrix whose product with rows sums them within groups.
-
-        Parameters
-        ----------
-        rows : slice
-            Which rows; all of them if omitted.
-
-        Returns
-        -------
-        csc_array, shape (n_groups, rows)
-            The weights, each in the row of its group.
-        """
+        """Make the matrix whose product with rows sums them within groups."""
         codes = self.codes[rows]
         values = np.ones(len(codes)) if self.weights is None else self.weights[rows]
         places = np.arange(len(codes) + 1)
@@ -257,15 +138,7 @@ class RowGroups:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSums:
-    """Sums and squares of features within groups of rows, in memory.
-
-    Attributes
-    ----------
-    sums, squares : ndarray or csr_array, shape (n_groups, p)
-        Sums of ``x - shift`` and of ``(x - shift) ** 2``.
-    shift : ndarray, shape (p,)
-        What was subtracted from each feature.
-    """
+    """Sums and squares of features within groups of rows, in memory."""
 
     sums: Any
     squares: Any
@@ -277,26 +150,15 @@ class FeatureSums:
 
     @classmethod
     def of_nothing(cls, n_groups: int) -> FeatureSums:
-        """Make the sums of no features.
-
-        Parameters
-        ----------
-        n_groups : int
-            How many groups there are.
-
-        Returns
-        -------
-        FeatureSums
-            Arrays without columns.
-        """
+        """Make the sums of no features."""
         return cls(np.empty((n_groups, 0)), np.empty((n_groups, 0)), np.empty(0))
 
-    @cached_property
+    @cached_array
     def column_sums(self) -> FloatArray:
         """Sums over all groups, shape (p,)."""
         return np.asarray(self.sums.sum(axis=0))
 
-    @cached_property
+    @cached_array
     def column_squares(self) -> FloatArray:
         """Squares over all groups, shape (p,)."""
         return np.asarray(self.squares.sum(axis=0))
@@ -307,7 +169,7 @@ class FeatureSums:
         return int(_stored(self.sums).nbytes + _stored(self.squares).nbytes)
 
     def in_memory(self) -> FeatureSums:
-        """Give the sums in memory: this object."""
+        """Return the sums in memory: this object."""
         return self
 
     def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
@@ -315,35 +177,11 @@ class FeatureSums:
         yield slice(0, len(self.shift)), self
 
     def multiply(self, factor: float) -> FeatureSums:
-        """Give the sums of rows whose weights are so many times as large.
-
-        Parameters
-        ----------
-        factor : float
-            How many times.
-
-        Returns
-        -------
-        FeatureSums
-            The sums.
-        """
+        """Return the sums of rows whose weights are so many times as large."""
         return FeatureSums(factor * self.sums, factor * self.squares, self.shift)
 
     def recenter(self, shift: FloatArray, counts: FloatArray) -> FeatureSums:
-        """Give the sums of features measured from another origin.
-
-        Parameters
-        ----------
-        shift : ndarray, shape (p,)
-            The new origin.
-        counts : ndarray, shape (n_groups,)
-            The (weighted) number of rows in each group.
-
-        Returns
-        -------
-        FeatureSums
-            The sums around `shift`.
-        """
+        """Return the sums of features measured from another origin."""
         moved = self.shift - shift
         rows, step = counts[:, None], moved[None, :]
         if sparse.issparse(self.sums):
@@ -356,34 +194,12 @@ class FeatureSums:
 
 
 def _stored(array: Any) -> Any:
-    """Give the array that holds the numbers of a matrix, sparse or not."""
+    """Return the array that holds the numbers of a matrix, sparse or not."""
     return array.data if sparse.issparse(array) else array
 
 
 def sum_within(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
-    """Sum features within groups of rows.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        The features.
-    groups : RowGroups
-        The group and the weight of each row.
-    shift : ndarray, shape (p,)
-        What is subtracted from the features.
-
-    Returns
-    -------
-    FeatureSums
-        The sums; sparse if the features are.
-
-    Examples
-    --------
-    >>> groups = RowGroups(np.array([0, 1, 0]), 2)
-    >>> sum_within(np.array([[1.0], [2.0], [5.0]]), groups, np.zeros(1)).sums
-    array([[6.],
-           [2.]])
-    """
+    """Sum features within groups of rows."""
     sum_up = _sum_sparse if sparse.issparse(features) else _sum_dense
     return sum_up(features, groups, shift)
 
@@ -445,7 +261,7 @@ def _sum_in_order(features: Any, groups: RowGroups, shift: FloatArray) -> Featur
 
 
 def _take_rows(features: Any, rows: IntArray, shift: FloatArray) -> FloatArray:
-    """Give some rows less the shift, in place: fresh memory would take longer than the numbers."""
+    """Return some rows less the shift, in place."""
     values: FloatArray = features.take(rows, axis=0).astype(np.float64, copy=False)
     values -= shift
     return values
@@ -462,20 +278,7 @@ def _sum_sparse(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureS
 
 
 def bytes_needed(features: Any, n_groups: int) -> int:
-    """Say how many bytes sums and squares take at most.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        The features.
-    n_groups : int
-        How many groups there are.
-
-    Returns
-    -------
-    int
-        Bytes; an entry of a sparse matrix stores its column too.
-    """
+    """Say how many bytes sums and squares take at most."""
     cells: int = n_groups * features.shape[1]
     return 24 * min(features.nnz, cells) if sparse.issparse(features) else 16 * cells
 
@@ -483,45 +286,14 @@ def bytes_needed(features: Any, n_groups: int) -> int:
 def wide_terms(
     terms: Mapping[str, tuple[str, ...]], feature_names: tuple[str, ...]
 ) -> dict[str, IntArray]:
-    """Find the terms that made several columns.
-
-    Parameters
-    ----------
-    terms : mapping of str to tuple of str
-        Terms and their columns.
-    feature_names : tuple of str
-        All columns.
-
-    Returns
-    -------
-    dict of str to ndarray of int
-        Positions of the columns of each term that has more than one.
-
-    Examples
-    --------
-    >>> wide_terms({"C(g)": ("g1", "g2"), "x": ("x",)}, ("x", "g1", "g2"))
-    {'C(g)': array([1, 2])}
-    """
+    """Find the terms that made several columns."""
     wide = {term: columns for term, columns in terms.items() if len(columns) > 1}
     position = {name: at for at, name in enumerate(feature_names)} if wide else {}
     return {term: np.array([position[name] for name in columns]) for term, columns in wide.items()}
 
 
 class ProductsWhenNeeded(Mapping[str, FloatArray]):
-    """Cross-products of the columns of terms, computed when somebody first asks for them.
-
-    Parameters
-    ----------
-    computing : mapping of str to callable
-        What gives the products of each term.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> products = ProductsWhenNeeded({"C(g)": partial(np.ones, (1, 2, 2))})
-    >>> products["C(g)"].shape
-    (1, 2, 2)
-    """
+    """Cross-products of the columns of terms, computed when somebody first asks for them."""
 
     def __init__(self, computing: Mapping[str, Callable[[], FloatArray]]) -> None:
         self._computing = computing
@@ -542,24 +314,7 @@ class ProductsWhenNeeded(Mapping[str, FloatArray]):
 def sum_products(
     features: Any, columns: IntArray, groups: RowGroups, shift: FloatArray
 ) -> FloatArray:
-    """Sum the cross-products of some columns within groups of rows.
-
-    Parameters
-    ----------
-    features : ndarray or csr_array, shape (n, p)
-        The features.
-    columns : ndarray of int, shape (d,)
-        The columns of one term.
-    groups : RowGroups
-        The group and the weight of each row.
-    shift : ndarray, shape (p,)
-        What is subtracted from the features.
-
-    Returns
-    -------
-    ndarray, shape (n_groups, d, d)
-        The sums.
-    """
+    """Sum the cross-products of some columns within groups of rows."""
     n_rows, size = features.shape[0], len(columns)
     total = np.zeros((groups.n_groups, size * size))
     for block in chunks(n_rows, 8 * size * size):
@@ -575,24 +330,7 @@ def sum_products(
 def recenter_products(
     products: FloatArray, sums: FloatArray, counts: FloatArray, moved: FloatArray
 ) -> FloatArray:
-    """Give cross-products of columns measured from another origin.
-
-    Parameters
-    ----------
-    products : ndarray, shape (L, d, d)
-        Cross-products around the old origin.
-    sums : ndarray, shape (L, d)
-        Sums around the old origin.
-    counts : ndarray, shape (L,)
-        Counts.
-    moved : ndarray, shape (d,)
-        Old origin minus new origin.
-
-    Returns
-    -------
-    ndarray, shape (L, d, d)
-        Cross-products around the new origin.
-    """
+    """Return cross-products of columns measured from another origin."""
     crossed = sums[:, :, None] * moved
     return np.asarray(
         products

@@ -1,7 +1,7 @@
 """Make fastcan_order.csv: the order in which fastcan picks features, and what each adds.
 
-Data are those that the tests draw themselves (tests/test_forward.py), so that nothing else needs to
-be kept. Needs fastcan; versions go to fastcan_VERSIONS.txt.
+Data are those that tests/ranking/test_forward.py draws itself, so that nothing else is kept.
+Needs fastcan; versions go to fastcan_VERSIONS.txt.
 
     python tests/reference/fastcan_order.py
 """

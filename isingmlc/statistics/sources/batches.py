@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -17,11 +16,11 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_memory, check_option
-from isingmlc.base.arrays import FloatArray, checksum
-from isingmlc.base.schema import Json, Number, Record
+from isingmlc.base.arrays import FloatArray
 from isingmlc.input.columns import name_roles
 from isingmlc.input.gaps import GapCounts
 from isingmlc.input.rows import ModelData, prepare
+from isingmlc.input.tables import read_arrow
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
 from isingmlc.statistics.sources.cells import (
@@ -31,7 +30,6 @@ from isingmlc.statistics.sources.cells import (
     count_keys,
     covariate_names,
 )
-from isingmlc.statistics.sources.checkpoints import Checkpoint
 from isingmlc.statistics.sums import FeatureSums, name_cells
 
 # A batch and its number, counted from 1.
@@ -40,21 +38,7 @@ _Numbered = tuple[int, Any]
 
 @dataclass(frozen=True)
 class BatchColumns:
-    """Which columns of a batch are what.
-
-    Attributes
-    ----------
-    labels, features : tuple of str or None
-        The columns of a table; None where batches are tuples, or features are the other columns.
-    covariates : tuple of str
-        The columns of a table that are covariates.
-    freq_weights : str or None
-        The column that says how many observations each row stands for.
-    groups, sampling_weights : str or None
-        The columns of clusters and of inverse probabilities of being drawn.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
-    """
+    """Which columns of a batch are what."""
 
     labels: tuple[str, ...] | None
     features: tuple[str, ...] | None
@@ -122,7 +106,6 @@ class _Part:
 
     stats: LabelsetStatistics | None
     gaps: GapCounts
-    fingerprint: list[int]
 
 
 @dataclass
@@ -132,7 +115,6 @@ class _Total:
     stats: LabelsetStatistics | None = None
     done: int = 0
     gaps: GapCounts = field(default_factory=GapCounts)
-    first: list[int] = field(default_factory=list)
 
     def add(self, part: _Part) -> None:
         if self.stats is None:
@@ -142,19 +124,8 @@ class _Total:
                 self.stats = self.stats + part.stats
             except exc.DataError as error:
                 raise exc.DataError(f"in batch {self.done + 1}: {error}") from error
-        self.first = self.first or part.fingerprint
         self.done += 1
         self.gaps.add(part.gaps)
-
-    @property
-    def progress(self) -> dict[str, Any]:
-        return {"done": self.done, **asdict(self.gaps), "first": self.first}
-
-    @classmethod
-    def resumed(cls, stats: LabelsetStatistics, progress: Mapping[str, Any]) -> _Total:
-        """Go on from a checkpoint."""
-        gaps = GapCounts(progress["n_dropped"], progress["lacking"])
-        return cls(stats, progress["done"], gaps, progress["first"])
 
     @property
     def size(self) -> int:
@@ -162,22 +133,10 @@ class _Total:
         return 0 if self.stats is None else self.stats.feature_sums.in_memory().n_bytes
 
 
-# What `_Total.progress` gives.
-_PROGRESS = Record(
-    {
-        "done": Number(int, least=1),
-        "n_dropped": Number(int, least=0),
-        "lacking": Json(dict),
-        "first": Json(list),
-    }
-)
-
-
 def sum_batches(
     batches: Iterable[Any],
     columns: BatchColumns,
     n_jobs: int,
-    checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
 ) -> LabelsetStatistics:
     """Add up batches; `LabelsetStatistics.from_batches` explains the arguments."""
@@ -187,20 +146,12 @@ def sum_batches(
             f"{type(batches).__name__}. Give a single batch as [batch]."
         )
     n_jobs, limit = check_jobs(n_jobs), check_memory(max_memory)
-    keeper = Checkpoint(checkpoint, asdict(columns), _PROGRESS)
     total = _Total()
-    remaining = enumerate(batches, start=1)
-    resumed = keeper.resume()
-    if resumed is not None:
-        total = _Total.resumed(*resumed)
-        _pass_over(remaining, total, columns)
-    shift = None if total.stats is None else total.stats.shift
-    parts = _summarise_all(remaining, columns, shift, n_jobs)
+    parts = _summarise_all(enumerate(batches, start=1), columns, None, n_jobs)
     bar = tqdm(
         parts,
         desc="batches",
         total=len(batches) if isinstance(batches, Sized) else None,
-        initial=total.done,
         disable=None,
     )
     try:
@@ -208,17 +159,13 @@ def sum_batches(
             total.add(part)
             if total.size > limit:
                 break
-            keeper.save(total.stats, total.progress)
     except BrokenProcessPool as error:
-        kept = "" if checkpoint is None else f" They are kept in {os.fspath(checkpoint)!r}."
         raise exc.EngineError(
             f"a worker process died after {total.done} batches had been added up, most often "
-            f"because memory ran out.{kept} Call again with smaller batches or fewer n_jobs; with "
-            "checkpoint=… only the batches that are left are read."
+            "because memory ran out. Call again with smaller batches or fewer n_jobs."
         ) from error
     finally:
         parts.close()
-        keeper.save(total.stats, total.progress, now=True)
     if total.stats is None:
         raise exc.DataError(
             "batches must hold at least one batch with rows that can be used, but has none."
@@ -227,22 +174,6 @@ def sum_batches(
         return _block_batches(batches, columns, total.stats.shift, n_jobs, limit)
     _warn_of_dropped(total.gaps, total.stats, total.stats.feature_names)
     return total.stats
-
-
-def _pass_over(remaining: Iterator[_Numbered], total: _Total, columns: BatchColumns) -> None:
-    """Skip the batches that a checkpoint counts, after a look at the first."""
-    number, batch = next(remaining, (0, None))
-    if number and _fingerprint(_read(number, batch, columns)[0]) != total.first:
-        raise exc.DataError(
-            "batches must begin with the first batch of the checkpoint, but begins with another. "
-            "Give the same batches in the same order, or remove the file to begin anew."
-        )
-    n_found = number + sum(1 for _ in islice(remaining, total.done - 1))
-    if n_found < total.done:
-        raise exc.DataError(
-            f"batches must hold the {total.done} batches that the checkpoint counts, but has "
-            f"{n_found}. Give the same batches in the same order, or remove the file to begin anew."
-        )
 
 
 def _summarise_all(
@@ -265,44 +196,25 @@ def _summarise_all(
         for number, batch in remaining:
             yield _summarise(number, batch, columns, shift, features)
         return
-    for result in _in_workers(remaining, n_jobs, columns, shift, features):
-        if isinstance(result, Exception):
-            raise result
-        yield result
+    yield from _in_workers(remaining, n_jobs, columns, shift, features)
 
 
 def _in_workers(
     remaining: Iterator[_Numbered], n_jobs: int, *settings: Any
-) -> Iterator[_Part | Exception]:
+) -> Generator[_Part, None, None]:
     """Summarise batches in worker processes, in order."""
     workers = Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="all")
-    working: Iterator[_Part | Exception] = iter(())
+    working: Iterator[_Part] = iter(())
     try:
-        while True:
-            # Batches are taken here, in the thread that they may belong to, while workers are at
-            # the ones before, whose results are kept also when there is no next batch to be had.
-            try:
-                some = list(islice(remaining, effective_n_jobs(n_jobs)))
-            except BaseException:
-                yield from list(working)
-                raise
-            done, working = list(working), iter(())
-            if some:
-                working = workers([delayed(_attempt)(*numbered, *settings) for numbered in some])
-            yield from done
-            if not some:
-                return
+        # Batches are taken here, in the thread that they may belong to, while workers are at the
+        # ones before.
+        while some := list(islice(remaining, effective_n_jobs(n_jobs))):
+            yield from working
+            working = workers([delayed(_summarise)(*numbered, *settings) for numbered in some])
+        yield from working
     finally:
-        for _ in working:
-            pass
-
-
-def _attempt(*call: Any) -> _Part | Exception:
-    """Return an error as a result: the results of the batches before must not be lost with it."""
-    try:
-        return _summarise(*call)
-    except Exception as error:
-        return error
+        with suppress(Exception):
+            list(working)
 
 
 def _summarise(
@@ -313,12 +225,11 @@ def _summarise(
     features: slice | None = None,
 ) -> _Part:
     data, gaps = _read(number, batch, columns)
-    fingerprint = _fingerprint(data) if number == 1 else []
     if data is None:
-        return _Part(None, gaps, fingerprint)
+        return _Part(None, gaps)
     if features is not None:
         data = data.take_features(features)
-    return _Part(sum_rows(data, shift), gaps, fingerprint)
+    return _Part(sum_rows(data, shift), gaps)
 
 
 def _block_batches(
@@ -402,23 +313,6 @@ def _warn_of_dropped(
         exc.warn(gaps.say(gaps.n_dropped + kept.n_rows, order), exc.DataWarning)
 
 
-def _fingerprint(data: ModelData | None) -> list[int]:
-    """Tell one batch from another."""
-    if data is None:
-        return []
-    weights = None if data.weights is None else data.weights[:, None]
-    arrays = (data.packed_labels, data.features, weights)
-    marks = [checksum(array) for array in arrays if array is not None]
-    if data.covariates is not None:
-        levels = zlib.crc32(repr(data.covariates.levels).encode())
-        marks += [checksum(data.covariates.numbers), levels]
-        sampling = data.covariates.sampling
-        if sampling is not None:
-            names = zlib.crc32(repr(sampling.levels).encode())
-            marks += [checksum(sampling.numbers), names]
-    return marks
-
-
 def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | None, GapCounts]:
     """Check a batch; an error says which one it is."""
     try:
@@ -428,23 +322,7 @@ def _read(number: int, batch: Any, columns: BatchColumns) -> tuple[ModelData | N
 
 
 def read_batch(batch: Any, columns: BatchColumns) -> tuple[ModelData | None, GapCounts]:
-    """Check one batch.
-
-    Parameters
-    ----------
-    batch : tuple or table
-        ``(labels, features)``, and after these freq_weights, covariates, groups and
-        sampling_weights, or all columns.
-    columns : BatchColumns
-        Which columns are what.
-
-    Returns
-    -------
-    data : ModelData or None
-        The rows; None if there is none to use.
-    gaps : GapCounts
-        Rows with missing values.
-    """
+    """Check one batch."""
     if columns.labels is None:
         if not isinstance(batch, tuple) or not 2 <= len(batch) <= 6:
             given = type(batch).__name__
@@ -488,7 +366,7 @@ def _as_frame(batch: Any) -> pd.DataFrame:
     if isinstance(batch, pd.DataFrame):
         return batch
     if hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "__arrow_c_array__"):
-        return pd.DataFrame.from_arrow(batch)
+        return read_arrow(batch)
     if isinstance(batch, Mapping) or (isinstance(batch, np.ndarray) and batch.dtype.names):
         return pd.DataFrame(batch)
     raise exc.DataError(

@@ -12,28 +12,7 @@ from isingmlc.input.context import Context
 
 
 def covariate_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Read the names of the columns that are covariates.
-
-    Parameters
-    ----------
-    given : str, sequence of str or None
-        What the user passed.
-
-    Returns
-    -------
-    tuple of str
-        The names; empty if there are no covariates.
-
-    Raises
-    ------
-    DataError
-        When they are no names.
-
-    Examples
-    --------
-    >>> covariate_names("age")
-    ('age',)
-    """
+    """Read the names of the columns that are covariates."""
     if given is None or isinstance(given, str):
         return () if given is None else (given,)
     names: tuple[Any, ...] = tuple(given) if np.iterable(given) else (given,)
@@ -48,18 +27,7 @@ def covariate_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 def check_clashes(
     covariates: Sequence[str], labels: Sequence[str], features: Sequence[str]
 ) -> None:
-    """Refuse columns that are covariates and something else.
-
-    Parameters
-    ----------
-    covariates, labels, features : sequence of str
-        The columns.
-
-    Raises
-    ------
-    DataError
-        When a covariate is a label or a feature too.
-    """
+    """Refuse columns that are covariates and something else."""
     for others, message in (
         (set(labels), exc.COVARIATE_IS_LABEL),
         (set(features), exc.COVARIATE_AND_FEATURE),
@@ -73,25 +41,7 @@ def check_clashes(
 def check_sampling(
     given: Mapping[str, Any], labels: Sequence[str] | None, features: Sequence[str] | None
 ) -> Mapping[str, Any]:
-    """Check the names of the columns of clusters and of sampling weights.
-
-    Parameters
-    ----------
-    given : mapping of str to object
-        What the user passed, by argument.
-    labels, features : sequence of str or None
-        The other columns. A cluster may be a covariate too, but no label and no feature.
-
-    Returns
-    -------
-    mapping of str to str or None
-        The names.
-
-    Raises
-    ------
-    DataError
-        When one is no name, or names a label or a feature.
-    """
+    """Check the names of the columns of clusters and of sampling weights."""
     for argument, column in given.items():
         if column is None:
             continue
@@ -106,61 +56,19 @@ def check_sampling(
 
 
 def count_keys(context: Context) -> int:
-    """Count the columns that tell cells apart besides the labels.
-
-    Parameters
-    ----------
-    context : Context
-        The covariates, with clusters and sampling weights beside them.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """Count the columns that tell cells apart besides the labels."""
     return len(context) + (0 if context.sampling is None else len(context.sampling))
 
 
 def most_cells(n_labels: int, n_covariates: int, limit: float) -> float:
-    """Say how many labelsets, or cells where there are covariates, fit into memory.
-
-    Parameters
-    ----------
-    n_labels, n_covariates : int
-        How many labels and covariates there are.
-    limit : float
-        Bytes that may be used.
-
-    Returns
-    -------
-    float
-        Their number.
-
-    Examples
-    --------
-    >>> most_cells(10, 2, 1e9)
-    6097560.0
-    """
+    """Say how many labelsets, or cells where there are covariates, fit into memory."""
     # A cell is here as an answer, as bits and as a pattern; a covariate, which may be text, as what
     # came, as a number and as its place among all numbers.
     return float(np.floor(limit / (2 * n_labels + 64 + 40 * n_covariates)))
 
 
 def check_cells(n_cells: int, n_labels: int, n_covariates: int, limit: float) -> None:
-    """Refuse more labelsets or cells than fit into memory.
-
-    Parameters
-    ----------
-    n_cells : int
-        How many there are.
-    n_labels, n_covariates, limit
-        As for `most_cells`.
-
-    Raises
-    ------
-    DataError
-        When there are too many.
-    """
+    """Refuse more labelsets or cells than fit into memory."""
     most = most_cells(n_labels, n_covariates, limit)
     if n_cells <= most:
         return

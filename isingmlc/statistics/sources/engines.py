@@ -10,11 +10,10 @@ it is, once per cell, and is coded here.
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,15 +22,14 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_memory
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
-from isingmlc.base.schema import Record
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.input.categories import name_columns
 from isingmlc.input.context import Context, read_context
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, read_sampling
 from isingmlc.input.tables import LARGEST
 from isingmlc.statistics.blocks import SumsInBlocks, block_width
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sources.cells import check_cells, most_cells
-from isingmlc.statistics.sources.checkpoints import Checkpoint
 from isingmlc.statistics.sources.queries import (
     COLUMNS_AT_ONCE,
     count_any,
@@ -50,6 +48,12 @@ from isingmlc.statistics.sources.table_checks import (
     missing_values,
     usable_rows,
 )
+from isingmlc.statistics.sources.text import (
+    code_text,
+    find_categories,
+    remember_categories,
+    text_columns,
+)
 from isingmlc.statistics.sums import FeatureSums, choose_shift, find_cells, name_cells
 
 # Labels that one whole number holds: seven bytes, so that none reaches the sign.
@@ -60,35 +64,16 @@ _SHIFT_ROWS = 1000
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table that was checked.
-
-    Attributes
-    ----------
-    rows : ibis.Table
-        The rows that count.
-    columns : TableColumns
-        Which columns are what.
-    levels : mapping of str to tuple of str
-        The order of levels of some covariates that are text; the others have that of the letters.
-    """
+    """A table that was checked."""
 
     rows: Any
     columns: TableColumns
-    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: Mapping[str, tuple[str, ...]]
+    given: TableColumns
+    categories: Mapping[str, tuple[str, ...]]
 
     def count_labelsets(self, limit: float) -> LabelsetStatistics:
-        """Count the labelsets, or the cells where there are covariates.
-
-        Parameters
-        ----------
-        limit : float
-            Bytes that they may take.
-
-        Returns
-        -------
-        LabelsetStatistics
-            The statistics of labels and covariates alone.
-        """
+        """Count the labelsets, or the cells where there are covariates."""
         metrics = {"n": self.rows.count()}
         weight = self._weight()
         n_keys = len(self.columns.covariates) + len(self.columns.sampling)
@@ -113,18 +98,7 @@ class TableSource:
         )
 
     def find_shift(self, features: Sequence[str]) -> FloatArray:
-        """Find a value near the middle of some features, from a few rows.
-
-        Parameters
-        ----------
-        features : sequence of str
-            The columns.
-
-        Returns
-        -------
-        ndarray
-            The values.
-        """
+        """Find a value near the middle of some features, from a few rows."""
         columns = {f"x{at}": self.rows[name] for at, name in enumerate(features)}
         sample = matrix(run(self.rows.select(**columns).limit(_SHIFT_ROWS)), "x", len(features))
         usable = np.abs(sample) <= LARGEST
@@ -134,22 +108,7 @@ class TableSource:
     def sum_within(
         self, features: Sequence[str], shift: FloatArray, labelsets: LabelsetStatistics
     ) -> FeatureSums:
-        """Sum some features within labelsets.
-
-        Parameters
-        ----------
-        features : sequence of str
-            The columns, not too many for one query.
-        shift : ndarray
-            What is subtracted from each.
-        labelsets : LabelsetStatistics
-            What `count_labelsets` gave.
-
-        Returns
-        -------
-        FeatureSums
-            Their sums, in the order of the labelsets.
-        """
+        """Sum some features within labelsets."""
         answer, order = self._aggregate(self._sums(features, shift), labelsets)
         sums, squares = (matrix(answer, prefix, len(features))[order] for prefix in ("s", "q"))
         self._check_finite(features, squares)
@@ -158,22 +117,7 @@ class TableSource:
     def sum_products(
         self, column: int, shift: FloatArray, labelsets: LabelsetStatistics
     ) -> FloatArray:
-        """Sum the products of one feature with all, within labelsets.
-
-        Parameters
-        ----------
-        column : int
-            Position of the feature.
-        shift : ndarray, shape (p,)
-            What is subtracted from each feature.
-        labelsets : LabelsetStatistics
-            What `count_labelsets` gave.
-
-        Returns
-        -------
-        ndarray, shape (L, p)
-            The sums, in the order of the labelsets.
-        """
+        """Sum the products of one feature with all, within labelsets."""
         features, weights = self.columns.features, self.columns.freq_weights
         one = number(self.rows[features[column]]) - exactly(float(shift[column]))
         if weights is not None:
@@ -206,13 +150,7 @@ class TableSource:
         return answer, order
 
     def sum_columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sum all features over all rows.
-
-        Returns
-        -------
-        shift, sums, squares : ndarray, shape (p,)
-            What was subtracted, and the sums and squares of what is left.
-        """
+        """Sum all features over all rows."""
         n_features = len(self.columns.features)
         shift, sums, squares = (np.empty(n_features) for _ in range(3))
         for part in chunks(n_features, width=COLUMNS_AT_ONCE):
@@ -225,11 +163,7 @@ class TableSource:
         return shift, sums, squares
 
     def _keys(self) -> dict[str, Any]:
-        """Pack the labels into whole numbers, the first of them into the highest bits.
-
-        Covariates stand beside them, numbers as float64 and text as it is: an engine groups by
-        both about as fast as by packed codes.
-        """
+        """Pack the labels into whole numbers, the first of them into the highest bits."""
         labels, keys = self.columns.labels, {}
         for at, part in enumerate(chunks(len(labels), width=_LABELS_PER_WORD)):
             bits = (
@@ -249,7 +183,7 @@ class TableSource:
         return keys
 
     def _weight(self) -> Any:
-        """Give how often a row counts; None if every row counts once."""
+        """Return how often a row counts; None if every row counts once."""
         weights = [number(self.rows[name]) for name in self.columns.weights]
         return reduce(operator.mul, weights) if weights else None
 
@@ -319,108 +253,62 @@ def read_table(
     groups: str | None,
     sampling_weights: str | None,
     missing: str,
-    checkpoint: str | os.PathLike[str] | None,
     max_memory: float | None,
     levels: Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]] = lambda names: {},
     made_of: Mapping[str, str] | None = None,
 ) -> tuple[LabelsetStatistics, TableSource]:
-    """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments.
-
-    Parameters
-    ----------
-    table, labels, features, covariates, freq_weights, groups, sampling_weights, missing, \
-    checkpoint, max_memory
-        What the user passed.
-    levels : callable
-        Gives the order of levels of some covariates, where it is known.
-    made_of : mapping of str to str, optional
-        Which columns were made of another one, which is named where values are missing.
-
-    Returns
-    -------
-    stats : LabelsetStatistics
-        The statistics.
-    source : TableSource
-        The rows that they are made from.
-    """
+    """Compute statistics by queries; `LabelsetStatistics.from_table` explains the arguments."""
     limit = check_memory(max_memory)
     columns = check_columns(
         table, labels, features, covariates, freq_weights, groups, sampling_weights, missing
     )
-    source = TableSource(
-        usable_rows(table, columns, made_of or {}), columns, levels(columns.covariates)
-    )
+    order = levels(text_columns(table, [*columns.features, *columns.covariates]))
+    categories = find_categories(table, columns.features, order)
+    if missing == "raise" and count_rows(table, list(categories), is_missing):
+        raise missing_values(table, columns)
+    terms = {
+        name: name_columns(name, categories[name]) if name in categories else (name,)
+        for name in columns.features
+    }
+    coded = replace(columns, features=tuple(chain.from_iterable(terms.values())))
+    if categories:
+        table = code_text(table, categories)
+        made_of = {column: name for name in categories for column in terms[name]}
+    rows = usable_rows(table, coded, made_of or {})
+    source = TableSource(rows, coded, order, columns, categories)
+    stats = _sum_source(source, limit)
+    known = remember_categories(stats, terms) if categories else stats
+    if any(len(made) > 1 and name not in known.term_columns for name, made in terms.items()):
+        raise exc.DataError(exc.TERM_IN_BLOCKS)
+    return known, source
+
+
+def _sum_source(source: TableSource, limit: float) -> LabelsetStatistics:
+    """Count labelsets and sum the features within them, now or when they are needed."""
+    columns = source.columns
     labelsets = source.count_labelsets(limit)
     n_cells, n_features = len(labelsets.counts), len(columns.features)
     size = 16 * n_cells * n_features
     if size <= limit:
-        keeper = Checkpoint(checkpoint, asdict(columns), Record({}))
-        stats = _sum_features(source, labelsets, keeper)
-        return replace(stats, products=_ProductReader(source, labelsets)), source
+        stats = _sum_features(source, labelsets)
+        return replace(stats, products=_ProductReader(source, labelsets))
     width = block_width(name_cells(n_cells, labelsets.context), n_features, size, limit)
     blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
     stats = replace(labelsets, source=blocks, feature_names=columns.features)
-    return replace(stats, products=_ProductReader(source, labelsets)), source
+    return replace(stats, products=_ProductReader(source, labelsets))
 
 
-def _sum_features(
-    source: TableSource, labelsets: LabelsetStatistics, keeper: Checkpoint
-) -> LabelsetStatistics:
+def _sum_features(source: TableSource, labelsets: LabelsetStatistics) -> LabelsetStatistics:
     """Sum all features within labelsets, some at a time."""
     features = source.columns.features
     shift = np.empty(len(features))
     sums, squares = (np.empty((len(labelsets.counts), len(features))) for _ in range(2))
-
-    def first(n_done: int) -> LabelsetStatistics:
-        return replace(
-            labelsets,
-            source=FeatureSums(sums[:, :n_done], squares[:, :n_done], shift[:n_done]),
-            feature_names=features[:n_done],
-        )
-
-    done = 0
-    resumed = keeper.resume()
-    if resumed is not None:
-        before = _check_same_table(resumed[0], labelsets, features)
-        done = len(before.feature_names)
-        shift[:done] = before.shift
-        sums[:, :done], squares[:, :done] = dense(before.sums), dense(before.squares)
-    parts = list(chunks(len(features), width=COLUMNS_AT_ONCE, start=done))
-    try:
-        for part in tqdm(parts, "queries", disable=None):
-            shift[part] = source.find_shift(features[part])
-            block = source.sum_within(features[part], shift[part], labelsets)
-            sums[:, part], squares[:, part] = block.sums, block.squares
-            done = part.stop
-            keeper.save(first(done), {})
-    except BaseException:
-        keeper.save(first(done) if done else None, {}, now=True)
-        raise
-    # The work is done; left behind, the file would stand for the table as it was.
-    if keeper.path is not None:
-        Path(keeper.path).unlink(missing_ok=True)
-    return first(done)
-
-
-def _check_same_table(
-    before: LabelsetStatistics, labelsets: LabelsetStatistics, features: tuple[str, ...]
-) -> LabelsetStatistics:
-    if before.feature_names != features[: len(before.feature_names)]:
-        raise exc.DataError(
-            f"table must be the one that the checkpoint was made from, but the checkpoint begins "
-            f"with {exc.shorten(before.feature_names)} where the features are "
-            f"{exc.shorten(features)}. Remove the file to begin anew."
-        )
-    same_cells = _same_cells(before.patterns, before.context, labelsets)
-    # Engines add up weights in an order that is not always the same.
-    if not same_cells or not np.allclose(before.counts, labelsets.counts, rtol=1e-9):
-        raise exc.DataError(
-            "table must be the one that the checkpoint was made from, but the checkpoint counts "
-            f"{before.n_rows} rows and {name_cells(len(before.counts), before.context)} where the "
-            f"table has {labelsets.n_rows} and {len(labelsets.counts)}. Remove the "
-            "file to begin anew."
-        )
-    return before
+    parts = list(chunks(len(features), width=COLUMNS_AT_ONCE))
+    for part in tqdm(parts, "queries", disable=None):
+        shift[part] = source.find_shift(features[part])
+        block = source.sum_within(features[part], shift[part], labelsets)
+        sums[:, part], squares[:, part] = block.sums, block.squares
+    return replace(labelsets, source=FeatureSums(sums, squares, shift), feature_names=features)
 
 
 def _same_cells(patterns: BoolArray, context: Context, labelsets: LabelsetStatistics) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias, overload
 
@@ -18,7 +21,14 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, as_path, check_count, make_generator
 from isingmlc.statistics.labelsets import MAX_MEMORY, LabelsetStatistics
 from isingmlc.statistics.sources.engines import TableSource, read_table
-from isingmlc.statistics.sources.queries import import_ibis, run, start_duckdb
+from isingmlc.statistics.sources.queries import (
+    count_rows,
+    import_ibis,
+    is_missing,
+    one_row,
+    run,
+    start_duckdb,
+)
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -29,6 +39,8 @@ _MISSING = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
+# What a CSV file writes for true and false; numbers alone are numbers.
+_TRUE, _FALSE = ("true", "1"), ("false", "0")
 # The column that numbers the rows while a sample is drawn.
 _ROW = "isingmlc_row"
 
@@ -46,7 +58,6 @@ def scan(
     missing: str = "raise",
     sample: None = None,
     random_state: RandomState = None,
-    checkpoint: PathLike | None = None,
     max_memory: float | None = MAX_MEMORY,
 ) -> LabelsetStatistics: ...
 
@@ -64,7 +75,6 @@ def scan(
     missing: str = "raise",
     sample: int,
     random_state: RandomState = None,
-    checkpoint: PathLike | None = None,
     max_memory: float | None = MAX_MEMORY,
 ) -> tuple[LabelsetStatistics, pd.DataFrame]: ...
 
@@ -81,7 +91,6 @@ def scan(
     missing: str = "raise",
     sample: int | None = None,
     random_state: RandomState = None,
-    checkpoint: PathLike | None = None,
     max_memory: float | None = MAX_MEMORY,
 ) -> LabelsetStatistics | tuple[LabelsetStatistics, pd.DataFrame]:
     """Compute the labelset statistics of files that need not fit into memory.
@@ -90,12 +99,15 @@ def scan(
     ----------
     files : path-like or iterable of path-like
         Parquet or CSV files: a path, a pattern such as ``"data/*.parquet"``, a folder of Parquet
-        files, an address that DuckDB reads (``s3://…``, ``https://…``), or a list of these.
+        files, an address that DuckDB reads (``s3://…``, ``https://…``), or a list of these. A file
+        of just that name is read as itself, also if the name looks like a pattern. All files must
+        have the same columns, in any order.
     labels : list of str
         The columns with the labels, boolean or 0/1 of any numeric type: names, or patterns like
         ``"y_*"``.
     features : list of str, optional
-        The columns with the features, in the same way; all others if omitted.
+        The columns with the features, in the same way; all others if omitted. Text is a category,
+        which is tested as a whole.
     covariates : list of str, optional
         The columns with the covariates, in the same way, which every label model has besides the
         other labels: numbers, booleans, or text, whose values are the levels of a category.
@@ -112,9 +124,6 @@ def scan(
         p-values, the l1 methods, the choice of features. All rows if there are fewer.
     random_state : int, Generator or None
         Source of the sample.
-    checkpoint : path-like, optional
-        A file that keeps the features summed so far. An interrupted call goes on from there; once
-        all are summed the file is removed.
     max_memory : float or None
         Bytes that sums and squares may take. If there are so many labelsets that they would take
         more, the files are read in blocks of features when a test needs them; a warning says so.
@@ -144,6 +153,11 @@ def scan(
 
     Notes
     -----
+    A column has a type that holds its values in all rows of all files: whole numbers and decimals
+    together are decimals. In CSV files a column with any value that is no number is text; in
+    Parquet files numbers and text in the same column are an error. CSV files are read once more to
+    find the types.
+
     DuckDB sums in several threads, in an order that is not always the same, so sums agree from run
     to run to about 13 digits. A sample is drawn by numbering the rows in the order of the files
     and taking the numbers that numpy draws without replacement, so it is the same whenever the
@@ -188,7 +202,6 @@ def scan(
             groups,
             sampling_weights,
             missing,
-            checkpoint,
             max_memory,
             opened.levels,
         )
@@ -199,71 +212,47 @@ def scan(
 
 @dataclass(frozen=True)
 class OpenFiles:
-    """Files that DuckDB has opened.
-
-    Attributes
-    ----------
-    table : ibis.Table
-        All their rows.
-    paths : tuple of str
-        The files.
-    """
+    """Files that DuckDB has opened."""
 
     table: Any
     paths: tuple[str, ...]
 
     def levels(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Find the order of levels where files say one, as those of pandas' categories do.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Columns.
-
-        Returns
-        -------
-        dict of str to tuple of str
-            The levels of those columns that Parquet files hold as categories, not all of which need
-            occur.
-        """
+        """Find the order of levels where files say one, as those of pandas' categories do."""
         from pyarrow import types
         from pyarrow.parquet import ParquetFile
 
-        found: dict[str, dict[str, None]] = {}
+        found: dict[str, list[tuple[str, ...]]] = {name: [] for name in names}
         local = [path for path in self.paths if "://" not in path and _kind_of(path) == "parquet"]
         for path in local:
             with ParquetFile(path) as file:
                 schema = file.schema_arrow
-                there = [name for name in names if name in schema.names]
-                wanted = [name for name in there if types.is_dictionary(schema.field(name).type)]
+                wanted = [name for name in names if types.is_dictionary(schema.field(name).type)]
+                levels: dict[str, dict[str, None]] = {name: {} for name in names}
                 for batch in file.iter_batches(columns=wanted) if wanted else ():
                     for name in wanted:
-                        levels = batch.column(name).dictionary.to_pylist()
-                        found.setdefault(name, {}).update(dict.fromkeys(map(str, levels)))
-        return {name: tuple(levels) for name, levels in found.items()}
+                        values = batch.column(name).dictionary.to_pylist()
+                        levels[name].update(dict.fromkeys(map(str, values)))
+                for name in names:
+                    found[name].append(tuple(levels[name]))
+        differ = [name for name, orders in found.items() if len(set(orders)) > 1]
+        if differ:
+            exc.warn(
+                f"the files do not hold the same levels in the same order for column(s) "
+                f"{exc.shorten(differ)}: their levels are taken in alphabetical order. Write the "
+                "files with the same categories to keep their order.",
+                exc.DataWarning,
+            )
+        return {
+            name: orders[0]
+            for name, orders in found.items()
+            if name not in differ and orders and orders[0]
+        }
 
 
 @contextmanager
 def open_files(files: PathLike | Iterable[PathLike]) -> Iterator[OpenFiles]:
-    """Open files as one table; an error of DuckDB about one of them then names it.
-
-    Parameters
-    ----------
-    files : path-like or iterable of path-like
-        As `scan` takes them.
-
-    Yields
-    ------
-    OpenFiles
-        The files.
-
-    Raises
-    ------
-    FileError
-        When there is no such file, or one cannot be read.
-    EngineError
-        When Ibis and DuckDB are not installed.
-    """
+    """Open files as one table; an error of DuckDB about one of them then names it."""
     paths = _find_files(files)
     duckdb = start_duckdb()
     try:
@@ -303,7 +292,7 @@ def _find_files(files: PathLike | Iterable[PathLike]) -> list[str]:
 
 
 def _open_table(duckdb: Any, paths: Sequence[str]) -> Any:
-    """Give the files as one table."""
+    """Open the files as one table whose types hold the values of all of them."""
     kinds = {path: _kind_of(path) for path in paths}
     if len(set(kinds.values())) > 1:
         examples = exc.shorten({kind: path for path, kind in kinds.items()}.values())
@@ -312,13 +301,153 @@ def _open_table(duckdb: Any, paths: Sequence[str]) -> Any:
             "one after the other, and add the statistics."
         )
     try:
-        if kinds[paths[0]] == "parquet":
-            return duckdb.read_parquet(list(paths))
-        return duckdb.read_csv(list(paths), header=True, nullstr=list(_MISSING))
+        read = _read_parquet if kinds[paths[0]] == "parquet" else _read_csv
+        return read(duckdb, paths)
+    except exc.DataError:
+        raise
     except Exception as error:  # errors of Ibis or of DuckDB
         raise exc.EngineError(
             f"DuckDB could not open the files: {type(error).__name__}: {error}"
         ) from error
+
+
+def _literal(path: str) -> str:
+    """Write a path so that DuckDB does not expand it as a pattern; an address stays as it is."""
+    return path if "://" in path else escape(os.path.abspath(path))  # noqa: PTH100  (as Ibis does)
+
+
+def _read_parquet(duckdb: Any, paths: Sequence[str]) -> Any:
+    """Read Parquet files, those with the same columns and types at once, in types for all."""
+    query = "SELECT file_name, name, duckdb_type FROM parquet_schema(?)"
+    schemas = [
+        (file, [(name, kind) for _, name, kind in rows])
+        for path in paths
+        for file, rows in groupby(
+            duckdb.con.execute(query, [_literal(path)]).fetchall(), itemgetter(0)
+        )
+    ]
+    # Names of columns as the files write them, and the table that DuckDB makes.
+    tables: list[tuple[str, list[str], Any]] = []
+    for columns, alike in groupby(schemas, itemgetter(1)):
+        files = [file for file, _ in alike]
+        # Only what is in the files is read, not what folders are called (a=1/rows.parquet).
+        table = duckdb.read_parquet([*map(_literal, files)], hive_partitioning=False)
+        tables.append((files[0], [name for name, _ in columns[1:]], table))
+    for file, written, table in tables:
+        # DuckDB renames columns that differ by case only.
+        if not {*written}.issuperset(table.columns):
+            _check_case(file, written)
+    _check_same_columns({file: table.columns for file, _, table in tables})
+    return _unite([file for file, _, _ in tables], [table for _, _, table in tables])
+
+
+def _unite(files: Sequence[str], tables: Sequence[Any]) -> Any:
+    """Put tables with the same columns one below the other, each column in a type for all."""
+    ibis = import_ibis()
+    if len(tables) == 1:
+        return tables[0]
+    parts: list[dict[str, Any]] = [{} for _ in tables]
+    for name in tables[0].columns:
+        held = [table[name] for table in tables]
+        wide = _widest({column.type() for column in held})
+        if wide is None:
+            # A column without any value is of no type, whatever the file says.
+            filled = [one_row(table.aggregate(n=table[name].count()))["n"] > 0 for table in tables]
+            kinds = {str(held[at].type()): files[at] for at in np.flatnonzero(filled).tolist()}
+            wide = _widest({held[at].type() for at in np.flatnonzero(filled).tolist()})
+            if wide is None:
+                listed = ", ".join(f"{kind} in {file!r}" for kind, file in kinds.items())
+                raise exc.DataError(
+                    f"column {name!r} must be of one type in all files, numbers or text, but is "
+                    f"{listed}. Write the files again with one type."
+                )
+            held = [
+                column if has else ibis.null(wide) for column, has in zip(held, filled, strict=True)
+            ]
+        for part, column in zip(parts, held, strict=True):
+            part[name] = column.cast(wide)
+    chosen = [table.select(**part) for table, part in zip(tables, parts, strict=True)]
+    return _stack(chosen)
+
+
+def _stack(tables: Sequence[Any]) -> Any:
+    """Put tables one below the other in their order, which ibis.union of many does not keep."""
+    half = len(tables) // 2
+    return _stack(tables[:half]).union(_stack(tables[half:])) if half else tables[0]
+
+
+def _widest(kinds: set[Any]) -> Any:
+    """Find a type that holds the values of all; None if there is none."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if not kinds or not all(kind.is_numeric() or kind.is_boolean() for kind in kinds):
+        return None
+    is_whole = all(kind.is_integer() or kind.is_boolean() for kind in kinds)
+    dtypes = import_ibis().expr.datatypes
+    return dtypes.int64 if is_whole and dtypes.uint64 not in kinds else dtypes.float64
+
+
+def _read_csv(duckdb: Any, paths: Sequence[str]) -> Any:
+    """Read CSV files; a column is of numbers if all its values in all files are."""
+    # Types that DuckDB infers from a sample of rows would round the values of others.
+    options = {
+        "all_varchar": True,
+        "nullstr": list(_MISSING),
+        "hive_partitioning": False,
+        "union_by_name": True,
+    }
+    for path in paths:
+        header = run(
+            duckdb.read_csv([_literal(path)], header=False, **options).limit(1)
+        ).to_pylist()
+        _check_case(path, [name for row in header for name in row.values() if name is not None])
+    tables = {path: duckdb.read_csv([_literal(path)], header=True, **options) for path in paths}
+    _check_same_columns({path: table.columns for path, table in tables.items()})
+    table = duckdb.read_csv([*map(_literal, paths)], header=True, **options)
+    fractions = count_rows(table, table.columns, lambda text: ~text.re_search(r"^-?\d{1,18}$"))
+    words = count_rows(table, list(fractions), lambda text: ~_is_float(text))
+    names = count_rows(table, list(words), lambda text: ~text.lower().isin(_TRUE + _FALSE))
+    made = {}
+    for name in table.columns:
+        if name not in fractions:
+            made[name] = table[name].cast("int64")
+        elif name not in words:
+            made[name] = table[name].cast("float64")
+        elif name not in names:
+            made[name] = table[name].lower().isin(_TRUE)
+    return table.mutate(**made)
+
+
+def _is_float(text: Any) -> Any:
+    """Mark texts that are numbers; DuckDB takes 1_2 for one too."""
+    return ~is_missing(text.try_cast("float64")) & ~text.contains("_")
+
+
+def _check_case(path: str, names: Sequence[str]) -> None:
+    """Refuse a file with columns whose names are the same, or differ by case only."""
+    folded = Counter(name.lower() for name in names)
+    alike = [name for name in names if folded[name.lower()] > 1]
+    if alike:
+        raise exc.FileError(
+            f"{path!r} has columns whose names are the same or differ by case only: "
+            f"{exc.shorten(alike)}. Rename them in the file."
+        )
+
+
+def _check_same_columns(columns: Mapping[str, Sequence[str]]) -> None:
+    """Refuse files that do not have the same columns, in whatever order."""
+    (first, known), *others = columns.items()
+    for path, names in others:
+        more = [name for name in names if name not in set(known)]
+        fewer = [name for name in known if name not in set(names)]
+        if more or fewer:
+            has = [f"has {exc.shorten(more)}"] * bool(more)
+            lacks = [f"lacks {exc.shorten(fewer)}"] * bool(fewer)
+            raise exc.DataError(
+                "files must all have the same columns, with the same spelling, but compared with "
+                f"{first!r} the file {path!r} {' and '.join(has + lacks)}. Rename, add or remove "
+                "columns in the files."
+            )
 
 
 def _kind_of(path: str) -> str:
@@ -371,7 +500,7 @@ def _draw(
     import pyarrow as pa
 
     ibis = import_ibis()
-    columns, rows = source.columns, source.rows
+    columns, rows = source.given, source.rows
     chosen = {}
     for name in columns.names:
         column = rows[name]
@@ -384,4 +513,6 @@ def _draw(
     numbered = rows.select(**chosen, **{_ROW: ibis.row_number()})
     wanted = ibis.memtable(pa.table({_ROW: picks}))
     taken = numbered.semi_join(wanted, _ROW).order_by(_ROW).drop(_ROW)
-    return run(taken).to_pandas()
+    frame = run(taken).to_pandas()
+    known = {name: pd.CategoricalDtype(levels) for name, levels in source.categories.items()}
+    return frame.astype(known)

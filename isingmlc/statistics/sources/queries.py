@@ -20,18 +20,7 @@ _NOT_INSTALLED = (
 
 
 def import_ibis() -> Any:
-    """Give the ibis module, or say how to install it.
-
-    Returns
-    -------
-    module
-        The module.
-
-    Raises
-    ------
-    EngineError
-        When it is not installed.
-    """
+    """Return the ibis module, or say how to install it."""
     try:
         import ibis
     except ImportError as error:
@@ -40,18 +29,7 @@ def import_ibis() -> Any:
 
 
 def start_duckdb() -> Any:
-    """Connect to a new DuckDB in memory.
-
-    Returns
-    -------
-    ibis.backends.duckdb.Backend
-        The connection.
-
-    Raises
-    ------
-    EngineError
-        When it is not installed.
-    """
+    """Connect to a new DuckDB in memory."""
     ibis = import_ibis()
     try:
         return ibis.duckdb.connect()
@@ -60,23 +38,7 @@ def start_duckdb() -> Any:
 
 
 def run(query: Any) -> Any:
-    """Run a query.
-
-    Parameters
-    ----------
-    query : ibis.Table
-        The query.
-
-    Returns
-    -------
-    pyarrow.Table
-        The answer.
-
-    Raises
-    ------
-    EngineError
-        When the engine fails, with what it said.
-    """
+    """Run a query."""
     try:
         return query.to_pyarrow()
     except Exception as error:  # every engine has errors of its own
@@ -92,22 +54,7 @@ def one_row(query: Any) -> dict[str, Any]:
 
 
 def matrix(answer: Any, prefix: str, n_columns: int) -> FloatArray:
-    """Take numbered columns of an answer side by side.
-
-    Parameters
-    ----------
-    answer : pyarrow.Table
-        The answer.
-    prefix : str
-        What their names begin with.
-    n_columns : int
-        How many there are.
-
-    Returns
-    -------
-    ndarray, shape (rows, n_columns)
-        The numbers; NaN for NULL.
-    """
+    """Take numbered columns of an answer side by side."""
     values = np.empty((answer.num_rows, n_columns))
     for at in range(n_columns):
         values[:, at] = answer[f"{prefix}{at}"].cast("float64", safe=False).to_numpy()
@@ -120,21 +67,7 @@ def number(column: Any) -> Any:
 
 
 def exactly(value: float) -> Any:
-    """Write a number so that every engine reads it to the last bit.
-
-    A bare literal such as 0.1 is a decimal number to many engines, and converted with an error in
-    its last digit by some. Text is read as Python reads it.
-
-    Parameters
-    ----------
-    value : float
-        The number.
-
-    Returns
-    -------
-    ibis.Scalar
-        The literal.
-    """
+    """Write a number so that every engine reads it to the last bit."""
     return import_ibis().literal(repr(value)).cast("float64")
 
 
@@ -152,22 +85,7 @@ def is_infinite(column: Any) -> Any:
 
 
 def count_rows(rows: Any, columns: Sequence[str], test: Callable[[Any], Any]) -> dict[str, int]:
-    """Count the rows in which each of some columns passes a test.
-
-    Parameters
-    ----------
-    rows : ibis.Table
-        The rows.
-    columns : sequence of str
-        The columns.
-    test : callable
-        Marks the values of a column that pass.
-
-    Returns
-    -------
-    dict of str to int
-        The columns that have such rows, and how many.
-    """
+    """Count the rows in which each of some columns passes a test."""
     counts = {}
     for part in chunks(len(columns), width=COLUMNS_AT_ONCE):
         names = columns[part]

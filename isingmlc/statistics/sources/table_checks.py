@@ -17,6 +17,7 @@ from isingmlc.base.arrays import IntArray, chunks
 from isingmlc.input.columns import name_roles
 from isingmlc.input.context import Context
 from isingmlc.input.gaps import missing_error, say_dropped
+from isingmlc.input.ranges import check_ratio
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.input.tables import LARGEST
 from isingmlc.statistics.sources.cells import check_clashes, check_sampling, covariate_names
@@ -30,8 +31,9 @@ from isingmlc.statistics.sources.queries import (
     one_row,
 )
 
+_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _HINTS = {
-    "labels": "Code them 0/1 first, e.g. with table.mutate(a=table.a == 'yes').",
+    "labels": "Code them 0/1 in the table first, and leave missing answers NULL.",
     "features": "Leave them out by features=[…], or turn them into numbers first.",
     "freq_weights": "Turn it into numbers first.",
     "sampling_weights": "Turn it into numbers first.",
@@ -40,19 +42,7 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Which columns of a table are what.
-
-    Attributes
-    ----------
-    labels, features, covariates : tuple of str
-        The columns.
-    freq_weights : str or None
-        The column that says how many observations each row stands for.
-    groups, sampling_weights : str or None
-        The columns of clusters and of inverse probabilities of being drawn.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
-    """
+    """Which columns of a table are what."""
 
     labels: tuple[str, ...]
     features: tuple[str, ...]
@@ -92,15 +82,7 @@ def check_columns(
     sampling_weights: str | None,
     missing: str,
 ) -> TableColumns:
-    """Check names and types, which needs no query.
-
-    `LabelsetStatistics.from_table` explains the arguments.
-
-    Raises
-    ------
-    DataError
-        When a column is absent, named twice, or of a type that it cannot have.
-    """
+    """Check names and types, which needs no query."""
     ibis = import_ibis()
     check_option("missing", missing, ("raise", "drop"))
     if not isinstance(table, ibis.Table):
@@ -127,14 +109,16 @@ def check_columns(
     _check_names(table, named | {"covariates": context, GROUPS: clusters})
     schema = table.schema()
     for argument, names in named.items():
-        odd = {name: schema[name] for name in names if not _is_number(schema[name])}
+        # Text among the features is a category.
+        is_usable = _is_covariate if argument == "features" else _is_number
+        odd = {name: schema[name] for name in names if not is_usable(schema[name])}
         if odd:
             raise exc.DataError(
                 exc.NOT_NUMERIC.format(
                     argument=argument,
                     columns=exc.shorten(odd),
                     kind=_list_types(odd),
-                    hint=_HINTS[argument],
+                    hint=show_text(table, odd) + _HINTS[argument],
                 )
             )
     odd = {name: schema[name] for name in context if not _is_covariate(schema[name])}
@@ -149,6 +133,16 @@ def check_columns(
             f"{_list_types(odd)}. Cast it to text first."
         )
     return TableColumns(labels, features, context, freq_weights, groups, sampling_weights, missing)
+
+
+def show_text(table: Any, odd: dict[str, Any]) -> str:
+    """Show a text among the values of the first of some columns that is no number."""
+    name, kind = next(iter(odd.items()))
+    if not kind.is_string():
+        return ""
+    text = table[name]
+    found = one_row(table.filter(~text.re_search(_NUMBER)).aggregate(text=text.min()))["text"]
+    return "" if found is None else f"Column {name!r} holds {found!r}. "
 
 
 def _check_names(table: Any, named: dict[str, tuple[str, ...]]) -> None:
@@ -187,20 +181,7 @@ def _list_types(columns: dict[str, Any]) -> str:
 
 
 def check_context(context: Context, n_rows: IntArray) -> None:
-    """Check the covariates of cells.
-
-    Parameters
-    ----------
-    context : Context
-        The covariates, one line per cell.
-    n_rows : ndarray of int
-        The rows of each cell.
-
-    Raises
-    ------
-    DataError
-        When values are too large; the message counts the rows.
-    """
+    """Check the covariates of cells."""
     large = np.abs(context.numbers) > LARGEST
     if large.any():
         names = [context.names[at] for at in np.flatnonzero(large.any(axis=0)).tolist()]
@@ -215,20 +196,7 @@ def check_context(context: Context, n_rows: IntArray) -> None:
 
 
 def missing_values(rows: Any, columns: TableColumns) -> exc.DataError:
-    """Make the error that names all columns with missing values.
-
-    Parameters
-    ----------
-    rows : ibis.Table
-        The rows.
-    columns : TableColumns
-        Which columns are what.
-
-    Returns
-    -------
-    DataError
-        The error.
-    """
+    """Make the error that names all columns with missing values."""
     gaps = count_rows(rows, columns.names, is_missing)
     named = {"labels": columns.labels, "features": columns.features}
     blocks = {
@@ -245,27 +213,7 @@ def missing_values(rows: Any, columns: TableColumns) -> exc.DataError:
 
 
 def usable_rows(table: Any, columns: TableColumns, made_of: Mapping[str, str]) -> Any:
-    """Check all labels and weights, and leave out the rows that do not count.
-
-    Parameters
-    ----------
-    table : ibis.Table
-        The table.
-    columns : TableColumns
-        Which columns are what.
-    made_of : mapping of str to str
-        Which columns were made of another one of the table, which is counted in their place.
-
-    Returns
-    -------
-    ibis.Table
-        The rows that are neither of weight zero nor, with ``missing="drop"``, incomplete.
-
-    Raises
-    ------
-    DataError
-        When a label is not 0/1, a weight cannot be one, or either is missing and must not be.
-    """
+    """Check all labels and weights, and leave out the rows that do not count."""
     rows, weights = table, columns.freq_weights
     if weights is not None:
         _check_weights(table, weights)
@@ -330,9 +278,8 @@ def _check_labels(rows: Any, columns: TableColumns) -> tuple[int, bool]:
             if found.get(f"odd{at}"):
                 raise exc.DataError(
                     f"labels must be coded 0/1, but column {name!r} holds {found[f'value{at}']:g}; "
-                    f"values other than 0 and 1 are in {found[f'odd{at}']} of {n_rows} rows. If it "
-                    "is a feature, name it as one; otherwise code it first, e.g. with "
-                    f"table.mutate(**{{{name!r}: table[{name!r}] > 0}})."
+                    f"values other than 0 and 1 are in {found[f'odd{at}']} of {n_rows} rows. "
+                    f"{exc.CODE_VALUES}"
                 )
         is_absent |= any(found[f"missing{at}"] for at in range(len(names)))
     return n_rows, is_absent
@@ -345,6 +292,7 @@ def _check_weights(table: Any, weights: str, template: str = exc.BAD_WEIGHTS) ->
         table.aggregate(
             n=table.count(),
             least=present.min(),
+            smallest=(present > 0).ifelse(present, None).min(),
             most=present.max(),
             missing=is_missing(column).sum(),
         )
@@ -360,3 +308,6 @@ def _check_weights(table: Any, weights: str, template: str = exc.BAD_WEIGHTS) ->
         problem = f"column {weights!r} holds {most:g}"
     if problem:
         raise exc.DataError(template.format(problem=problem))
+    if found["smallest"]:
+        argument = "freq_weights" if may_be_zero else SAMPLING_WEIGHTS
+        check_ratio(argument, found["smallest"], most)

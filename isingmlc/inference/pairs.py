@@ -1,0 +1,173 @@
+r"""One test per pair of labels of whether a feature changes their association.
+
+The interaction of labels a and b may depend on a feature x through one parameter, the coefficient
+of x·y_a·y_b. It stands in the models of both labels. Its pseudo-likelihood score is the sum of both
+scores, :math:`U = U_a + U_b`, with the variance
+:math:`V_a + V_b + 2 \rho \sqrt{V_a V_b}`: V are the variances of the two and ρ is the correlation
+of what rows add to them. Estimates of the parameter are averaged with the same weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.testable import Reason
+from isingmlc.inference.combine import normal_scores
+from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.larger_models import leave_products
+from isingmlc.inference.pvalues import chi2_log10_sf
+from isingmlc.inference.refits import refit_products
+from isingmlc.inference.score_law import LawPvalues
+from isingmlc.statistics.labelsets import cells_of
+
+# Numbers by row and product beyond which correlations are not computed, but taken as one.
+_MOST = 2e8
+
+
+def pool_sides(
+    coef: FloatArray, bse: FloatArray, others: FloatArray, errors: FloatArray, rho: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Average two correlated estimates of one parameter, weighted by their precision."""
+    first, second = (
+        np.where(each > 0, 1 / np.where(each > 0, each, 1.0), 0.0) for each in (bse, errors)
+    )
+    total = first**2 + second**2
+    known = total > 0
+    spread = np.sqrt(total + 2 * rho * first * second)
+    divisor = np.where(known, total, 1.0)
+    parts = [
+        np.where(root > 0, root**2 * np.where(root > 0, value, 0.0), 0.0)
+        for root, value in ((first, coef), (second, others))
+    ]
+    alone = np.where(np.isnan(coef), others, coef)
+    return (
+        np.where(known, sum(parts) / divisor, alone),
+        np.where(known, spread / divisor, np.nan),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PairPvalues:
+    """p-values of pairs from corrected p-values of both sides, computed when first asked for.
+
+    Shapes: sign, bse, rho (features, labels, labels).
+    """
+
+    sides: LawPvalues
+    sign: FloatArray
+    bse: FloatArray
+    rho: FloatArray
+
+    def take(self, positions: IntArray) -> PairPvalues:
+        """Return those of some features."""
+        arrays = (each[positions] for each in (self.sign, self.bse, self.rho))
+        return PairPvalues(self.sides.take(positions), *arrays)
+
+    @cached_property
+    def log10(self) -> FloatArray:
+        """Logarithms to base ten of the p-values."""
+        coef = normal_scores(self.sign, self.sides.log10) * self.bse
+        pooled, error = pool_pair(coef, self.bse, self.rho)
+        return np.asarray(chi2_log10_sf((pooled / error) ** 2, 1.0))
+
+    @property
+    def edge(self) -> FloatArray:
+        """The p-values."""
+        return np.asarray(10.0**self.log10)
+
+    @property
+    def method(self) -> StrArray:
+        """Where p-values come from: chi-square if those of both sides do."""
+        first = self.sides.method
+        second = first.swapaxes(1, 2)
+        plain = (first == "chi2") | (first == "")
+        said = np.where(plain & (second != ""), second, first)
+        return np.where(np.isnan(self.log10), "", said).astype(object)
+
+
+def pool_pair(coef: FloatArray, bse: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pool estimates of both sides, features × labels × labels; NaN but for the first label."""
+    pooled = pool_sides(coef, bse, coef.swapaxes(1, 2), bse.swapaxes(1, 2), rho)
+    lower = np.tril(np.ones(coef.shape[1:], dtype=np.bool_))
+    for values in pooled:
+        values[:, lower] = np.nan
+    return pooled
+
+
+def pool_tests(tests: EdgeArrays, rho: FloatArray, sides: LawPvalues | None = None) -> EdgeArrays:
+    """Make one test per pair from the tests of its products in the models of both labels.
+
+    Shapes: rho (features, labels, labels).
+    """
+    statistic, sign, bse = tests.product_statistic, tests.product_sign, tests.product_bse
+    assert statistic is not None
+    assert sign is not None
+    assert bse is not None
+    coef = tests.product_coef
+    is_fitted = coef is not None
+    if coef is None:
+        coef = sign * np.sqrt(statistic) * bse
+    pooled, error = pool_pair(coef, bse, rho)
+    found = (pooled / error) ** 2
+    reason = tests.product_reason
+    assert reason is not None
+    reason = np.where(reason == Reason.OK, reason, reason.swapaxes(1, 2))
+    given = None if sides is None else PairPvalues(sides, sign.astype(float), bse, rho)
+    return replace(
+        tests,
+        product_statistic=found,
+        product_sign=np.nan_to_num(np.sign(pooled)).astype(np.int8),
+        product_reason=reason,
+        product_coef=pooled if is_fitted else None,
+        product_bse=error,
+        product_rho=rho,
+        given_products=given,
+    )
+
+
+def pool_wald(fit: NetworkFit, tests: EdgeArrays, n_jobs: int) -> EdgeArrays:
+    """Make one Wald test per pair; see `pool_tests`."""
+    place = {name: at for at, name in enumerate(fit.stats.feature_names)}
+    lines = [place[name] for name in tests.feature_names]
+    models = np.zeros((len(place), len(tests.label_names)), dtype=np.bool_)
+    models[lines] = tests.reason == Reason.OK
+    return pool_tests(tests, score_correlations(fit, models, n_jobs)[lines])
+
+
+def score_correlations(fit: NetworkFit, models: BoolArray, n_jobs: int = 1) -> FloatArray:
+    """Correlate what rows add to the two scores of each pair, in models that have the feature.
+
+    Shapes: models (features, labels), returned (features, labels, labels).
+    """
+    n_features, n_labels = models.shape
+    found = np.ones((n_features, n_labels, n_labels))
+    if fit.is_robust or not models.any():
+        return found
+    data, patterns = fit.rows_for("tests of pairs"), fit.stats.patterns
+    codes = cells_of(fit.stats, data)
+    order = np.argsort(codes, kind="stable")
+    if len(codes) * n_labels**2 > _MOST:
+        return found
+    for part in chunks(n_features, 8 * len(codes) * n_labels**2):
+        some = np.zeros_like(models)
+        some[part] = models[part]
+        added = np.zeros((part.stop - part.start, n_labels, n_labels, len(codes)))
+        for lines, node, others, rests in refit_products(fit, some, n_jobs, leave_products):
+            rows = order[node.in_play[codes[order]]]
+            is_one = patterns[codes[rows], node.label]
+            residual = np.where(is_one, rests.complement, -rests.probability)
+            values = (residual[:, :, None] * rests.rest).transpose(0, 2, 1)
+            at = (lines - part.start)[:, None, None], node.label, others[:, None], rows
+            added[at] = values
+        if data.weights is not None:
+            added *= np.sqrt(data.weights)
+        own = np.einsum("jkln,jkln->jkl", added, added)
+        crossed = np.einsum("jkln,jlkn->jkl", added, added)
+        size = np.sqrt(own * own.swapaxes(1, 2))
+        np.divide(crossed, size, out=found[part], where=size > 0)
+    return found
