@@ -74,11 +74,11 @@ SIZE = 50
 PENALTY = 10.0
 N_SPLITS = 3
 RANKINGS: tuple[Any, ...] = (
-    ("score", {"null": "mle"}),
-    ("score", {"null": "ridge"}),
-    ("products", {"null": "mle"}),
-    ("products", {"null": "ridge"}),
-    ("score+l1", {"null": "mle"}),
+    ("score", {"penalty": None}),
+    ("score", {"penalty": 1.0}),
+    ("products", {"penalty": None}),
+    ("products", {"penalty": 1.0}),
+    ("score+l1", {"penalty": None}),
     ("l1", {"lam_ratio": 0.1}),
     "forward",
     "ssc",
@@ -93,7 +93,7 @@ def as_matrix(table: Any) -> np.ndarray:
 
 def compare_classifiers(name: str, split: Split) -> list[dict[str, Any]]:
     """Measure classifiers on the same features."""
-    best = list(im.rank_features(split.train, null="ridge").order[:SIZE])
+    best = list(im.rank_features(split.train, penalty=1.0).order[:SIZE])
     place = {feature: at for at, feature in enumerate(split.train.feature_names)}
     columns = [place[feature] for feature in best]
     train, test = (as_matrix(part.features)[:, columns] for part in (split.train, split.test))

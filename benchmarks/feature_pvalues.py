@@ -83,13 +83,15 @@ def one_rare(rng: np.random.Generator) -> Drawn:
     return labels.astype(float), rng.lognormal(size=(1000, 400)), {}
 
 
-def five_rare(method: str, binary: bool = False) -> Callable[[np.random.Generator], Drawn]:
+def five_rare(
+    penalty: float | str | None, binary: bool = False
+) -> Callable[[np.random.Generator], Drawn]:
     def draw(rng: np.random.Generator) -> Drawn:
         labels = (rng.random((1000, 5)) < 0.02).astype(float)
         features = rng.lognormal(size=(1000, 400))
         if binary:
             features = (rng.random((1000, 400)) < 0.01).astype(float)
-        return labels, features, {"method": method}
+        return labels, features, {"penalty": penalty}
 
     return draw
 
@@ -113,10 +115,10 @@ LEVEL: dict[str, Callable[[np.random.Generator], Drawn]] = {
     "60 topic-like labels, 1000 rows": topics(60, 1000),
     "five labels, ties of 2.5, lognormal": strong_ties,
     "one label at 1%, lognormal": one_rare,
-    "five labels at 2%, lognormal, mle": five_rare("mle"),
-    "five labels at 2%, lognormal, ridge": five_rare("ridge"),
+    "five labels at 2%, lognormal": five_rare(None),
+    "five labels at 2%, lognormal, ridge": five_rare(1.0),
     "five labels at 2%, lognormal, firth": five_rare("firth"),
-    "five labels at 2%, rare binary": five_rare("mle", binary=True),
+    "five labels at 2%, rare binary": five_rare(None, binary=True),
     "aliased labels, spread 1 : 10": aliased(0.1),
     "aliased labels, spread 10 : 1": aliased(10.0),
 }

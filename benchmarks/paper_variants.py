@@ -72,8 +72,8 @@ EFFORT = {
 DESCRIBED, OTHER = "as described", "other"
 # Other rankings that could go by the same name.
 OTHER_RANKINGS: dict[str, dict[str, Any]] = {
-    "score": {"null": "ridge"},
-    "products": {"null": "ridge"},
+    "score": {"penalty": 1.0},
+    "products": {"penalty": 1.0},
     "l1": {"lam_ratio": 0.01},
     **{name: {"discretize": "quantile"} for name in ("lp-chi2", "lp-ig", "br-chi2", "br-ig")},
 }

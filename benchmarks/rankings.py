@@ -71,16 +71,16 @@ FEW = ("5", "10", "20")
 MEASURES = ("subset", "hamming", "jaccard", "micro-f1", "macro-f1")
 # Rankings of this package, with all that could change with a default.
 OURS: dict[str, tuple[str, dict[str, Any]]] = {
-    "score": ("score", {"null": "mle"}),
-    "score, ridge": ("score", {"null": "ridge"}),
-    "products": ("products", {"null": "mle"}),
-    "products, ridge": ("products", {"null": "ridge"}),
-    "products-joint": ("products-joint", {"null": "mle"}),
-    "products-joint, ridge": ("products-joint", {"null": "ridge"}),
+    "score": ("score", {"penalty": None}),
+    "score, ridge": ("score", {"penalty": 1.0}),
+    "products": ("products", {"penalty": None}),
+    "products, ridge": ("products", {"penalty": 1.0}),
+    "products-joint": ("products-joint", {"penalty": None}),
+    "products-joint, ridge": ("products-joint", {"penalty": 1.0}),
     "l1, 0.0001": ("l1", {"lam_ratio": 1e-4}),
     "l1, 0.1": ("l1", {"lam_ratio": 0.1}),
     "l1, ebic": ("l1", {"lam_ratio": "ebic"}),
-    "score+l1, ridge, 0.1": ("score+l1", {"null": "ridge", "lam_ratio": 0.1}),
+    "score+l1, ridge, 0.1": ("score+l1", {"penalty": 1.0, "lam_ratio": 0.1}),
     "forward": ("forward", {"n_features": 50}),
     "ssc": ("ssc", {"n_features": 50}),
     "br-chi2": ("br-chi2", {}),

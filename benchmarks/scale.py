@@ -182,7 +182,7 @@ def blocks_job(paths: list[str], n_labels: int, max_memory: float = 1e7) -> dict
 
     start = time.perf_counter()
     stats = im.scan(paths, labels=[f"y{k}" for k in range(n_labels)], max_memory=max_memory)
-    tests = im.IsingModel.from_statistics(stats).fit(method="ridge").score_test()
+    tests = im.IsingModel.from_statistics(stats).fit(penalty=1.0).score_test()
     # Beside the files, for comparison.
     tests.statistics.to_parquet(f"{paths[0]}-{max_memory}.result")
     return {

@@ -74,7 +74,7 @@ def sampled(rng: np.random.Generator) -> im.EdgeTests:
     return model.fit().score_test()
 
 
-def products(kind: str, method: str = "mle", binary: bool = False) -> Draw:
+def products(kind: str, penalty: float | str | None = None, binary: bool = False) -> Draw:
     """Test products of one kind, with a rare label among common ones."""
 
     def draw(rng: np.random.Generator) -> im.EdgeTests:
@@ -82,35 +82,35 @@ def products(kind: str, method: str = "mle", binary: bool = False) -> Draw:
         features = rng.lognormal(size=(1000, 60))
         if binary:
             features = (rng.random((1000, 60)) < 0.03).astype(float)
-        return im.IsingModel(labels, features).fit(method=method).score_test(products=kind)
+        return im.IsingModel(labels, features).fit(penalty=penalty).score_test(products=kind)
 
     return draw
 
 
-def few_meet(kind: str, method: str) -> Draw:
+def few_meet(kind: str, penalty: float | str | None) -> Draw:
     """Test products of one kind with five labels of which hardly any meet."""
 
     def draw(rng: np.random.Generator) -> im.EdgeTests:
         labels = (rng.random((1000, 5)) < 0.025).astype(float)
         features = np.column_stack([rng.lognormal(size=(1000, 30)), rng.random((1000, 30)) < 0.03])
-        return im.IsingModel(labels, features).fit(method=method).score_test(products=kind)
+        return im.IsingModel(labels, features).fit(penalty=penalty).score_test(products=kind)
 
     return draw
 
 
-def given_effect(kind: str, method: str) -> Draw:
+def given_effect(kind: str, penalty: float | str | None) -> Draw:
     """Test products of features that act on a rare label themselves, one per data set."""
 
     def draw(rng: np.random.Generator) -> im.EdgeTests:
         x = rng.lognormal(size=(1000, 1))
         fields = np.array([-4.2, -0.5, -0.4, -0.4]) + x * np.array([0.35, 0.3, 0.0, 0.0])
         labels = gibbs(rng, fields, ring(4, 0.3), 12)
-        return im.IsingModel(labels, x).fit(method=method).score_test(products=kind)
+        return im.IsingModel(labels, x).fit(penalty=penalty).score_test(products=kind)
 
     return draw
 
 
-def terms(share: float, method: str = "mle") -> Draw:
+def terms(share: float, penalty: float | str | None = None) -> Draw:
     """Make categories of four levels, one of them, like one of the labels, in few rows."""
 
     def draw(rng: np.random.Generator) -> im.EdgeTests:
@@ -120,11 +120,12 @@ def terms(share: float, method: str = "mle") -> Draw:
             frame[f"x{at}"] = rng.choice(list("pqrs"), 1000, p=[0.5, 0.3, 0.2 - share, share])
         formula = "a + b + c + d ~ " + " + ".join(f"C(x{at})" for at in range(30))
         model = im.IsingModel.from_formula(formula, frame)
-        return model.fit(method=method).score_test(unit="term")
+        return model.fit(penalty=penalty).score_test(unit="term")
 
     return draw
 
 
+PENALTIES = {"none": None, "ridge": 1.0, "firth": "firth"}
 SETTINGS: dict[str, Draw] = {
     **{name: plain(name) for name in LEVEL},
     "20 topic-like labels, 400 rows": many_topics(20, 400),
@@ -135,28 +136,28 @@ SETTINGS: dict[str, Draw] = {
     "terms with levels at 3%, a label at 3%": terms(0.03),
     "terms with levels at 1%, a label at 1%": terms(0.01),
     **{
-        f"terms with levels at 3%, a label at 3%, {method}": terms(0.03, method)
-        for method in ("ridge", "firth")
+        f"terms with levels at 3%, a label at 3%, {name}": terms(0.03, PENALTIES[name])
+        for name in ("ridge", "firth")
     },
     **{
-        f"{kind} products, a label at 3%, {named}{method}": products(kind, method, binary)
+        f"{kind} products, a label at 3%, {named}{name}": products(kind, PENALTIES[name], binary)
         for kind in ("individual", "joint", "given", "given-joint")
-        for named, binary, method in (
-            ("lognormal, ", False, "mle"),
+        for named, binary, name in (
+            ("lognormal, ", False, "none"),
             ("lognormal, ", False, "ridge"),
             ("lognormal, ", False, "firth"),
-            ("0/1 at 3%, ", True, "mle"),
+            ("0/1 at 3%, ", True, "none"),
         )
     },
     **{
-        f"{kind} products, a feature that acts, {method}": given_effect(kind, method)
+        f"{kind} products, a feature that acts, {name}": given_effect(kind, PENALTIES[name])
         for kind in ("given", "given-joint")
-        for method in ("mle", "ridge", "firth")
+        for name in PENALTIES
     },
     **{
-        f"{kind} products, hardly any labels meet, {method}": few_meet(kind, method)
+        f"{kind} products, hardly any labels meet, {name}": few_meet(kind, PENALTIES[name])
         for kind in ("individual", "joint", "given", "given-joint")
-        for method in ("mle", "ridge", "firth")
+        for name in PENALTIES
     },
 }
 ONE_FEATURE = "a feature that acts"
@@ -167,8 +168,8 @@ RIVALS: dict[str, tuple[dict[str, object], str]] = {
     "auto": ({}, "auto"),
     "chi2": ({}, "chi2"),
     "HC2": ({"cov_type": "HC2"}, "auto"),
-    "ridge 10, chi2": ({"method": "ridge", "penalty": 10.0}, "chi2"),
-    "ridge 10, auto": ({"method": "ridge", "penalty": 10.0}, "auto"),
+    "ridge 10, chi2": ({"penalty": 10.0}, "chi2"),
+    "ridge 10, auto": ({"penalty": 10.0}, "auto"),
 }
 
 

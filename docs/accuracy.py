@@ -149,7 +149,7 @@ def _robust() -> Found:
 
 def _penalised() -> Found:
     labels, _ = load_data("separated")
-    res = im.IsingModel(labels).fit(method="firth")
+    res = im.IsingModel(labels).fit(penalty="firth")
     firth = load("separated", "firth")
     yield "Firth's coefficients", "R's brglm2", _terms(res.params, firth), firth["estimate"]
     for name in ("rare", "separated"):

@@ -200,7 +200,7 @@ class LowInformationWarning(IsingWarning):
     >>> model = im.IsingModel(data.labels[:60], data.features[:60])
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     edges = model.fit(method="ridge").score_test()
+    ...     edges = model.fit(penalty=1.0).score_test()
     >>> [each.category.__name__ for each in caught]
     ['LowInformationWarning']
     """
@@ -383,7 +383,7 @@ LOW_INFORMATION = (
 SKEWED = " for features as skewed as these"
 MEND_CHI2 = (
     "Large-sample p-values of their edges are not to be trusted: use score_test with "
-    "pvalue='auto', fit(neighbors='ebic') or fit(method='ridge')"
+    "pvalue='auto', fit(neighbors='ebic') or fit(penalty=1.0)"
 )
 MEND_TERMS = (
     "p-values of terms are corrected for it from rows, and this model holds none, so they are not "
@@ -452,8 +452,8 @@ PATHS_NOT_CONVERGED = (
 )
 NOT_CONVERGED = (
     "the fit of label(s) {names} did not converge in {steps} steps: their estimates are "
-    "approximate, and features are not tested for them. Raise max_iter, or penalise the fit with "
-    "method='ridge'."
+    "approximate, and features are not tested for them. Raise max_iter, or penalise the fit: "
+    "penalty=1.0."
 )
 NOT_MIXED = (
     "Gibbs sampling does not mix: after {sweeps} sweeps split R-hat of chains from different "

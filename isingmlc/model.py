@@ -12,14 +12,13 @@ import pandas as pd
 import patsy
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
+from isingmlc.base.arguments import check_count, check_jobs, check_option, check_penalty
 from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.dependence import COV_TYPES
 from isingmlc.fitting.diagnostics import describe_skips
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
-    METHODS,
     FitSettings,
     NodeFit,
     find_aliases,
@@ -57,6 +56,7 @@ _WHOLE = 1e-9
 # From fewer clusters than this errors are hardly known.
 _FEWEST_CLUSTERS = 5
 # What people who look for sparse networks ask fit() for.
+METHODS = ("nodewise", *SHARED)
 _SPARSE = ("ebic", "l1", "lasso", "eLasso", "glmnet", "IsingFit")
 
 
@@ -409,9 +409,9 @@ class IsingModel(ReadOnly):
 
     def fit(
         self,
-        method: str = "mle",
+        method: str = "nodewise",
         *,
-        penalty: float | None = None,
+        penalty: float | str | None = None,
         penalize_covariates: bool = False,
         neighbors: Any = None,
         cov_type: str | None = None,
@@ -424,17 +424,17 @@ class IsingModel(ReadOnly):
 
         Parameters
         ----------
-        method : {"mle", "ridge", "firth", "joint", "pseudo"}
-            Maximum likelihood, the default, gives the exact limit where labels are separated:
-            infinite coefficients and certain rows, which no test can use. ``"ridge"`` penalises
-            ``penalty / 2`` times the squared coefficients (thresholds and covariates are free)
-            and ``"firth"`` uses Jeffreys' prior; both keep every probability inside (0, 1), a
-            ridge penalty unless covariates separate a label. ``"joint"`` and ``"pseudo"`` have
-            one interaction per pair of labels, which both of its models share: by exact maximum
-            likelihood of all labels together, for up to 20 of them, or by their joint
-            pseudo-likelihood, for any number. See Notes.
-        penalty : float, optional
-            The ridge penalty, for ``method="ridge"`` only; 1 if omitted.
+        method : {"nodewise", "joint", "pseudo"}
+            ``"nodewise"``, the default, fits one logistic regression per label. ``"joint"`` and
+            ``"pseudo"`` have one interaction per pair of labels, which both of its models share:
+            by exact maximum likelihood of all labels together, for up to 20 of them, or by their
+            joint pseudo-likelihood, for any number. See Notes.
+        penalty : None, float or "firth"
+            The penalty of nodewise fits. Without one, maximum likelihood gives the exact limit
+            where labels are separated: infinite coefficients and certain rows, which no test can
+            use. A number is a ridge penalty: half of it times the squared coefficients (thresholds
+            and covariates are free). ``"firth"`` is Jeffreys' prior. Both keep every probability
+            inside (0, 1), a ridge penalty unless covariates separate a label.
         penalize_covariates : bool
             Whether the ridge penalty is on the coefficients of covariates too, at unit variance.
             With chosen features as covariates these are the label models of `IsingClassifier`.
@@ -501,7 +501,7 @@ class IsingModel(ReadOnly):
         Where labels follow the model, an interaction is estimated once, from both of its labels;
         where they do not, it is that of the nearest such model. Score tests of features take
         probabilities from it, and what errors in them do to a score, to first order, is taken out:
-        they come close to those of ``"mle"``.
+        they come close to those of ``"nodewise"``.
 
         References
         ----------
@@ -514,7 +514,7 @@ class IsingModel(ReadOnly):
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> res = im.IsingModel(data.labels, data.features).fit(method="ridge", penalty=1.0)
+        >>> res = im.IsingModel(data.labels, data.features).fit(penalty=1.0)
         >>> res.converged
         True
 
@@ -543,9 +543,15 @@ class IsingModel(ReadOnly):
             raise exc.DataError(
                 f"method={method!r} is that of sparse networks: fit_regularized() fits label "
                 "models with l1 penalties that EBIC chooses. fit() has the methods "
-                f"{exc.shorten((*METHODS, *SHARED), 5)}."
+                f"{exc.shorten(METHODS, 5)}."
             )
-        check_option("method", method, (*METHODS, *SHARED))
+        check_option("method", method, METHODS)
+        penalty = check_penalty(penalty)
+        if penalty is not None and method != "nodewise":
+            raise exc.DataError(
+                f"penalty is for method='nodewise', but method is {method!r}. Leave one of them "
+                "out."
+            )
         model, kind_of_errors = choose_covariance(self, cov_type, groups)
         check_option("use_correction", use_correction, (True, False))
         if model is not self:
@@ -558,18 +564,11 @@ class IsingModel(ReadOnly):
                 max_iter=max_iter,
                 n_jobs=n_jobs,
             )
-        if penalty is None:
-            penalty = 1.0
-        elif method != "ridge":
-            raise exc.DataError(
-                f"penalty is that of method='ridge', but method is {method!r}. Leave it out, or "
-                "fit(method='ridge', penalty=…)."
-            )
         check_option("penalize_covariates", penalize_covariates, (True, False))
-        if penalize_covariates and method != "ridge":
+        if penalize_covariates and not isinstance(penalty, float):
             raise exc.DataError(
-                f"penalize_covariates is for method='ridge', but method is {method!r}. Leave it "
-                "out, or fit(method='ridge', penalize_covariates=True)."
+                f"penalize_covariates is for a ridge penalty, but penalty is {penalty!r}. Leave it "
+                "out, or fit(penalty=1.0, penalize_covariates=True)."
             )
         stats, chosen, kind = self.statistics, None, "all"
         if isinstance(neighbors, str) and neighbors == "ebic":
@@ -581,7 +580,7 @@ class IsingModel(ReadOnly):
                 kind = "l1"
         settings = FitSettings(
             method,
-            check_number("penalty", penalty, above=0),
+            penalty,
             self.intercept,
             check_count("max_iter", max_iter, 1),
             kind,
@@ -784,7 +783,7 @@ class IsingModel(ReadOnly):
         separated = varies & np.array([not fit.in_play.all() for fit in fits])
         aliased = np.zeros(len(fits), dtype=np.bool_)
         columns = np.array(self.statistics.context.column_names, dtype=object)
-        if settings.method == "ridge" or not len(regressors.relations.dropped):
+        if settings.ridge or not len(regressors.relations.dropped):
             pass
         elif settings.neighbors == "all" and settings.method not in SHARED:
             related = find_aliases(regressors, self.intercept)
@@ -803,14 +802,14 @@ class IsingModel(ReadOnly):
                 n_labels=separated.sum(),
                 total=len(names),
                 given="labels and the covariates" if len(columns) else "labels",
-                remedy="fit(method='firth') keeps coefficients finite"
-                if settings.method == "ridge"
-                else "fit(method='ridge') or fit(method='firth') keep coefficients finite",
+                remedy="fit(penalty='firth') keeps coefficients finite"
+                if settings.ridge
+                else "fit(penalty=1.0) or fit(penalty='firth') keep coefficients finite",
                 names=exc.shorten(names[separated]),
             )
             said.append(message)
         # Of neighbours that EBIC chose, fit_regularized has said it.
-        if settings.method not in ("ridge", "firth") and settings.neighbors != "ebic":
+        if settings.penalty is None and settings.neighbors != "ebic":
             said.append(describe_skips(self.statistics))
         if any(said):
             exc.warn(" ".join(filter(None, said)), exc.SeparationWarning)

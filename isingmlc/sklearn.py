@@ -57,12 +57,10 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     covariates : list of str or int, optional
         Names or positions of columns of X that the others are ranked given, such as age and sex.
         They are always kept. See Notes.
-    null : {"auto", "mle", "ridge", "firth"}
-        How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1`` are
-        fitted. ``"auto"`` is that of `isingmlc.rank_features`, or maximum likelihood if `alpha`
-        chooses by p-values.
-    penalty : float, optional
-        The penalty of ``null="ridge"``; 1 if omitted.
+    penalty : "auto", None, float or "firth"
+        The penalty of the label models of ``score``, ``products``, ``products-joint`` and
+        ``score+l1``. ``"auto"`` is that of `isingmlc.rank_features`, or none if `alpha` chooses by
+        p-values.
     neighbors : "ebic", int, or graph, optional
         Which other labels those label models have, as `isingmlc.IsingModel.fit` takes it; all if
         omitted.
@@ -159,8 +157,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         alpha: float | None = None,
         adjust: str | None = "fdr_bh",
         covariates: Any = None,
-        null: str = "auto",
-        penalty: float | None = None,
+        penalty: float | str | None = "auto",
         neighbors: Any = None,
         cov_type: str | None = None,
         intercept: bool = True,
@@ -183,7 +180,6 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.alpha = alpha
         self.adjust = adjust
         self.covariates = covariates
-        self.null = null
         self.penalty = penalty
         self.neighbors = neighbors
         self.cov_type = cov_type
@@ -286,8 +282,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             X[:, ranked] if has_covariates else X,
             method=self._method,
             covariates=X[:, conditioned] if has_covariates else None,
-            null="mle" if self.null == "auto" and self._tests() else self.null,
-            penalty=self.penalty,
+            penalty=None if self.penalty == "auto" and self._tests() else self.penalty,
             neighbors=self.neighbors,
             cov_type=self.cov_type,
             intercept=self.intercept,
@@ -336,8 +331,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return self.method
         return default_method(
             alpha=self.alpha,
-            null=self.null != "auto",
-            penalty=self.penalty,
+            penalty=self.penalty != "auto",
             neighbors=self.neighbors,
             cov_type=self.cov_type,
             combine=self.combine,
@@ -347,8 +341,7 @@ class IsingSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _tests(self) -> bool:
         """Return whether p-values of label models choose."""
         found = RANKING_METHODS.get(self._method)
-        is_free = self.penalty is None and found is not None and found.needs_fit
-        return self.alpha is not None and is_free
+        return self.alpha is not None and found is not None and found.needs_fit
 
     def _size(self, available: int) -> int:
         """Return the most features that may be kept."""

@@ -117,7 +117,8 @@ def summarize_edges(
     )
     notes = [f"Null: {edges.null}."]
     if edges.test == "score" and edges._fit is not None:
-        notes.append(f"Score statistics of {_NULL_MODELS[edges._fit.settings.method]}.")
+        fitted = edges._fit.settings
+        notes.append(f"Score statistics of {_name_null(fitted.method, fitted.penalty)}.")
     if is_effect:
         notes += _about_effects(listed, effects, bool(edges.adjusted_for))
     untested = is_test & frame["statistic"].isna()
@@ -186,14 +187,16 @@ def tabulate_edges(
     return ResultTable(listed.reset_index(drop=True)), f"{title}{given}."
 
 
-# How null models are fitted, in words.
-_NULL_MODELS = {
-    "mle": "a maximum-likelihood null model",
-    "ridge": "a ridge-penalised null model",
-    "firth": "a null model with Firth's penalty",
-    "joint": "a null model fitted by joint maximum likelihood",
-    "pseudo": "a null model fitted by pseudo-likelihood",
-}
+def _name_null(method: str, penalty: object) -> str:
+    """Say in words how a null model is fitted."""
+    if penalty is not None:
+        return f"a null model with {'Firth’s' if penalty == 'firth' else 'a ridge'} penalty"
+    fits = {
+        "nodewise": "a maximum-likelihood null model",
+        "joint": "a null model fitted by joint maximum likelihood",
+        "pseudo": "a null model fitted by pseudo-likelihood",
+    }
+    return fits[method]
 
 
 def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
@@ -209,10 +212,12 @@ def summarize_ranking(ranking: FeatureRanking, top: int) -> IsingSummary:
     head = two_columns("Feature Ranking", left, right, table.width)
     options = ", ".join(f"{name}={value!r}" for name, value in ranking.settings.items())
     notes = [f"Options: {options}."] if options else []
-    if "null" in ranking.settings:
-        products = ranking.method.startswith("products") and ranking.settings["null"] != "mle"
+    if "penalty" in ranking.settings:
+        penalty = ranking.settings["penalty"]
+        products = ranking.method.startswith("products") and penalty is not None
         kind = "Regularised score" if products else "Score"
-        notes.insert(0, f"{kind} statistics of {_NULL_MODELS[str(ranking.settings['null'])]}.")
+        fitted = str(ranking.settings.get("fit", "nodewise"))
+        notes.insert(0, f"{kind} statistics of {_name_null(fitted, penalty)}.")
     for what, reasons in (("label", ranking.label_reasons), ("feature", ranking.reasons)):
         for reason in reasons[reasons != Reason.OK].unique():
             names = reasons.index[reasons == reason]
@@ -473,7 +478,7 @@ def summarize_network_plan(plan: NetworkPlan) -> IsingSummary:
 def _head(results: IsingResults, width: int) -> Table:
     settings, n_cells = results.settings, len(results.model.statistics.counts)
     is_split = results.adjusted_for or results.model.statistics.context.sampling is not None
-    method = f"ridge, penalty={settings.penalty:g}" if results.method == "ridge" else results.method
+    method = settings.described
     left = [
         ("Labels:", f"{len(results.label_names)}"),
         ("Features:", f"{len(results.feature_names)}"),
@@ -576,7 +581,7 @@ def attention(results: IsingResults) -> list[str]:
         )
     notes += _about_shared(results)
     notes += _about_errors(results)
-    if results.method == "ridge" and results.cov_type == "nonrobust":
+    if results.settings.ridge and results.cov_type == "nonrobust":
         notes.append("Standard errors come from the penalised information and are approximate.")
     if results.settings.penalize_covariates:
         notes.append("The penalty is on covariates too, at unit variance.")
@@ -727,7 +732,7 @@ def _about_lost_rows(diagnostics: pd.DataFrame, nobs: float, others: str) -> lis
         notes.append(
             f"On average {share:.0%} of the rows carry information about a label, and "
             f"{tested['determined'].sum()} of {len(tested)} labels cannot be tested at all. To use "
-            "every row for every label, fit(method='ridge', penalty=1.0)."
+            "every row for every label, fit(penalty=1.0)."
         )
     return notes
 

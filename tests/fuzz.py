@@ -80,7 +80,7 @@ class Case:
     def weights(self):
         return np.ones(len(self.labels)) if self.counts is None else self.counts
 
-    def fit(self, features=None, method="mle", drawn=None, **options):
+    def fit(self, features=None, drawn=None, **options):
         model = im.IsingModel(
             self.labels.astype(int),
             self.features if features is None else features,
@@ -89,7 +89,7 @@ class Case:
             sampling_weights=drawn,
             covariates=self.covariates if self.covariates.size else None,
         )
-        return model.fit(method, **options)
+        return model.fit(**options)
 
     def nulls(self, penalty=0.0, drawn=None):
         """Return the oracle's fit of each label, and None for constant ones."""
@@ -214,8 +214,7 @@ def check_products(case):
 
 
 def check_refits(case, penalty=0.0):
-    method = {"method": "ridge", "penalty": penalty} if penalty else {}
-    nulls, res = list(case.nulls(penalty)), case.fit(**method)
+    nulls, res = list(case.nulls(penalty)), case.fit(penalty=penalty or None)
     ratio, wald = res.lr_test(min_count=0), res.wald_test(min_count=0)
     for (j, k), reason in np.ndenumerate(ratio.reasons.to_numpy()):
         null, where = nulls[k], f"refit of feature {j} and label {k}"
@@ -245,7 +244,7 @@ def check_refits(case, penalty=0.0):
 
 def check_ridge(case):
     nulls = list(case.nulls(2.0))
-    tests = case.fit(method="ridge", penalty=2.0).score_test(min_count=0, pvalue="chi2")
+    tests = case.fit(penalty=2.0).score_test(min_count=0, pvalue="chi2")
     for (j, k), reason in np.ndenumerate(tests.reasons.to_numpy()):
         if reason == "ok" and nulls[k].converged:
             value, rank, doubtful = nulls[k].score(case.columns[:, [j]], "HC0")

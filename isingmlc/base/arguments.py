@@ -54,6 +54,16 @@ def check_number(
     return number
 
 
+def check_penalty(given: Any) -> float | str | None:
+    """Return a penalty of label models: None, a ridge penalty, or ``"firth"``."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        check_option("penalty", given, (None, "firth", 1.0))
+        return given
+    return check_number("penalty", given, above=0)
+
+
 def check_memory(given: Any) -> float:
     """Return the number of bytes that may be used, or raise our error."""
     return np.inf if given is None else check_number("max_memory", given, above=0)

@@ -9,9 +9,10 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import PVALUES
 from isingmlc.commands.options import (
     add_combine,
-    add_null,
+    add_fit,
     add_seed,
-    check_penalty,
+    check_cov_type,
+    given_penalty,
 )
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
@@ -44,7 +45,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     add_input_arguments(parser)
     group = parser.add_argument_group("tests")
-    add_null(group)
+    add_fit(group)
     group.add_argument(
         "--pvalue",
         choices=tuple(name for name in PVALUES if name != "permutation"),
@@ -72,11 +73,10 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 def run(options: Namespace) -> None:
     """Permute, test, and write the table."""
-    check_penalty(options)
+    check_cov_type(options)
     check_output(options)
     results = make_model(options).fit(
-        method=options.null,
-        penalty=options.penalty,
+        penalty=given_penalty(options),
         neighbors=options.neighbors,
         cov_type=options.cov_type,
     )

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model, model_of, read_file
 from isingmlc.commands.names import COMPARED
-from isingmlc.commands.options import add_jobs, add_plot, add_seed, add_sparse, refuse_foreign
+from isingmlc.commands.options import (
+    add_jobs,
+    add_penalty,
+    add_plot,
+    add_seed,
+    add_sparse,
+    given_penalty,
+    refuse_foreign,
+)
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
     add_output_arguments,
@@ -63,10 +71,11 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group.add_argument(
         "--method",
         choices=COMPARED,
-        default="mle",
-        help="how networks are fitted: by maximum likelihood, with a ridge penalty, with Firth's "
-        "penalty, or sparse ones with l1 penalties that EBIC chooses (default: mle)",
+        default="nodewise",
+        help="how networks are fitted: one regression per label, or sparse ones with l1 penalties "
+        "that EBIC chooses (default: nodewise)",
     )
+    add_penalty(group)
     add_sparse(group)
     group.add_argument(
         "--equal-thresholds",
@@ -91,7 +100,8 @@ def run(options: Namespace) -> None:
     """Compare the groups and write the tests."""
     from isingmlc.results.network_comparison import compare_networks
 
-    refuse_foreign(options, "method", {"gamma": ("ebic",), "rule": ("ebic",)})
+    owners = {"penalty": ("nodewise",), "gamma": ("ebic",), "rule": ("ebic",)}
+    refuse_foreign(options, "method", owners)
     check_output(options, summary=options.table is None)
     for name in ("groups", "sampling_weights"):
         if getattr(options, name) is not None:
@@ -107,6 +117,7 @@ def run(options: Namespace) -> None:
         options.between,
         pairs=pairs,
         method=options.method,
+        penalty=given_penalty(options),
         gamma=options.gamma,
         rule=options.rule,
         null="nothing" if options.equal_thresholds else "thresholds",

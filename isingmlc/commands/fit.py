@@ -6,15 +6,16 @@ from argparse import Namespace, _SubParsersAction
 from typing import TYPE_CHECKING, Any
 
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import NULLS, SHARED
+from isingmlc.commands.names import METHODS
 from isingmlc.commands.options import (
     add_alpha,
+    add_fit,
     add_odds_ratios,
-    add_penalty,
     add_sparse,
     check_cov_type,
     check_odds_ratios,
     given_options,
+    given_penalty,
     refuse_foreign,
 )
 from isingmlc.commands.outputs import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   isingmlc fit data.csv --labels 'y_*'
-  isingmlc fit data.csv --labels a,b,c --method ridge --penalty 2 --alpha 0.1
+  isingmlc fit data.csv --labels a,b,c --penalty 2 --alpha 0.1
   isingmlc fit data.csv --labels 'y_*' --neighbors ebic
   isingmlc fit data.csv --labels 'y_*' --method joint
   isingmlc fit data.csv --labels 'y_*' --covariates age,sex --odds-ratios
@@ -45,16 +46,12 @@ examples:
   isingmlc fit data.csv --labels 'y_*' --features age,bmi --save network.npz
 """
 TABLES = ("coefficients", "interactions", "thresholds", "diagnostics")
-_FITS = (*NULLS, *SHARED)
 # Options that only some methods have.
 _OWNERS = {
-    "penalty": ("ridge",),
-    "neighbors": _FITS,
-    "cov_type": _FITS,
-    "alpha": _FITS,
-    "odds_ratios": _FITS,
-    "save": _FITS,
-    "no_intercept": _FITS,
+    "penalty": ("nodewise",),
+    **dict.fromkeys(
+        ("neighbors", "cov_type", "alpha", "odds_ratios", "save", "no_intercept"), METHODS
+    ),
     "lam": ("l1",),
     "criterion": ("l1",),
     "gamma": ("l1",),
@@ -76,14 +73,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group = parser.add_argument_group("fit")
     group.add_argument(
         "--method",
-        choices=(*_FITS, "l1"),
-        default="mle",
-        help="how label models are fitted: by maximum likelihood, with a ridge penalty, with "
-        "Firth's penalty; with one interaction per pair, by the likelihood of all labels (joint, "
-        "up to 20) or their pseudo-likelihood; or with l1 penalties, which make a sparse network "
-        "(default: mle)",
+        choices=(*METHODS, "l1"),
+        default="nodewise",
+        help="how label models are fitted: one regression per label; with one interaction per "
+        "pair, by the likelihood of all labels (joint, up to 20) or their pseudo-likelihood; or "
+        "with l1 penalties, which make a sparse network (default: nodewise)",
     )
-    add_penalty(group, "--method")
+    add_fit(group)
     add_alpha(
         group,
         "level of the confidence intervals, 0.05 for intervals of 95%% (default: 0.05)",
@@ -125,7 +121,7 @@ def run(options: Namespace) -> None:
     else:
         results = model.fit(
             method=options.method,
-            penalty=options.penalty,
+            penalty=given_penalty(options),
             neighbors=options.neighbors,
             cov_type=options.cov_type,
         )

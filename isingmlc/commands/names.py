@@ -23,11 +23,9 @@ RANKED_BY_SUMS = ("score", "products", "products-joint", "forward", "ssc")
 PRODUCTS = ("individual", "joint", "given", "given-joint")
 PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 COMBINE = ("acat", "sum", "omnibus")
-NULLS = ("mle", "ridge", "firth")
-SHARED = ("joint", "pseudo")
-COMPARED = (*NULLS, "ebic")
+METHODS = ("nodewise", "joint", "pseudo")
+COMPARED = ("nodewise", "ebic")
 COV_TYPES = ("nonrobust", "HC0", "HC2", "cluster")
-RANKING_NULLS = ("auto", *NULLS)
 ADJUSTMENTS = (
     "bonferroni",
     "sidak",
@@ -41,7 +39,7 @@ ADJUSTMENTS = (
     "fdr_tsbky",
     "fdr_gbs",
 )
-ESTIMATORS = ("ebic", "mle")
+ESTIMATORS = ("ebic", "nodewise")
 MEASURES = ("sensitivity", "specificity", "correlation", "cs")
 METRICS = ("subset", "hamming", "jaccard", "f1", "f1-micro", "f1-macro")
 CLASSIFIERS = ("ising", "chain")

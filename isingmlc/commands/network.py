@@ -9,12 +9,13 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
-    add_null,
+    add_fit,
     add_odds_ratios,
     add_top,
     adjustment,
+    check_cov_type,
     check_odds_ratios,
-    check_penalty,
+    given_penalty,
 )
 from isingmlc.commands.outputs import (
     SUMMARY_FORMATS,
@@ -47,7 +48,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     add_input_arguments(parser, labels_alone=True, scan=True)
     group = parser.add_argument_group("network")
-    add_null(group)
+    add_fit(group)
     add_alpha(group, "level of the confidence intervals (default: 0.05)", 0.05)
     add_adjust(group)
     add_odds_ratios(group, "interactions")
@@ -58,12 +59,11 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 def run(options: Namespace) -> None:
     """Fit the network and write what is known of it."""
-    check_penalty(options)
+    check_cov_type(options)
     check_odds_ratios(options, "pairs")
     check_output(options)
     results = make_model(options).fit(
-        method=options.null,
-        penalty=options.penalty,
+        penalty=given_penalty(options),
         neighbors=options.neighbors,
         cov_type=options.cov_type,
     )

@@ -8,38 +8,38 @@ from pathlib import Path
 from typing import Any
 
 from isingmlc import exceptions as exc
-from isingmlc.commands.names import ADJUSTMENTS, COMBINE, COV_TYPES, NULLS, RANKINGS, UNITS
+from isingmlc.commands.names import ADJUSTMENTS, COMBINE, COV_TYPES, RANKINGS, UNITS
 from isingmlc.commands.outputs import SHOWN
 from isingmlc.commands.values import count, jobs, level, neighbors, penalty, writable
 
 
-def add_null(
-    group: _ActionsContainer, choices: tuple[str, ...] = NULLS, default: str = "mle"
-) -> None:
+def add_fit(group: _ActionsContainer, default: str = "none") -> None:
     """Add the options that say how label models are fitted."""
-    group.add_argument(
-        "--null",
-        choices=choices,
-        default=default,
-        help="how label models are fitted: by maximum likelihood, with a ridge penalty or with "
-        f"Firth's penalty (default: {default})",
-    )
-    add_penalty(group, "--null")
-
-
-def add_penalty(group: _ActionsContainer, flag: str) -> None:
-    """Add the details of label models whose kind another option says."""
-    group.add_argument(
-        "--penalty",
-        type=penalty,
-        metavar="X",
-        help=f"the ridge penalty of {flag} ridge (default: 1)",
-    )
+    add_penalty(group, default)
     add_neighbors(group)
     add_cov_type(group)
     group.add_argument(
         "--no-intercept", action="store_true", help="label models without an intercept"
     )
+
+
+def add_penalty(group: _ActionsContainer, default: str = "none") -> None:
+    """Add the penalty of label models."""
+    group.add_argument(
+        "--penalty",
+        type=penalty,
+        metavar="none|X|firth",
+        help="penalty of the label models: none (maximum likelihood), a ridge penalty of size X, "
+        f"or Firth's (default: {default})",
+    )
+
+
+def given_penalty(options: Namespace, default: str | None = None) -> float | str | None:
+    """Return the penalty of label models as functions take it."""
+    if options.penalty is None:
+        return default
+    chosen: float | str = options.penalty
+    return None if chosen == "none" else chosen
 
 
 def add_sparse(group: _ActionsContainer) -> None:
@@ -108,12 +108,6 @@ def check_cov_type(options: Namespace) -> None:
         )
     if options.groups is None and options.cov_type == "cluster":
         raise exc.DataError("--cov-type cluster needs to know the clusters. Add --groups COLUMN.")
-
-
-def check_penalty(options: Namespace, *others: str) -> None:
-    """Refuse a penalty for label models that have none, and clusters that are not used."""
-    check_cov_type(options)
-    refuse_foreign(options, "null", {"penalty": ("ridge", *others)})
 
 
 def refuse_foreign(options: Namespace, chooser: str, owners: Mapping[str, tuple[str, ...]]) -> None:

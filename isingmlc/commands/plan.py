@@ -24,7 +24,7 @@ examples:
   isingmlc plan --prevalence 0.2 --feature-prevalence 0.3 --rows 1000
   isingmlc plan pilot.csv --labels 'y_*' --odds-ratio 1.3 --plot plan.png
   isingmlc plan pilot.csv --labels 'y_*' --of network --rows 200,500,1000,2000 --seed 0
-  isingmlc plan --of network --fit network.npz --estimator mle --out plan.csv
+  isingmlc plan --of network --fit network.npz --estimator nodewise --out plan.csv
 
 Edges of features are planned in closed form, from a pilot or from a few numbers; networks by
 drawing rows from one and fitting it again.
@@ -75,8 +75,8 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     )
     add_alpha(
         group,
-        "level over all tests of edges, or of adjusted p-values with --estimator mle (default: "
-        "0.05)",
+        "level over all tests of edges, or of adjusted p-values with --estimator nodewise "
+        "(default: 0.05)",
         0.05,
     )
     edges = parser.add_argument_group("edges (--of edges)")

@@ -7,14 +7,15 @@ from typing import Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import RANKED_BY_SUMS, RANKING_NULLS
+from isingmlc.commands.names import RANKED_BY_SUMS
 from isingmlc.commands.options import (
     add_combine,
-    add_null,
+    add_fit,
     add_ranking,
     add_top,
     add_unit,
-    check_penalty,
+    check_cov_type,
+    given_penalty,
 )
 from isingmlc.commands.outputs import (
     SHOWN,
@@ -30,7 +31,7 @@ EXAMPLES = """\
 examples:
   isingmlc rank data.csv --labels 'y_*' --method score --top 20
   isingmlc rank data.csv --labels 'y_*' --covariates age,sex
-  isingmlc rank data.parquet --labels a,b,c --null ridge --penalty 2
+  isingmlc rank data.parquet --labels a,b,c --penalty 2
   isingmlc rank scene-train.arff --xml scene.xml --method score+l1 --option keep=0.1
   isingmlc rank data.csv --labels 'y_*' --method forward --n-features 20
   isingmlc rank data.csv --labels 'y_*' --categories region
@@ -48,9 +49,10 @@ methods (isingmlc.rank_features explains them and their options):
   lp-chi2, lp-ig     the same for the labelset as one class
   oner               accuracy of rules on one feature
 
---null, --penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
-models: score, products, products-joint and score+l1. --null auto is ridge; tests (isingmlc test)
-use maximum likelihood, --null mle. --covariates is for these and for l1, forward and ssc.
+--penalty, --neighbors, --cov-type, --groups and --no-intercept are for methods with label
+models: score, products, products-joint and score+l1. They have a ridge penalty of 1 unless
+--penalty says otherwise; tests (isingmlc test) have none. --covariates
+is for these and for l1, forward and ssc.
 Categories and other variables of several columns are for score, forward and ssc.
 """
 # Options of methods that have a flag of their own.
@@ -68,7 +70,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_input_arguments(parser, scan=True)
     group = parser.add_argument_group("ranking")
     add_ranking(group, "see below")
-    add_null(group, RANKING_NULLS, "auto")
+    add_fit(group, "1")
     add_combine(group)
     add_unit(group, "rank")
     group.add_argument(
@@ -115,16 +117,16 @@ def run(options: Namespace) -> None:
             )
         if value is not None:
             settings[name] = value
-    null = {name: getattr(options, name) for name in ("null", "penalty", "neighbors")}
+    fit = {"penalty": given_penalty(options, "auto"), "neighbors": options.neighbors}
     # What is wrong with the options is said before the data are read.
     check_output(options, summary=not options.contributions)
     has_covariates = options.covariates is not None
-    asked = {**null, "unit": options.unit}
+    asked = {**fit, "unit": options.unit}
     check_request(options.method, settings, **asked, has_covariates=has_covariates)
-    check_penalty(options, "auto")
+    check_cov_type(options)
     model = make_model(options, needs_rows=options.method not in RANKED_BY_SUMS)
     ranker = Ranker(model, options.cov_type)
-    ranking = ranker.rank(options.method, unit=options.unit, **null, **settings)
+    ranking = ranker.rank(options.method, unit=options.unit, **fit, **settings)
     table = ranking.to_frame()
     if options.contributions:
         # Labels may be called as columns of the table are.

@@ -11,12 +11,13 @@ from isingmlc.commands.options import (
     add_adjust,
     add_alpha,
     add_combine,
-    add_null,
+    add_fit,
     add_page,
     add_ranking,
     add_seed,
     adjustment,
-    check_penalty,
+    check_cov_type,
+    given_penalty,
 )
 from isingmlc.commands.outputs import say_written
 from isingmlc.commands.values import count
@@ -26,7 +27,7 @@ examples:
   isingmlc report data.csv --labels 'y_*'
   isingmlc report data.csv --labels 'y_*' --title 'Survey 2024' --out survey.html --open
   isingmlc report data.csv --labels 'y_*' --covariates age,sex --out adjusted.html
-  isingmlc report scene-train.arff --xml scene.xml --null ridge --top 500
+  isingmlc report scene-train.arff --xml scene.xml --penalty 1 --top 500
   isingmlc report data.parquet --labels a,b,c --method score+l1 --alpha 0.01
 """
 
@@ -44,7 +45,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     add_input_arguments(parser, scan=True)
     group = parser.add_argument_group("tests")
     add_ranking(group, "as in isingmlc rank")
-    add_null(group)
+    add_fit(group)
     add_combine(group)
     add_adjust(group)
     add_alpha(
@@ -84,10 +85,9 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 def run(options: Namespace) -> None:
     """Fit, test, and write the report."""
-    check_penalty(options)
+    check_cov_type(options)
     results = make_model(options, needs_rows=options.method not in RANKED_BY_SUMS).fit(
-        method=options.null,
-        penalty=options.penalty,
+        penalty=given_penalty(options),
         neighbors=options.neighbors,
         cov_type=options.cov_type,
     )

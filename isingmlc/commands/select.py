@@ -40,7 +40,7 @@ examples:
   isingmlc select data.csv --labels 'y_*' --method score,products,br-ig --metric jaccard
   isingmlc select data.csv --labels 'y_*' --method auto --cv 5 --one-se
   isingmlc select data.csv --labels 'y_*' --method forward --groups person
-  isingmlc select data.csv --labels 'y_*' --method score:null=ridge:penalty=2 --max-features 50
+  isingmlc select data.csv --labels 'y_*' --method score:penalty=2 --max-features 50
   isingmlc select data.csv --labels 'y_*' --alpha 0.05 --out selected.csv
   isingmlc select data.csv --labels 'y_*' --covariates age,sex --alpha 0.05
   isingmlc select train.csv --labels 'y_*' --test test.csv --table predictions --format csv
@@ -68,7 +68,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         action="extend",
         metavar="METHODS",
         help=f"how features are ranked: auto, or methods to try, separated by commas: "
-        f"{', '.join(RANKINGS)}; with options as in score:null=ridge (default: forward; score with "
+        f"{', '.join(RANKINGS)}; with options as in score:penalty=2 (default: forward; score with "
         "--alpha, --neighbors, --cov-type or --combine)",
     )
     add_unit(group, "choose")

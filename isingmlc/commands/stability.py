@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from isingmlc import exceptions as exc
 from isingmlc.commands.inputs import add_input_arguments, make_model
-from isingmlc.commands.names import NULLS
 from isingmlc.commands.options import (
     add_alpha,
+    add_fit,
     add_jobs,
-    add_penalty,
     add_plot,
     add_seed,
     add_sparse,
     check_cov_type,
     given_options,
+    given_penalty,
     refuse_foreign,
 )
 from isingmlc.commands.outputs import (
@@ -46,10 +46,10 @@ CS-coefficient of R's bootnet.
 TABLES = ("pairs", "centrality", "differences", "ranks", "cs")
 # Options that only some methods have.
 _OWNERS = {
-    "penalty": ("ridge",),
-    "neighbors": NULLS,
-    "cov_type": NULLS,
-    "no_intercept": NULLS,
+    "penalty": ("nodewise",),
+    "neighbors": ("nodewise",),
+    "cov_type": ("nodewise",),
+    "no_intercept": ("nodewise",),
     "gamma": ("l1",),
     "rule": ("l1",),
 }
@@ -68,12 +68,12 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     group = parser.add_argument_group("stability")
     group.add_argument(
         "--method",
-        choices=(*NULLS, "l1"),
-        default="mle",
-        help="how label models are fitted: by maximum likelihood, with a ridge penalty, with "
-        "Firth's penalty, or with l1 penalties that EBIC chooses (default: mle)",
+        choices=("nodewise", "l1"),
+        default="nodewise",
+        help="how label models are fitted: one regression per label, or with l1 penalties that "
+        "EBIC chooses (default: nodewise)",
     )
-    add_penalty(group, "--method")
+    add_fit(group)
     add_sparse(group)
     group.add_argument(
         "--draws",
@@ -106,8 +106,7 @@ def run(options: Namespace) -> None:
         results = model.fit_regularized(**given_options(options, "gamma", "rule"))
     else:
         results = model.fit(
-            method=options.method,
-            penalty=options.penalty,
+            penalty=given_penalty(options),
             neighbors=options.neighbors,
             cov_type=options.cov_type,
         )

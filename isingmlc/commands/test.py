@@ -9,13 +9,14 @@ from isingmlc.commands.inputs import add_input_arguments, make_model
 from isingmlc.commands.names import PRODUCTS, PVALUES
 from isingmlc.commands.options import (
     add_adjust,
+    add_fit,
     add_jobs,
-    add_null,
     add_seed,
     add_top,
     add_unit,
     adjustment,
-    check_penalty,
+    check_cov_type,
+    given_penalty,
     refuse_foreign,
 )
 from isingmlc.commands.outputs import (
@@ -76,7 +77,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         "given the feature",
     )
     add_unit(group, "test")
-    add_null(group)
+    add_fit(group)
     group.add_argument(
         "--pvalue",
         choices=PVALUES,
@@ -115,14 +116,13 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 def run(options: Namespace) -> None:
     """Test the edges and write them."""
     refuse_foreign(options, "method", _OWNERS)
-    check_penalty(options)
+    check_cov_type(options)
     check_output(options)
     given = {argument: getattr(options, flag) for flag, argument in _ARGUMENTS.items()}
     settings = {argument: value for argument, value in given.items() if value is not None}
     needs_rows = options.method in _REFITS or options.pvalue in ("saddlepoint", "permutation")
     results = make_model(options, needs_rows=needs_rows).fit(
-        method=options.null,
-        penalty=options.penalty,
+        penalty=given_penalty(options),
         neighbors=options.neighbors,
         cov_type=options.cov_type,
     )

@@ -35,9 +35,12 @@ def level(text: str) -> float:
     return _number(text, float, lambda number: 0 < number < 1, "a number above 0 and below 1")
 
 
-def penalty(text: str) -> float:
-    """Read a penalty."""
-    return _number(text, float, lambda number: 0 < number < math.inf, "a finite number above 0")
+def penalty(text: str) -> float | str:
+    """Read a penalty of label models."""
+    if text in ("none", "firth"):
+        return text
+    wanted = "none, firth or a finite number above 0"
+    return _number(text, float, lambda number: 0 < number < math.inf, wanted)
 
 
 def neighbors(text: str) -> int | str:

@@ -170,7 +170,7 @@ class ModeratedFit:
             errors[node.label] = np.linalg.norm(leaning, axis=1)
             residual = np.where(stats.patterns[:, node.label], node.complement, -node.probability)
             seen = self.regressors.matrix[:, node.basis] @ factor
-            if self.settings.method != "mle":
+            if self.settings.penalty is not None:
                 # What the penalty pulls is no part of the spread.
                 pull = factor.T @ ((stats.counts * residual) @ self.regressors.matrix)[node.basis]
                 residual = residual - node.weight * (seen @ pull)

@@ -22,7 +22,6 @@ from scipy.special import expit, xlogy
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.fitting.dependence import Dependence
 from isingmlc.fitting.flat import climb_flat
@@ -47,8 +46,6 @@ from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 from isingmlc.statistics.sums import find_labelsets
 
-METHODS = ("mle", "ridge", "firth")
-
 # Steps after which a fit that does not collapse is looked at for separation, fewer from a good
 # start, and after which a guess is tried in any case.
 _PATIENCE = 5
@@ -72,14 +69,31 @@ _FEWER = 0.5
 class FitSettings:
     """How the label models are fitted."""
 
-    method: str = "mle"
-    penalty: float = 1.0
+    method: str = "nodewise"
+    penalty: float | str | None = None
     intercept: bool = True
     max_iter: int = 100
     neighbors: str = "all"
     cov_type: str = "nonrobust"
     use_correction: bool = True
     penalize_covariates: bool = False
+
+    @property
+    def is_firth(self) -> bool:
+        """Whether the penalty is Jeffreys' prior."""
+        return self.penalty == "firth"
+
+    @property
+    def ridge(self) -> float:
+        """The ridge penalty; zero if there is none."""
+        return self.penalty if isinstance(self.penalty, float) else 0.0
+
+    @property
+    def described(self) -> str:
+        """The method, with its penalty if it has one."""
+        if self.penalty is None:
+            return self.method
+        return f"{self.method}, penalty={self.penalty if self.is_firth else f'{self.penalty:g}'}"
 
 
 @dataclass(frozen=True)
@@ -150,12 +164,17 @@ class NetworkFit:
     @property
     def is_penalised(self) -> bool:
         """Whether a penalty keeps coefficients small."""
-        return self.settings.method in ("ridge", "firth")
+        return self.settings.penalty is not None
+
+    @property
+    def can_refit(self) -> bool:
+        """Whether label models with more columns can be fitted as these are."""
+        return self.shared is None and not self.settings.is_firth
 
     @property
     def is_nodewise(self) -> bool:
         """Whether each label model is at the maximum of its own likelihood."""
-        return self.settings.method == "mle"
+        return self.settings.method == "nodewise" and not self.is_penalised
 
     def refuse_shared(self, purpose: str, remedy: str) -> None:
         """Say what cannot be had of label models that share coefficients."""
@@ -256,7 +275,6 @@ def fit_nodes(
     regressors: Regressors | None = None,
 ) -> tuple[NodeFit, ...]:
     """Fit the model of every label given the others, or given some of them."""
-    check_option("method", settings.method, METHODS)
     if neighbors is None:
         neighbors = ~np.eye(patterns.shape[1], dtype=np.bool_)
     if regressors is None:
@@ -266,7 +284,7 @@ def fit_nodes(
         table = _Table(regressors, np.where(patterns.T, 1.0, -1.0), counts)
         uses = regressors.used_by(neighbors, settings.intercept)
         nodes = _begin(table, settings, uses, _fit_labelsets(table, settings, neighbors))
-        find = _find_firth if settings.method == "firth" else _find_limits
+        find = _find_firth if settings.is_firth else _find_limits
         blocks = [nodes[block] for block in chunks(len(nodes), 8 * len(counts), least=16)]
         done: Iterable[None] = (find(table, block, settings) for block in blocks)
         if n_jobs != 1 and len(blocks) > 1:
@@ -290,7 +308,7 @@ class _Ahead(NamedTuple):
 def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -> _Ahead | None:
     """Fit models without the context on labelsets, where these are far fewer than cells."""
     n_labels, n_cells = table.signs.shape
-    if table.regressors.n_columns == 1 + n_labels or settings.method == "firth":
+    if table.regressors.n_columns == 1 + n_labels or settings.is_firth:
         return None
     labelsets, codes = find_labelsets(np.packbits(table.signs.T > 0, axis=1), n_labels)
     if len(labelsets) > _FEWER * n_cells:
@@ -305,11 +323,11 @@ def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -
 
 def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray | None:
     """Return the penalties of all columns, if any; the constant is free, and mostly the context."""
-    if settings.method != "ridge":
+    if not settings.ridge:
         return None
-    penalties = np.where(regressors.free, 0.0, settings.penalty)
+    penalties = np.where(regressors.free, 0.0, settings.ridge)
     if settings.penalize_covariates:
-        penalties[1:] = settings.penalty * regressors.variance[1:]
+        penalties[1:] = settings.ridge * regressors.variance[1:]
     return penalties
 
 
@@ -409,7 +427,7 @@ def _begin(
     binary = np.flatnonzero(regressors.binary & is_free)
     binary = binary[binary > 0]
     # What labels alone settle was found ahead.
-    if settings.method != "firth" and (ahead is None or (binary > n_labels).any()):
+    if not settings.is_firth and (ahead is None or (binary > n_labels).any()):
         in_play, found = peel(
             patterns, table.design[:, binary], uses[:, binary], settings.intercept, in_play
         )
@@ -439,9 +457,7 @@ def _begin(
             moved = [each - aliased @ each[dropped] for each in settling]
             settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
         # With no other free column than a constant counting finds all.
-        is_final = settings.method == "firth" or (
-            settings.method == "ridge" and not (columns[free] > 0).any()
-        )
+        is_final = settings.is_firth or (settings.ridge > 0 and not (columns[free] > 0).any())
         chosen = all_of(len(columns))
         own_rows = in_play[label]
         nodes.append(_Node(label, columns, free, aliased, own_rows, settling, chosen, is_final))

@@ -50,7 +50,7 @@ _MOST_STEPS = 100
 UNDECIDED = (
     "whether labels are separated could not be decided: no solver gave an answer that holds. "
     "Columns of very different size may be the cause: rescale the features, or fit with "
-    "method='ridge'."
+    "penalty=1.0."
 )
 
 

@@ -73,7 +73,7 @@ def check_symmetric(settings: FitSettings, neighbors: BoolArray, context: Contex
         raise exc.ModelError(
             f"method={method!r} fits all coefficients together, up to {MAX_TERMS:,} of them, but "
             f"there are {n_terms:,}. Use fewer pairs, fit(method='pseudo', neighbors='ebic'), or "
-            "method='mle'."
+            "method='nodewise'."
         )
     if settings.cov_type == "HC2":
         raise exc.DataError(

@@ -111,7 +111,7 @@ def find_features(fit: NetworkFit, names: Sequence[str]) -> IntArray:
 
 def can_refit(fit: NetworkFit) -> bool:
     """Return whether larger models can be fitted: that takes rows, and no Firth penalty."""
-    return fit.rows is not None and fit.settings.method != "firth"
+    return fit.rows is not None and not fit.settings.is_firth
 
 
 def refit_effects(

@@ -54,10 +54,8 @@ _STRONG = (
     "{n_strong} edges have a strong effect of the feature itself, for which products are best "
     "tested in refitted models. {why}: the tests are one Newton step, and may be off there."
 )
-# Methods by which models that have a feature are fitted.
-_FITTED = ("mle", "ridge")
 _NO_ROWS = "That needs rows, and the model has none"
-_NOT_FITTED = "That is not done with method={method!r}, but with 'mle' and 'ridge'"
+_NOT_FITTED = "That needs method='nodewise', with a ridge penalty or none"
 
 
 def moderation_test(
@@ -75,10 +73,10 @@ def moderation_test(
     n_jobs = check_jobs(n_jobs)
     if not fit.stats.feature_names:
         raise exc.ModelError(exc.NO_FEATURES)
-    if refit is True and fit.settings.method not in _FITTED:
+    if refit is True and not fit.can_refit:
         raise exc.ModelError(
-            "refit=True is for models fitted with method='mle' or 'ridge', but this one was fitted "
-            f"with method={fit.settings.method!r}. Leave refit out, or fit anew."
+            "refit=True is for method='nodewise' with a ridge penalty or none, but this model was "
+            f"fitted by {fit.settings.described}. Leave refit out, or fit again."
         )
     if refit is True and fit.is_robust:
         raise exc.ModelError(
@@ -99,9 +97,7 @@ def moderation_test(
         all_of_them = refit is True or tested.sum() * fit.stats.n_rows <= CHEAP
         large = tested & ((single.statistic > LARGE) | all_of_them)
     elif refit == "auto" and not fit.is_robust and (single.statistic > LARGE).any():
-        why = _NO_ROWS
-        if fit.settings.method not in _FITTED:
-            why = _NOT_FITTED.format(method=fit.settings.method)
+        why = _NO_ROWS if fit.can_refit else _NOT_FITTED
         n_strong = int((single.statistic > LARGE).sum())
         exc.warn(_STRONG.format(n_strong=n_strong, why=why), exc.DataWarning)
     if products == "given":
@@ -134,7 +130,7 @@ def moderation_test(
 
 def can_refit(fit: NetworkFit) -> bool:
     """Return whether models that have a feature can be fitted."""
-    return fit.rows is not None and fit.settings.method in _FITTED and not fit.is_robust
+    return fit.rows is not None and fit.can_refit and not fit.is_robust
 
 
 def _each(

@@ -243,11 +243,10 @@ def refit_edges(
     stats, settings = fit.stats, fit.settings
     fit.refuse_shared(purpose, "Use score_test(), or fit().")
     data = fit.rows_for(purpose)
-    if settings.method == "firth":
+    if settings.is_firth:
         raise exc.ModelError(
-            "likelihood-ratio and Wald tests are for models fitted with method='mle' or "
-            "method='ridge', but this one was fitted with method='firth'. Use score tests, or fit "
-            "anew."
+            "likelihood-ratio and Wald tests are for models fitted with a ridge penalty or none, "
+            "but this one was fitted with penalty='firth'. Use score tests, or fit again."
         )
     n_jobs = check_jobs(n_jobs)
     names, columns = _find_columns(fit, features, unit)
@@ -446,7 +445,7 @@ def compare_lr_test(full: NetworkFit, restricted: NetworkFit) -> pd.DataFrame:
             "contrast().",
         )
     if full.is_penalised or restricted.is_penalised:
-        raise exc.ModelError("likelihood-ratio tests compare fits with method='mle'.")
+        raise exc.ModelError("likelihood-ratio tests compare fits without a penalty.")
     refuse_robust(full)
     refuse_robust(restricted)
     stats, fewer = full.stats, restricted.stats

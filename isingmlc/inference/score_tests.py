@@ -47,7 +47,7 @@ _SHARED = "the null model has one interaction per pair of labels ({method})"
 # Share of the variance of a feature itself that is added to the variances of its products in
 # rankings: little, so that a product that few rows carry does not outweigh all others.
 _ADDED = 0.1
-_APPROXIMATE = "the null model is penalised ({method}), so p-values are approximate"
+_APPROXIMATE = "the null model is penalised ({penalty}), so p-values are approximate"
 
 
 def score_test(
@@ -128,7 +128,7 @@ def check_tested(products: str | None, unit: str) -> None:
 def for_products(fit: NetworkFit) -> LabelsetStatistics:
     """Centre the features where a product with a label would depend on their origin."""
     stats, settings = fit.stats, fit.settings
-    absorbs = settings.method != "ridge" and settings.neighbors == "all"
+    absorbs = not settings.ridge and settings.neighbors == "all"
     if absorbs or not settings.intercept:
         return stats
     return stats.recenter(stats.shift + stats.column_sums / stats.nobs)
@@ -142,7 +142,7 @@ def note_on(fit: NetworkFit) -> str:
         plural = "s" * (len(covariates) > 1)
         notes.append(_COVARIATES.format(s=plural, names=", ".join(covariates)))
     if fit.is_penalised:
-        notes.append(_APPROXIMATE.format(method=fit.settings.method))
+        notes.append(_APPROXIMATE.format(penalty="Firth" if fit.settings.is_firth else "ridge"))
     if fit.shared is not None:
         notes.append(_SHARED.format(method=fit.settings.method))
     if fit.is_robust:

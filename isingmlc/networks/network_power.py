@@ -20,7 +20,7 @@ from isingmlc.networks.refits import PlainRefits, Refits, SparseRefits
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 MEASURES = ("sensitivity", "specificity", "correlation", "cs")
-ESTIMATORS = ("ebic", "mle")
+ESTIMATORS = ("ebic", "nodewise")
 
 
 class Measured(NamedTuple):

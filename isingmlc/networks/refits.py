@@ -95,7 +95,7 @@ class PlainRefits:
         start = np.zeros((len(nodes), regressors.n_columns))
         for node in nodes:
             start[node.label, node.basis] = node.basis_coef
-        is_plain = fit.settings.method != "firth" and all(
+        is_plain = not fit.settings.is_firth and all(
             node.in_play.all() and node.converged and len(node.basis) == own.sum()
             for node, own in zip(nodes, uses, strict=True)
         )

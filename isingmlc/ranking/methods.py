@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_number, check_option, check_size
+from isingmlc.base.arguments import check_number, check_option, check_penalty, check_size
 from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.fitting.neighborhoods import check_neighbors
-from isingmlc.fitting.nodewise import METHODS as FITS
 from isingmlc.fitting.testable import Reason, split_reasons
 from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE
 from isingmlc.inference.moderation import CHEAP, can_refit
@@ -37,10 +36,6 @@ if TYPE_CHECKING:
     from isingmlc.results.ising import IsingResults
 
 
-# "auto" is what predicts better (benchmarks/rankings.py), and for tests maximum likelihood.
-NULLS = ("auto", *FITS)
-
-
 @dataclass(frozen=True)
 class RankingMethod:
     """A method of ranking."""
@@ -49,7 +44,8 @@ class RankingMethod:
     defaults: Mapping[str, object]
     needs_fit: bool
     takes_covariates: bool = True
-    null: str = "mle"
+    # What predicts better (benchmarks/rankings.py).
+    penalty: float | None = None
     rank_terms: Callable[..., FeatureRanking] | None = None
 
     def run(
@@ -71,7 +67,7 @@ class RankingMethod:
             ranking = replace(ranking, feature_names=names)
         if not ranking.scores.importance.any():
             determined = (ranking.scores.label_reason == Reason.DETERMINED_LABEL).any()
-            hint = "; null='ridge' tests labels that others determine" if determined else ""
+            hint = "; penalty=1.0 tests labels that others determine" if determined else ""
             message = exc.NOTHING_RANKED.format(method=ranking.method, hint=hint)
             exc.warn(message, exc.DataWarning)
         return ranking
@@ -108,11 +104,11 @@ class RankingMethod:
         cls,
         rank: Callable[..., FeatureRanking],
         needs_fit: bool = True,
-        null: str = "mle",
+        penalty: float | None = None,
         rank_terms: Callable[..., FeatureRanking] | None = None,
     ) -> RankingMethod:
         """Describe a function whose options are its arguments by keyword."""
-        return cls(rank, keyword_defaults(rank), needs_fit, null=null, rank_terms=rank_terms)
+        return cls(rank, keyword_defaults(rank), needs_fit, penalty=penalty, rank_terms=rank_terms)
 
 
 def keyword_defaults(function: Callable[..., object]) -> dict[str, object]:
@@ -215,9 +211,9 @@ def _from_edges(
     **settings: object,
 ) -> FeatureRanking:
     """Make a ranking from tests of edges."""
-    null: dict[str, object] = {"null": results.method}
-    if results.method == "ridge":
-        null["penalty"] = results.settings.penalty
+    null: dict[str, object] = {"penalty": results.penalty}
+    if results.method != "nodewise":
+        null = {"fit": results.method, **null}
     kind = results.settings.neighbors
     if kind != "all":
         null["neighbors"] = int(kind) if kind.isdecimal() else kind
@@ -398,11 +394,11 @@ def by_filter(
 
 RANKING_METHODS: Mapping[str, RankingMethod] = MappingProxyType(
     {
-        "score": RankingMethod.of(rank_by_score, null="ridge", rank_terms=rank_terms_by_score),
-        "products": RankingMethod.of(rank_by_products, null="ridge"),
-        "products-joint": RankingMethod.of(rank_by_joint_products, null="ridge"),
+        "score": RankingMethod.of(rank_by_score, penalty=1.0, rank_terms=rank_terms_by_score),
+        "products": RankingMethod.of(rank_by_products, penalty=1.0),
+        "products-joint": RankingMethod.of(rank_by_joint_products, penalty=1.0),
         "l1": RankingMethod.of(rank_by_l1, needs_fit=False),
-        "score+l1": RankingMethod.of(rank_by_score_and_l1, null="ridge"),
+        "score+l1": RankingMethod.of(rank_by_score_and_l1, penalty=1.0),
         "forward": RankingMethod.of(
             rank_by_forward, needs_fit=False, rank_terms=partial(rank_by_forward, unit="term")
         ),
@@ -431,9 +427,9 @@ def find_method(method: str, options: Mapping[str, object], unit: str = "term") 
     unknown = [name for name in options if name not in found.defaults]
     if unknown:
         hint = (
-            " The null model is that of the fit: model.fit(method='ridge', penalty=…, "
-            "neighbors=…), or isingmlc.rank_features(labels, features, null='ridge')."
-            if {"null", "penalty", "neighbors"} & set(unknown)
+            " The null model is that of the fit: model.fit(penalty=…, neighbors=…), or "
+            "isingmlc.rank_features(labels, features, penalty=…)."
+            if {"penalty", "neighbors"} & set(unknown)
             else ""
         )
         raise exc.DataError(
@@ -448,20 +444,20 @@ def check_request(
     method: str,
     options: Mapping[str, object],
     *,
-    null: str = "auto",
-    penalty: float | None = None,
+    penalty: float | str | None = "auto",
     neighbors: Any = None,
     unit: str = "term",
     has_covariates: bool = False,
 ) -> RankingMethod:
     """Find a method and see that it has the options and the null model."""
     found = find_method(method, options, unit)
-    check_option("null", null, NULLS)
+    if penalty != "auto":
+        check_penalty(penalty)
     check_neighbors(neighbors)
-    if not found.needs_fit and not (null == "auto" and penalty is None and neighbors is None):
+    if not found.needs_fit and not (penalty == "auto" and neighbors is None):
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]
         raise exc.DataError(
-            "null, penalty and neighbors are for methods with label models "
+            "penalty and neighbors are for methods with label models "
             f"({exc.shorten(users)}), but method is {method!r}. Leave them out."
         )
     if has_covariates:
@@ -476,41 +472,37 @@ class Ranker:
         self, model: IsingModel, cov_type: str | None = None, *, tests: bool = False
     ) -> None:
         self.model, self.cov_type, self._tests = model, cov_type, tests
-        self._fits: dict[tuple[str, float | None, int | str | None], IsingResults] = {}
+        self._fits: dict[tuple[float | str | None, int | str | None], IsingResults] = {}
 
     def rank(
         self,
         method: str,
         *,
-        null: str = "auto",
-        penalty: float | None = None,
+        penalty: float | str | None = "auto",
         neighbors: Any = None,
         unit: str = "term",
         **options: Any,
     ) -> FeatureRanking:
         """Rank the features by one method."""
-        label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
-        found = check_request(method, options, unit=unit, **label_models)
+        found = check_request(method, options, unit=unit, penalty=penalty, neighbors=neighbors)
         if not found.needs_fit:
             return found.run(self.model, options, unit)
-        if null == "auto":
-            # A penalty says that there is one.
-            usual = "mle" if self._tests else found.null
-            label_models["null"] = usual if penalty is None else "ridge"
-        return found.run(self._fit(**label_models), options, unit)
+        if penalty == "auto":
+            penalty = None if self._tests else found.penalty
+        return found.run(self._fit(penalty, neighbors), options, unit)
 
-    def _fit(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
+    def _fit(self, penalty: float | str | None, neighbors: Any) -> IsingResults:
         """Fit the label models, or give them if they are fitted already."""
         if neighbors is not None and not isinstance(neighbors, int | str):
             # A graph may be another one next time though it is the same object.
-            return self._fit_anew(null, penalty, neighbors)
-        if (null, penalty, neighbors) not in self._fits:
-            self._fits[null, penalty, neighbors] = self._fit_anew(null, penalty, neighbors)
-        return self._fits[null, penalty, neighbors]
+            return self._fit_anew(penalty, neighbors)
+        if (penalty, neighbors) not in self._fits:
+            self._fits[penalty, neighbors] = self._fit_anew(penalty, neighbors)
+        return self._fits[penalty, neighbors]
 
-    def _fit_anew(self, null: str, penalty: float | None, neighbors: Any) -> IsingResults:
+    def _fit_anew(self, penalty: float | str | None, neighbors: Any) -> IsingResults:
         """Fit the label models."""
-        return self.model.fit(null, penalty=penalty, neighbors=neighbors, cov_type=self.cov_type)
+        return self.model.fit(penalty=penalty, neighbors=neighbors, cov_type=self.cov_type)
 
 
 def given_model(labels: Any, *, intercept: bool, missing: str, **others: Any) -> IsingModel | None:
@@ -533,8 +525,7 @@ def rank_features(
     method: str = "score",
     *,
     covariates: Any = None,
-    null: str = "auto",
-    penalty: float | None = None,
+    penalty: float | str | None = "auto",
     neighbors: Any = None,
     unit: str = "term",
     intercept: bool = True,
@@ -587,17 +578,15 @@ def rank_features(
           label by itself.
         - ``"lp-chi2"``, ``"lp-ig"``: the same for the labelset as one class.
         - ``"oner"``: accuracy of Holte's one-feature rules.
-    null : {"auto", "mle", "ridge", "firth"}
-        How the label models of ``score``, ``products``, ``products-joint`` and ``score+l1``
-        are fitted. ``"auto"`` is ``"ridge"``, whose first features predict better, since labels
-        that others determine keep residuals. Under a penalty, products have regularised
-        statistics: a tenth of the variance of the feature itself is added to each variance, so
-        that products that few rows carry do not come first by chance. The paper has maximum
-        likelihood, ``"mle"``, throughout; where labels nearly determine each other, its products
-        rank no better than chance. Tests have ``"mle"``, too: use it for p-values, as
-        `IsingModel.fit` and `select_features` with `alpha` do.
-    penalty : float, optional
-        The penalty of ``null="ridge"``; 1 if omitted.
+    penalty : "auto", None, float or "firth"
+        The penalty of the label models of ``score``, ``products``, ``products-joint`` and
+        ``score+l1``, as `IsingModel.fit` takes it. ``"auto"`` is a ridge penalty of 1, whose first
+        features predict better, since labels that others determine keep residuals. Under a
+        penalty, products have regularised statistics: a tenth of the variance of the feature
+        itself is added to each variance, so that products that few rows carry do not come first
+        by chance. The paper has maximum likelihood, None, throughout; where labels nearly
+        determine each other, its products rank no better than chance. Tests have no penalty
+        either: use None for p-values, as `IsingModel.fit` and `select_features` with `alpha` do.
     neighbors : "ebic", int, or graph, optional
         Which other labels the same label models have, as `IsingModel.fit` takes it: those of a
         sparse network, so many that are most associated, or those of a graph; all if omitted.
@@ -662,10 +651,10 @@ def rank_features(
     >>> data = im.datasets.load_example()
     >>> im.rank_features(data.labels, data.features, method="score").top(3)
     ('age', 'bmi', 'female')
-    >>> im.rank_features(data.labels, data.features, method="score", null="mle").top(3)
+    >>> im.rank_features(data.labels, data.features, method="score", penalty=None).top(3)
     ('age', 'bmi', 'female')
     >>> im.rank_features(data.labels, data.features, method="score", neighbors=2).settings
-    {'null': 'ridge', 'penalty': 1.0, 'neighbors': 2, 'min_count': 2, 'combine': 'acat'}
+    {'penalty': 1.0, 'neighbors': 2, 'min_count': 2, 'combine': 'acat'}
 
     What each feature adds to those picked before it:
 
@@ -701,7 +690,7 @@ def rank_features(
     """
     # A method or option that does not exist is said before the data are looked at.
     has_covariates = covariates is not None
-    label_models = {"null": null, "penalty": penalty, "neighbors": neighbors}
+    label_models = {"penalty": penalty, "neighbors": neighbors}
     found = check_request(method, options, unit=unit, **label_models, has_covariates=has_covariates)
     if cov_type is not None and not found.needs_fit:
         users = [name for name, other in RANKING_METHODS.items() if other.needs_fit]

@@ -241,7 +241,7 @@ class ReportData:
     def settings(self) -> dict[str, dict[str, str]]:
         """What made the report: settings of the fit, the tests and the page, and versions."""
         settings = dataclasses.asdict(self.results.settings)
-        if self.results.method != "ridge":
+        if self.results.penalty is None:
             del settings["penalty"]
         data = self.results.model.data
         groups = {

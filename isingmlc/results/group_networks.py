@@ -28,7 +28,7 @@ from isingmlc.statistics.sums import FeatureSums, find_cells
 if TYPE_CHECKING:
     from isingmlc.model import IsingModel
 
-METHODS = ("mle", "ridge", "firth", "ebic")
+METHODS = ("nodewise", "ebic")
 NULLS = ("thresholds", "nothing")
 # Networks of dealt-out rows are there to be counted: from here one step has all digits that matter.
 _ENOUGH = 1e-8
@@ -130,6 +130,7 @@ def gather_groups(
     pairs: Any,
     *,
     method: str | None,
+    penalty: float | str | None,
     gamma: float | None,
     rule: str | None,
 ) -> GroupNetworks:
@@ -142,18 +143,20 @@ def gather_groups(
                 "by and pairs are for an IsingModel of all rows, but what is given is of type "
                 f"{type(given).__name__}. {_HOW}"
             )
-        if not (method is None and gamma is None and rule is None):
+        if not (method is None and penalty is None and gamma is None and rule is None):
             raise exc.DataError(
-                "method, gamma and rule say how groups of a model are fitted, but these results "
-                "are fitted already. Leave them out."
+                "method, penalty, gamma and rule say how groups of a model are fitted, but these "
+                "results are fitted already. Leave them out."
             )
         return GroupNetworks(_read_results(given))
     if by is None:
         raise exc.DataError(f"by must say which group each row is in. {_HOW}")
-    kind = "mle" if method is None else method
+    kind = "nodewise" if method is None else method
     check_option("method", kind, METHODS)
     if kind != "ebic" and not (gamma is None and rule is None):
         raise exc.DataError(f"gamma and rule are for method='ebic', but method is {kind!r}.")
+    if kind == "ebic" and penalty is not None:
+        raise exc.DataError("penalty is for method='nodewise', but method is 'ebic'.")
     stats = given.statistics
     _check_rows(stats)
     models, sets, rows = _split(given, by, pairs)
@@ -166,7 +169,7 @@ def gather_groups(
                 whole_paths=True,
             )
         else:
-            networks[name] = model.fit(kind)
+            networks[name] = model.fit(penalty=penalty)
     _check_covariates(networks)
     return GroupNetworks(networks, sets, rows)
 
@@ -267,7 +270,7 @@ def _reorder(
         )
     return model.fit(
         settings.method,
-        penalty=settings.penalty if settings.method == "ridge" else None,
+        penalty=settings.penalty,
         penalize_covariates=settings.penalize_covariates,
         cov_type=settings.cov_type,
         max_iter=settings.max_iter,

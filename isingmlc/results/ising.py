@@ -143,7 +143,7 @@ class IsingResults(ReadOnly):
 
     def __repr__(self) -> str:
         return (
-            f"IsingResults({len(self.label_names)} labels, {self.method}, "
+            f"IsingResults({len(self.label_names)} labels, {self.settings.described}, "
             f"{self._likelihood} {self.llf:.2f})"
         )
 
@@ -176,6 +176,11 @@ class IsingResults(ReadOnly):
     def method(self) -> str:
         """How the label models were fitted; see `IsingModel.fit`."""
         return self.settings.method
+
+    @property
+    def penalty(self) -> float | str | None:
+        """The ridge penalty, ``"firth"``, or None; see `IsingModel.fit`."""
+        return self.settings.penalty
 
     @property
     def cov_type(self) -> str:
@@ -861,14 +866,14 @@ class IsingResults(ReadOnly):
         if unknown.any():
             names = exc.shorten(self._labels[unknown.any(axis=0)])
             n_rows = int(unknown.any(axis=1).sum())
-            is_ridge, has_context = self.method == "ridge", len(stats.context) > 0
+            is_ridge, has_context = self.settings.ridge > 0, len(stats.context) > 0
             message = exc.UNIDENTIFIED.format(
                 n_rows=n_rows,
                 what="labels and covariates" if has_context else "labels",
                 names=names,
                 remedy="Leave out covariates that others explain"
                 if is_ridge
-                else "fit(method='ridge') gives a finite answer"
+                else "fit(penalty=1.0) gives a finite answer"
                 + (" unless covariates are at fault" if has_context else " everywhere"),
             )
             exc.warn(message, exc.SeparationWarning)
@@ -1182,7 +1187,7 @@ class IsingResults(ReadOnly):
             For products given their feature: whether the models that have the feature are fitted
             to the rows, or one Newton step is taken towards them. ``"auto"`` fits all of them
             where that is a matter of seconds (20 million rows times edges), and otherwise those
-            whose feature has a statistic above 4 itself. Without rows, with ``method="firth"`` and
+            whose feature has a statistic above 4 itself. Without rows, with ``penalty="firth"`` and
             with robust errors it takes the step, which comes near where the feature's own effect
             is weak and the feature not very skewed; without rows and for Firth a warning says
             where it may not. The note says how many were fitted.

@@ -350,6 +350,7 @@ def compare_networks(
     *,
     pairs: Any = None,
     method: str | None = None,
+    penalty: float | str | None = None,
     gamma: float | None = None,
     rule: str | None = None,
     null: str = "thresholds",
@@ -372,9 +373,11 @@ def compare_networks(
     pairs : array_like, Series or str, optional
         What rows of different groups have in common if they belong together, such as a person who
         was asked twice: each value once in every group.
-    method : {"mle", "ridge", "firth", "ebic"}, optional
-        How networks of a model are fitted: as by `IsingModel.fit` (``"mle"`` if omitted), or
+    method : {"nodewise", "ebic"}, optional
+        How networks of a model are fitted: as by `IsingModel.fit` (``"nodewise"`` if omitted), or
         sparse ones as by `IsingModel.fit_regularized` with whole paths.
+    penalty : None, float or "firth"
+        The penalty of nodewise fits, as `IsingModel.fit` takes it.
     gamma, rule
         Of sparse networks, 0.25 and ``"and"`` if omitted; see `IsingModel.fit_regularized`.
     null : {"thresholds", "nothing"}
@@ -449,7 +452,7 @@ def compare_networks(
     check_option("null", null, NULLS)
     n_permutations = check_count("n_permutations", n_permutations, 1)
     generator, n_jobs = make_generator(random_state), check_jobs(n_jobs)
-    groups = gather_groups(model, by, pairs, method=method, gamma=gamma, rule=rule)
+    groups = gather_groups(model, by, pairs, method=method, penalty=penalty, gamma=gamma, rule=rule)
     networks = groups.networks
     first, second = np.triu_indices(len(next(iter(networks.values())).label_names), 1)
     weights = np.array([each.interactions.to_numpy()[first, second] for each in networks.values()])

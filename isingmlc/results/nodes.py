@@ -49,7 +49,7 @@ class NodeModels(Mapping[str, Any]):
             raise exc.ModelError(
                 f"label {label!r} is {results.diagnostics.loc[label, 'reason']}: it is certain in "
                 "every row, so there is no regression. For a determined label "
-                "fit(method='ridge') or fit(method='firth') give one."
+                "fit(penalty=1.0) or fit(penalty='firth') give one."
             )
         if not len(fit.basis):
             raise exc.ModelError(

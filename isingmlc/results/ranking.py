@@ -405,8 +405,8 @@ class FeatureRanking(FrozenResult):
         =====================================================
         <BLANKLINE>
         Notes:
-        [1] Score statistics of a ridge-penalised null model.
-        [2] Options: null='ridge', penalty=1.0, min_count=2, combine='acat'.
+        [1] Score statistics of a null model with a ridge penalty.
+        [2] Options: penalty=1.0, min_count=2, combine='acat'.
         [3] The null model is penalised (ridge), so p-values are approximate;
             variances for label(s) 'hypertension', 'diabetes', 'arthritis',
             'depression', 'asthma' and 1 more are scaled to what the residuals of
@@ -419,7 +419,7 @@ class FeatureRanking(FrozenResult):
     def select(self, alpha: float = 0.05, adjust: str | None = "fdr_bh") -> tuple[str, ...]:
         """Choose features by their p-values, with no validation set.
 
-        For tests rank with ``null="mle"``: p-values given a penalised null are approximate.
+        For tests rank with ``penalty=None``: p-values given a penalised null are approximate.
 
         Parameters
         ----------
@@ -443,7 +443,7 @@ class FeatureRanking(FrozenResult):
         --------
         >>> import isingmlc as im
         >>> data = im.datasets.load_example()
-        >>> ranking = im.rank_features(data.labels, data.features, null="mle")
+        >>> ranking = im.rank_features(data.labels, data.features, penalty=None)
         >>> ranking.select(alpha=0.01, adjust="bonferroni")
         ('age', 'bmi', 'female', 'hay_fever', 'stressful_events', 'smoker', 'parent_diabetes')
         """

@@ -147,15 +147,13 @@ class RegularizedIsingResults(ReadOnly):
         """Names of the covariates, which every label model has."""
         return self.model.covariate_names
 
-    def refit(self, method: str = "mle", *, penalty: float | None = None) -> IsingResults:
+    def refit(self, *, penalty: float | str | None = None) -> IsingResults:
         """Fit the network again without its penalty: each label given its neighbours alone.
 
         Parameters
         ----------
-        method : {"mle", "ridge", "firth"}
+        penalty : None, float or "firth"
             As in `IsingModel.fit`.
-        penalty : float, optional
-            The ridge penalty.
 
         Returns
         -------
@@ -176,7 +174,7 @@ class RegularizedIsingResults(ReadOnly):
         >>> res.score_test().note
         'each label is tested given 3 of the 5 other labels on average'
         """
-        return self.model.fit(method, penalty=penalty, neighbors=self)
+        return self.model.fit(penalty=penalty, neighbors=self)
 
     # Files
 

@@ -602,7 +602,7 @@ def plan_sample_size(
         For networks the sizes to try, six from 100 to 3,200 if omitted.
     alpha : float
         For edges the level over all tests: each has `alpha` over their number (Bonferroni). For
-        networks that of adjusted p-values, with ``estimator="mle"``.
+        networks that of adjusted p-values, with ``estimator="nodewise"``.
     odds_ratio : float, optional
         Edges: the odds ratio that rows are counted for, per standard deviation of a feature, or of
         one against zero for a binary one.
@@ -627,7 +627,7 @@ def plan_sample_size(
     feature_explained : float, optional
         Edges without a fit: the share of the feature's variance that the other labels explain; 0
         if omitted.
-    estimator : {"ebic", "mle"}, optional
+    estimator : {"ebic", "nodewise"}, optional
         Networks: how they will be fitted: as `IsingModel.fit_regularized` does, the default, or
         without a penalty, where pairs with an adjusted p-value up to `alpha` are edges.
     measures : sequence of {"sensitivity", "specificity", "correlation", "cs"}, optional

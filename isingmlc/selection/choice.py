@@ -54,7 +54,7 @@ _AUTO = ("auto", ["auto"])
 _AUTO_FOLDS = 5
 RULES = ("best", "one-se")
 # Options of rankings that say what the label models are.
-_LABEL_MODELS = ("null", "penalty", "neighbors")
+_LABEL_MODELS = ("penalty", "neighbors")
 # The share of rows to validate on if nobody says.
 _VALIDATION = 0.3
 # The most features to try if nobody says: a share, as in the paper, but not fewer than this.
@@ -122,7 +122,7 @@ def select_features(
         The ranking; see `rank_features`. If omitted, ``forward``, whose features predict better
         than those of ``score``; but ``score`` with `alpha`, `neighbors` or `cov_type`, which need
         its tests. A pair gives its options, such as
-        ``("score", {"null": "ridge"})``. A list of names and pairs tries several rankings and
+        ``("score", {"penalty": 2.0})``. A list of names and pairs tries several rankings and
         lets the validation set choose among them too. ``"auto"`` tries ``forward`` and ``ssc``,
         in five folds unless `validation` or `cv` says otherwise, and takes ``ssc`` only if it is
         better by more than one standard error of the difference, row by row.
@@ -447,7 +447,7 @@ def _read_entry(entry: Any) -> tuple[str, Mapping[str, Any]]:
         return entry, {}
     if not (isinstance(entry, Sequence) and len(entry) == 2 and isinstance(entry[1], Mapping)):
         raise exc.DataError(
-            "method must hold names of rankings or pairs such as ('score', {'null': 'ridge'}), but "
+            "method must hold names of rankings or pairs such as ('score', {'penalty': 2.0}), but "
             f"one entry is {entry!r}."
         )
     return entry[0], entry[1]
@@ -548,7 +548,7 @@ def _why_none(ranking: FeatureRanking, alpha: float, adjust: str | None) -> str:
         return (
             "no feature could be tested, so none has a p-value: "
             f"{exc.shorten(ranking.label_reasons.unique())} are the reasons of the labels. Try "
-            "method=('score', {'null': 'ridge'}), which tests labels that others determine."
+            "method=('score', {'penalty': 1.0}), which tests labels that others determine."
         )
     return (
         f"no feature has an adjusted p-value up to alpha={alpha:g}; the smallest is "

@@ -457,7 +457,7 @@ def distribution_of(results: Any) -> IsingDistribution:
         raise exc.ModelError(
             f"thresholds or interactions of label(s) {names} are infinite or not identified, so "
             "the fitted network is not a distribution. Leave out labels that are constant; for "
-            "others fit with method='ridge' or method='firth', which keep them finite."
+            "others fit with penalty=1.0 or penalty='firth', which keep them finite."
         )
     return IsingDistribution(results.thresholds, results.interactions)
 

@@ -54,7 +54,7 @@ def tables():
         "twenty": draw(20),
     }.items():
         model = im.IsingModel(labels, features, covariates=features.iloc[:, [1]].add_prefix("c_"))
-        res = model.fit(method="ridge")
+        res = model.fit(penalty=1.0)
         edges = res.score_test()
         wald = res.wald_test(features.columns[:2])
         ranking = im.rank_features(labels, features)

@@ -48,10 +48,10 @@ def sampled_statistics():
     )
 
 
-def odd_fit(method="mle", **options):
+def odd_fit(penalty=None, **options):
     """Fit labels of which one is constant, one is another's copy, and one has an odd name."""
     labels = rows()[list("abc")].assign(one=1, again=rows()["a"])
-    return im.IsingModel(labels.rename(columns={"b": "é/ü"})).fit(method, **options)
+    return im.IsingModel(labels.rename(columns={"b": "é/ü"})).fit(penalty=penalty, **options)
 
 
 def network(**options):
@@ -69,13 +69,13 @@ MADE = {
     "fit with clusters": lambda: im.IsingModel.from_statistics(sampled_statistics()).fit(),
     "fit without intercept": lambda: formula_model(intercept=False).fit(),
     "fit of some neighbors": lambda: formula_model().fit(neighbors=1),
-    **{f"fit by {method}": lambda m=method: odd_fit(m) for method in ("mle", "ridge", "firth")},
+    **{f"fit with {each}": lambda by=each: odd_fit(by) for each in (None, 1.0, "firth")},
     "unfinished fit": lambda: odd_fit(max_iter=1),
     "joint fit": lambda: im.IsingModel(rows()[["a", "b"]]).fit("joint"),
     "fit by pseudo-likelihood": lambda: im.IsingModel(rows()[["a", "b"]]).fit("pseudo"),
     "network": network,
     "network with features": lambda: network(features=True, gamma=0.5, rule="or"),
-    "bootstrap": lambda: odd_fit("ridge").bootstrap(5, random_state=0),
+    "bootstrap": lambda: odd_fit(penalty=1.0).bootstrap(5, random_state=0),
     "bootstrap of tests": lambda: formula_model().fit().bootstrap(5, random_state=0, features=True),
 }
 
@@ -179,9 +179,11 @@ def with_header(fit, **changes):
 
 def test_the_checksum_tells_what_was_changed(fit, tmp_path):
     with np.load(fit) as archive:
-        assert archive["fields"].tobytes().startswith(b'{"settings": {"method": "mle"')
+        assert archive["fields"].tobytes().startswith(b'{"settings": {"method": "nodewise"')
         coef = archive["fits/0/coef"]
-        fields = np.frombuffer(archive["fields"].tobytes().replace(b"mle", b"mlx"), np.uint8)
+        fields = np.frombuffer(
+            archive["fields"].tobytes().replace(b"nodewise", b"nodewisx"), np.uint8
+        )
     objects = np.array([print, None], dtype=object)
     for name, part in (("coef", coef + 1), ("coef", None), ("more", coef), ("coef", objects)):
         content = written_anew(fit, **{f"fits/0/{name}": part})

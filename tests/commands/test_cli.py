@@ -15,14 +15,13 @@ import pytest
 from mulan_files import write_mulan
 
 import isingmlc as im
+from isingmlc import model
 from isingmlc.commands import cli, names
-from isingmlc.fitting import nodewise, shared
 from isingmlc.inference import pvalues, score_tests
 from isingmlc.inference.combine import COMBINE
 from isingmlc.inference.score_tests import PRODUCTS, PVALUES
 from isingmlc.metrics import MEASURES
 from isingmlc.networks import network_power
-from isingmlc.ranking import methods
 from isingmlc.ranking.methods import RANKING_METHODS
 from isingmlc.results import group_networks
 from isingmlc.selection import classifiers, folds
@@ -163,11 +162,9 @@ def test_a_reader_that_stops_early_gets_no_traceback():
 
 def test_names_offered_are_those_that_exist():
     assert set(names.RANKINGS) == set(RANKING_METHODS)
-    assert names.NULLS == nodewise.METHODS
-    assert names.SHARED == shared.SHARED
+    assert names.METHODS == model.METHODS
     assert names.ESTIMATORS == network_power.ESTIMATORS
     assert names.MEASURES == network_power.MEASURES
-    assert names.RANKING_NULLS == methods.NULLS
     assert names.COMPARED == group_networks.METHODS
     assert set(names.PVALUES) == set(PVALUES)
     assert {None, *names.PRODUCTS} == set(PRODUCTS)
@@ -225,13 +222,18 @@ def test_help_of_every_command_has_examples(call, command, monkeypatch):
             ("test", "a.csv", "--method", "wald", "--pvalue", "chi2"),
             "--pvalue is for --method score, but",
         ),
-        (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but --method is mle"),
-        (("fit", "a.csv", "--penalty", "2"), "--penalty is for --method ridge, but --method is"),
-        (("rank", "a.csv", "--null", "mle", "--penalty", "2"), "but --null is mle"),
-        (("report", "a.csv", "--penalty", "2"), "--penalty is for --null ridge, but --null is"),
-        (("fit", "a.csv", "--method", "l1", "--neighbors", "0"), "--neighbors is for --method mle"),
+        (("fit", "a.csv", "--gamma", "1"), "--gamma is for --method l1, but --method is nodewise"),
+        (
+            ("fit", "a.csv", "--method", "joint", "--penalty", "2"),
+            "--penalty is for --method nodewise",
+        ),
+        (("report", "a.csv", "--penalty", "ridge"), "must be none, firth or a finite number above"),
+        (
+            ("fit", "a.csv", "--method", "l1", "--neighbors", "0"),
+            "--neighbors is for --method nodewise",
+        ),
         (("test", "a.csv", "--method", "wald", "--seed", "0"), "--seed is for --method score, but"),
-        (("rank", "a.csv", "--method", "oner", "--neighbors", "2"), "null, penalty and neighbors"),
+        (("rank", "a.csv", "--method", "oner", "--neighbors", "2"), "penalty and neighbors"),
         *(
             (
                 (command, "a.csv", "--neighbors", value),
@@ -240,7 +242,10 @@ def test_help_of_every_command_has_examples(call, command, monkeypatch):
             for command in ("fit", "test", "rank", "select", "report")
             for value in ("-1", "bic", "2.5")
         ),
-        (("test", "a.csv", "--penalty", "-1"), "--penalty: must be a finite number above 0, but"),
+        (
+            ("test", "a.csv", "--penalty", "-1"),
+            "--penalty: must be none, firth or a finite number above 0, but",
+        ),
         (("fit", "a.csv", "--alpha", "95"), "--alpha: must be a number above 0 and below 1, but"),
         (("select", "a.csv", "--method", "score,magic"), "there is no ranking 'magic'"),
         (("rank", "a.csv", "--n-features", "5"), "method 'score' has no option 'n_features'"),
@@ -531,12 +536,10 @@ def test_rank_passes_options_on(call, data, survey):
     kept = rank_json(
         call,
         survey,
-        *("--labels", LABELS, "--method", "score+l1", "-o", "keep=0.1", "--null", "ridge"),
+        *("--labels", LABELS, "--method", "score+l1", "-o", "keep=0.1", "--penalty", "1"),
         *("--penalty", "2", "--option", "n-jobs=1"),
     )
-    ranking = im.rank_features(
-        data.labels, data.features, "score+l1", keep=0.1, null="ridge", penalty=2.0
-    )
+    ranking = im.rank_features(data.labels, data.features, "score+l1", keep=0.1, penalty=2.0)
     assert kept == list(ranking.order)
 
 
@@ -559,7 +562,7 @@ def test_label_models_may_have_few_labels(call, data, survey, tmp_path, given):
     assert call("test", *arguments) == (0, f"{shown}\n", "")
     assert "of the 5 other labels on average" in shown
     shown = f"{results.rank_features().summary()}".rstrip()
-    assert call("rank", *arguments, "--null", "mle") == (0, f"{shown}\n", "")
+    assert call("rank", *arguments, "--penalty", "none") == (0, f"{shown}\n", "")
     assert f"neighbors={neighbors!r}" in shown
     chosen = im.select_features(data, neighbors=neighbors, alpha=0.05)
     assert call("select", *arguments, "--alpha", "0.05")[:2] == (0, f"{chosen.summary()}\n")
@@ -597,8 +600,8 @@ def test_test_takes_every_kind_of_test(call, data, survey, arguments, method, op
 
 
 def test_fit_writes_each_of_its_tables(call, data, survey):
-    results = im.IsingModel(data.labels, data.features).fit(method="ridge", penalty=2.0)
-    arguments = ("fit", survey, "--labels", LABELS, "--method", "ridge", "--penalty", "2")
+    results = im.IsingModel(data.labels, data.features).fit(penalty=2.0)
+    arguments = ("fit", survey, "--labels", LABELS, "--penalty", "2")
     expected = {
         "coefficients": results.to_frame(0.1).reset_index(),
         "interactions": results.interactions.rename_axis("label").reset_index(),
@@ -799,13 +802,13 @@ def test_parameters_that_were_written_can_be_drawn_from(call, survey, tmp_path):
 def test_select_lets_a_validation_set_choose_among_rankings(call, data, survey):
     _, out, _ = call(
         *("select", survey, "--labels", LABELS, "--method", "score,br-ig", "--seed", "0"),
-        *("--method", "score:null=ridge", "--max-features", "4", "--grid", "2"),
+        *("--method", "score:penalty=1.0", "--max-features", "4", "--grid", "2"),
         *("--metric", "jaccard", "--table", "path", "--format", "csv"),
     )
     sel = im.select_features(
         data.labels,
         data.features,
-        ["score", "br-ig", ("score", {"null": "ridge"})],
+        ["score", "br-ig", ("score", {"penalty": 1.0})],
         max_features=4,
         grid=2,
         metric="jaccard",

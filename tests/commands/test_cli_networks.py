@@ -78,7 +78,7 @@ def test_fits_give_odds_ratios(call, rows):
     np.testing.assert_allclose(found["0.975]"], np.exp(res.to_frame()["0.975]"]))
     assert "odds ratio" in call(*arguments)[1]
     for extra, said in (
-        (("--method", "l1"), "--odds-ratios is for --method mle or"),
+        (("--method", "l1"), "--odds-ratios is for --method nodewise or"),
         (("--table", "thresholds"), "--odds-ratios is for --table coefficients"),
     ):
         code, _, err = call(*arguments, *extra)
@@ -162,10 +162,10 @@ def test_compare_takes_groups_covariates_and_pairs(call, rows, tmp_path):
     [
         (("stability", "--table", "ranks"), "Name them with --features"),
         (("stability", "--method", "l1", "--features", "age"), "without l1 penalties"),
-        (("stability", "--penalty", "1"), "--penalty is for --method ridge"),
+        (("stability", "--method", "l1", "--penalty", "1"), "--penalty is for --method nodewise"),
         (("stability", "--draws", "0"), "--draws"),
         (("stability", "--draws", "5", "--plot", "a.nothing"), "cannot be written"),
-        (("network", "--penalty", "1"), "--penalty is for --null ridge"),
+        (("network", "--penalty", "0"), "must be none, firth or a finite number above 0"),
         (("compare",), "--between"),
         (("compare", "--between", "region"), "region"),
         (("compare", "--between", "age"), "Cut numbers into groups"),
@@ -201,7 +201,7 @@ def test_sparse_networks_take_their_options_everywhere(call, rows):
     np.testing.assert_allclose(found["weight_male"], expected.edges["weight_male"])
     code, _, err = call(*given, *sparse)
     assert code == 2
-    assert "--gamma is for --method ebic, but --method is mle" in err
+    assert "--gamma is for --method ebic, but --method is nodewise" in err
     given = ("stability", path, "--labels", LABELS, "--draws", "3", "--seed", "0")
     pairs = read(call(*given, "--method", "l1", *sparse, "--table", "pairs", "--format", "csv")[1])
     net = im.IsingModel(labels).fit_regularized(gamma=1.5, rule="or")

@@ -108,23 +108,32 @@ def ranking(key, ranked, n=15):
         yield f"{key}/pvalue", ranked.pvalues
 
 
+FITS = {
+    "nodewise": {},
+    "ridge": {"penalty": 1.0},
+    "firth": {"penalty": "firth"},
+    "joint": {"method": "joint"},
+    "pseudo": {"method": "pseudo"},
+}
+
+
 def fits(data, labels, features, **more):
     """Every fit, variance, test and kind of p-value on one set."""
     n_rows = len(labels)
     model = im.IsingModel(labels, features, **more)
-    for method in ("mle", "ridge", "firth", "joint", "pseudo"):
-        if method == "joint" and "covariates" in more:
+    for name, options in FITS.items():
+        if name == "joint" and "covariates" in more:
             continue
-        res = model.fit(method=method)
-        key = f"{data}/{method}"
+        res = model.fit(**options)
+        key = f"{data}/{name}"
         yield from fit(key, res)
         yield from network(key, res)
         yield from edges(f"{key}/score", res.score_test())
-        if method in ("mle", "ridge"):
+        if name in ("nodewise", "ridge"):
             yield from edges(f"{key}/wald", res.wald_test())
             yield from edges(f"{key}/lr", res.lr_test())
     res = model.fit()
-    key = f"{data}/mle"
+    key = f"{data}/nodewise"
     yield from edges(f"{key}/lr-firth", res.lr_test(features.columns[:4], penalty="firth"))
     yield f"{key}/node", res.nodes[res.label_names[0]].params
     yield from frame(f"{key}/diagnostics", res.diagnostics)
@@ -263,17 +272,17 @@ def published(name, folder):
     labels, features = mulan_set(name, folder)
     model = im.IsingModel(labels, features)
     res = model.fit()
-    yield from fit(f"{name}/mle", res)
-    yield from network(f"{name}/mle", res)
+    yield from fit(f"{name}/nodewise", res)
+    yield from network(f"{name}/nodewise", res)
     for test in ("score", "wald", "lr"):
-        yield from edges(f"{name}/mle/{test}", getattr(res, f"{test}_test")())
+        yield from edges(f"{name}/nodewise/{test}", getattr(res, f"{test}_test")())
     joint = res.score_test(products="joint")
-    yield from edges(f"{name}/mle/score-joint", joint)
+    yield from edges(f"{name}/nodewise/score-joint", joint)
     few = list(model.terms)[:3]
-    yield from products(f"{name}/mle/score-given", res.score_test(few, products="given"))
-    for method in ("ridge", "firth"):
-        tests = model.fit(method=method).score_test()
-        yield from edges(f"{name}/{method}/score", tests)
+    yield from products(f"{name}/nodewise/score-given", res.score_test(few, products="given"))
+    for fitted in ("ridge", "firth"):
+        tests = model.fit(**FITS[fitted]).score_test()
+        yield from edges(f"{name}/{fitted}/score", tests)
     yield from edges(f"{name}/HC0/score", model.fit(cov_type="HC0").score_test())
     yield f"{name}/regularized/interactions", model.fit_regularized().interactions
     yield from rankings(name, labels, features, ("score", "forward", "l1", "br-chi2"))

@@ -222,7 +222,7 @@ def test_networks_of_the_extreme_features_are_drawn_with_names_as_they_stand(tmp
     table = pd.read_csv(tmp_path / "figure-scene.csv")
     data = im.datasets.load_mulan("scene", "train", mulan)
     with pytest.warns(SeparationWarning):
-        order = im.rank_features(data, null="mle").order
+        order = im.rank_features(data, penalty=None).order
     assert table["feature"].unique().tolist() == [order[0], order[-1]]
     assert AWKWARD in table["label"].tolist()
     page = (tmp_path / "index.html").read_text()

@@ -24,12 +24,12 @@ def fit_and_collect(data, **options):
 @pytest.mark.parametrize(
     "name", ["scene", "yeast", "emotions", "flags", "medical", "enron", "bibtex"]
 )
-@pytest.mark.parametrize("method", ["mle", "ridge"])
-def test_real_sets_fit_with_no_warning_but_our_own(data_dir, name, method):
+@pytest.mark.parametrize("penalty", [None, 1.0])
+def test_real_sets_fit_with_no_warning_but_our_own(data_dir, name, penalty):
     data = load(data_dir, name)
     if name == "bibtex":
         data = im.datasets.limit_labels(data, 50)
-    res, kinds = fit_and_collect(data, method=method)
+    res, kinds = fit_and_collect(data, penalty=penalty)
     assert all(issubclass(kind, im.exceptions.IsingWarning) for kind in kinds)
     # One of each class; the door may have something to say of labels, rare labels and features.
     others = [kind for kind in kinds if kind is not im.exceptions.DataWarning]

@@ -62,16 +62,16 @@ def score_test(null, columns):
 # Fits
 
 
-@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+@pytest.mark.parametrize("penalty", [None, 1.0, "firth"])
 @pytest.mark.parametrize(
     "everything",
     [5, 99, np.int64(5), np.ones((6, 6)), nx.complete_graph(NAMES), "frame"],
     ids=["5", "99", "integer of numpy", "array", "graph", "frame"],
 )
-def test_all_labels_are_the_default(data, model, method, everything):
+def test_all_labels_are_the_default(data, model, penalty, everything):
     if isinstance(everything, str):
         everything = data.labels.corr()
-    whole, same = model.fit(method), model.fit(method, neighbors=everything)
+    whole, same = model.fit(penalty=penalty), model.fit(penalty=penalty, neighbors=everything)
     for name in ("params", "bse", "interactions"):
         pd.testing.assert_frame_equal(
             getattr(same, name), getattr(whole, name), rtol=1e-9, atol=1e-12
@@ -140,7 +140,7 @@ def test_no_neighbours_are_tests_without_labels(data, model, nothing):
 
 
 def test_a_ridge_fit_of_some_labels_agrees_with_scikit_learn(data, model):
-    res = model.fit("ridge", penalty=3.0, neighbors=2)
+    res = model.fit(penalty=3.0, neighbors=2)
     for name, others in strongest(data.labels, 2).items():
         expected = LogisticRegression(C=1 / 3.0, solver="newton-cholesky", tol=1e-12)
         expected.fit(data.labels[others], data.labels[name])
@@ -153,7 +153,7 @@ def test_a_ridge_fit_of_some_labels_agrees_with_scikit_learn(data, model):
 
 def test_a_firth_fit_of_some_labels_solves_its_equations(data, model):
     """The score of Jeffreys' prior, X'(y − p + h (1/2 − p)) with leverages h, vanishes."""
-    res = model.fit("firth", neighbors=2)
+    res = model.fit(penalty="firth", neighbors=2)
     for name, others in strongest(data.labels, 2).items():
         design = data.labels[others].assign(const=1.0).to_numpy(float)
         outcome = data.labels[name].to_numpy(float)
@@ -248,9 +248,9 @@ def test_pairs_in_one_model_stand_alone_and_pairs_in_none_are_zero(data, model):
 
 
 @pytest.mark.parametrize("neighbors", [2, "ebic", PATH], ids=["2", "ebic", "graph"])
-@pytest.mark.parametrize("method", ["mle", "ridge"])
-def test_a_saved_fit_keeps_its_neighbours(model, method, neighbors, tmp_path):
-    res = model.fit(method, neighbors=neighbors)
+@pytest.mark.parametrize("penalty", [None, 1.0])
+def test_a_saved_fit_keeps_its_neighbours(model, penalty, neighbors, tmp_path):
+    res = model.fit(penalty=penalty, neighbors=neighbors)
     res.save(tmp_path / "fit.npz")
     again = im.IsingResults.load(tmp_path / "fit.npz")
     assert again.settings == res.settings

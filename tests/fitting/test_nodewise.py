@@ -18,11 +18,11 @@ import isingmlc as im
 SEPARATION = "ignore::isingmlc.exceptions.SeparationWarning"
 
 
-def table(method="mle", intercept=True, **counts):
+def table(penalty=None, intercept=True, **counts):
     """Fit a model to labelsets with counts from keywords like ``_010=4``."""
     patterns = np.array([[int(c) for c in name[1:]] for name in counts])
     model = im.IsingModel(patterns, freq_weights=list(counts.values()), intercept=intercept)
-    return model.fit(method)
+    return model.fit(penalty=penalty)
 
 
 def simulated(seed=0, n=300, n_labels=5):
@@ -98,7 +98,7 @@ def test_the_limit_of_separated_labels_agrees_with_a_fit_of_the_rest():
 
 def test_firth_agrees_with_brglm2():
     labels, _ = load_data("separated")
-    res = im.IsingModel(labels).fit(method="firth")
+    res = im.IsingModel(labels).fit(penalty="firth")
     reference = load("separated", "firth").replace("(Intercept)", "const")
     for row in reference.itertuples():
         assert res.params.loc[row.term, row.label] == pytest.approx(row.estimate, rel=1e-8)
@@ -117,7 +117,7 @@ def test_firth_of_one_constant_is_the_known_shrinkage():
 @pytest.mark.parametrize("name", ["plain", "separated"])
 def test_ridge_agrees_with_scikit_learn_on_the_rows(name, penalty):
     labels, _ = load_data(name)
-    res = im.IsingModel(labels).fit(method="ridge", penalty=penalty)
+    res = im.IsingModel(labels).fit(penalty=penalty)
     for label in labels:
         others = labels.drop(columns=label)
         logistic = LogisticRegression(C=1 / penalty, tol=1e-12, max_iter=10_000)
@@ -201,7 +201,7 @@ def test_a_constant_label_is_certain_and_does_not_disturb_the_others():
 def test_ridge_leaves_a_constant_label_constant():
     labels = simulated(n_labels=3).assign(same=0)
     with pytest.warns(im.exceptions.DataWarning):
-        res = im.IsingModel(labels).fit(method="ridge")
+        res = im.IsingModel(labels).fit(penalty=1.0)
     assert res.params.loc["const", "same"] == -np.inf
     assert (res.predict()["same"] == 0).all()
     assert res.params.loc["same", "y1"] == 0
@@ -278,7 +278,7 @@ def test_a_vanishing_ridge_penalty_gives_the_limit(labels):
     assume(((labels.min(axis=0) == 0) & (labels.max(axis=0) == 1)).all())
     model = im.IsingModel(labels.astype(int))
     limit = model.fit().predict().to_numpy()
-    nearly = model.fit(method="ridge", penalty=1e-7, max_iter=500).predict()
+    nearly = model.fit(penalty=1e-7, max_iter=500).predict()
     np.testing.assert_allclose(nearly, limit, atol=1e-3)
     # Expected and observed co-occurrences are the same.
     residual = labels - limit
@@ -313,14 +313,14 @@ def test_infinite_coefficients_are_those_of_labels_that_are_not_aliased(order):
     np.testing.assert_allclose(res.predict(labels)["B"], np.where(certain, 0.0, 0.4))
 
 
-@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
-def test_threads_do_not_change_a_fit(method, monkeypatch):
+@pytest.mark.parametrize("penalty", [None, 1.0, "firth"])
+def test_threads_do_not_change_a_fit(penalty, monkeypatch):
     monkeypatch.setattr("isingmlc.base.arrays.BLOCK_BYTES", 2**10)  # several blocks of labels
     data = im.datasets.make_network_data(400, n_labels=60, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = im.IsingModel(data.labels).fit(method)
-        together = im.IsingModel(data.labels).fit(method, n_jobs=3)
+        alone = im.IsingModel(data.labels).fit(penalty=penalty)
+        together = im.IsingModel(data.labels).fit(penalty=penalty, n_jobs=3)
     pd.testing.assert_frame_equal(alone.params, together.params)
     pd.testing.assert_frame_equal(alone.bse, together.bse)
 

@@ -31,7 +31,7 @@ def draw(seed, n=120, n_clusters=15):
     return frame
 
 
-def fit(frame, kind="cluster", *, weights=None, times=None, method="mle", **options):
+def fit(frame, kind="cluster", *, weights=None, times=None, **options):
     """Fit with one covariate."""
     groups = frame["clinic"] if kind == "cluster" else None
     model = im.IsingModel(
@@ -42,7 +42,7 @@ def fit(frame, kind="cluster", *, weights=None, times=None, method="mle", **opti
         sampling_weights=weights,
         freq_weights=times,
     )
-    return model.fit(method, cov_type=kind, **options)
+    return model.fit(cov_type=kind, **options)
 
 
 def numbers(res):
@@ -52,7 +52,7 @@ def numbers(res):
     tables += [res.score_test(products="joint").statistics]
     tables += [res.network_table()[["weight", "se", "pvalue"]]]
     tables += [edges.feature_pvalues(combine="sum"), edges.feature_pvalues(combine="omnibus")]
-    if res.model.data is not None and res.method != "firth":
+    if res.model.data is not None and res.penalty != "firth":
         wald = res.wald_test()
         tables += [wald.statistics, wald.bse]
     return np.concatenate([np.asarray(table, dtype=float).ravel() for table in tables])
@@ -67,18 +67,18 @@ def same(one, other, rtol=1e-6):
 
 @pytest.mark.filterwarnings(OURS)
 @settings(max_examples=6, deadline=None)
-@given(seed=st.integers(0, 10_000), method=st.sampled_from(["mle", "ridge", "firth"]))
-def test_a_cluster_of_its_own_for_each_row_is_hc0(seed, method):
+@given(seed=st.integers(0, 10_000), penalty=st.sampled_from([None, 1.0, "firth"]))
+def test_a_cluster_of_its_own_for_each_row_is_hc0(seed, penalty):
     frame = draw(seed)
     alone = frame.assign(clinic=np.arange(len(frame)))
     for weights in (None, frame["w"]):
-        one = fit(alone, "cluster", use_correction=False, weights=weights, method=method)
-        other = fit(frame, "HC0", weights=weights, method=method)
+        one = fit(alone, "cluster", use_correction=False, weights=weights, penalty=penalty)
+        other = fit(frame, "HC0", weights=weights, penalty=penalty)
         same(one.bse, other.bse)
         for products in (None, "joint", "individual", "given", "given-joint"):
             found, expected = (each.score_test(products=products) for each in (one, other))
             same(found.to_frame()["statistic"], expected.to_frame()["statistic"])
-        if method != "firth":
+        if penalty != "firth":
             same(one.wald_test().statistics, other.wald_test().statistics)
 
 
@@ -145,7 +145,7 @@ def test_groups_may_come_with_the_model_the_formula_or_the_fit():
         frame[FEATURES],
         covariates=frame[["sex"]],
         groups=frame["clinic"],
-        null="mle",
+        penalty=None,
     )
     same(ranking.pvalues, fit(frame).rank_features().pvalues)
     assert ranking.settings["cov_type"] == "cluster"
@@ -196,7 +196,7 @@ def test_the_command_line_has_groups_and_weights(tmp_path, capsys):
     assert main(["test", *data, out, "--cov-type", "cluster"]) == 0
     found = pd.read_csv(out).set_index(["feature", "label"])["pvalue"]
     same(found, res.score_test().to_frame().set_index(["feature", "label"])["pvalue"][found.index])
-    assert main(["rank", *data, out, "--null", "mle"]) == 0
+    assert main(["rank", *data, out, "--penalty", "none"]) == 0
     found = pd.read_csv(out).set_index("feature")["pvalue"]
     same(found, res.rank_features().pvalues[found.index])
     assert main(["select", *data, out, "--alpha", "0.99"]) == 0

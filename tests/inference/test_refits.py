@@ -283,7 +283,7 @@ def test_a_feature_that_is_constant_in_play_is_collinear():
 def test_ridge_refits_maximise_the_penalised_likelihood(products):
     labels, features = load_data("separated")
     features = features - features.mean()
-    fit = {"method": "ridge", "penalty": 2.5}
+    fit = {"penalty": 2.5}
     res, found = refit(labels, features, fit=fit, products=products)
     for k, label in enumerate(labels):
         penalty = 2.5 * (np.arange(4) > 0)
@@ -344,8 +344,8 @@ def test_threads_do_not_change_the_numbers(products, monkeypatch):
 
 def test_firth_has_no_refits():
     labels, features = load_data("separated")
-    with pytest.raises(im.exceptions.ModelError, match="'mle' or method='ridge'"):
-        refit(labels, features, fit={"method": "firth"})
+    with pytest.raises(im.exceptions.ModelError, match="a ridge penalty or none"):
+        refit(labels, features, fit={"penalty": "firth"})
 
 
 def test_effects_are_those_of_statsmodels():

@@ -87,8 +87,8 @@ def test_validation_rows_choose_among_rankings_of_terms(model):
 
 
 def test_terms_of_one_column_are_ranked_as_features(model):
-    by_term = im.rank_features(model, unit="term", null="ridge")
-    by_column = im.rank_features(model, null="ridge")
+    by_term = im.rank_features(model, unit="term", penalty=1.0)
+    by_column = im.rank_features(model, penalty=1.0)
     for name in ("x", "noise"):
         pd.testing.assert_series_equal(
             by_term.contributions.loc[name], by_column.contributions.loc[name]

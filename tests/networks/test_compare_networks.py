@@ -132,7 +132,7 @@ def test_results_that_cannot_be_compared_are_refused(rows, labels):
     with pytest.raises(DataError, match=r"of type IsingModel. Fit them first: .*\[each.fit"):
         im.compare_networks([first, second])
     with pytest.raises(DataError, match="fitted alike"):
-        im.compare_networks([fit, second.fit("ridge")])
+        im.compare_networks([fit, second.fit(penalty=1.0)])
     with pytest.raises(DataError, match="fitted already"):
         im.compare_networks([fit, second.fit()], method="ebic")
     with pytest.raises(ModelError, match="without lam"):
@@ -144,9 +144,9 @@ def test_results_that_cannot_be_compared_are_refused(rows, labels):
     adjusted = im.IsingModel(labels, covariates=rows[["age"]]).fit()
     with pytest.raises(DataError, match="same covariates"):
         im.compare_networks([fit, adjusted])
-    lost = im.IsingModel(labels.assign(y4=0)).fit("ridge")
+    lost = im.IsingModel(labels.assign(y4=0)).fit(penalty=1.0)
     with pytest.raises(DataError, match="do not vary in the group 'b'"):
-        im.compare_networks({"a": first.fit("ridge"), "b": lost})
+        im.compare_networks({"a": first.fit(penalty=1.0), "b": lost})
 
 
 # Rows that belong together

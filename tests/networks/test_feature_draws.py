@@ -28,17 +28,19 @@ def boot(res):
     return res.bootstrap(60, features=True, random_state=3)
 
 
-@pytest.mark.parametrize("method", ["mle", "ridge"])
-def test_a_draw_is_the_fit_and_test_of_its_rows(example, method):
+@pytest.mark.parametrize("penalty", [None, 1.0])
+def test_a_draw_is_the_fit_and_test_of_its_rows(example, penalty):
     features = example.features[NAMES]
-    res = im.IsingModel(example.labels, features).fit(method)
+    res = im.IsingModel(example.labels, features).fit(penalty=penalty)
     boot = res.bootstrap(3, features=True, random_state=5)
     n = len(features)
     times = np.random.default_rng(5).multinomial(n, np.full(n, 1 / n), size=3)
     for at in range(3):
         rows = np.repeat(np.arange(n), times[at])
         labels = example.labels.iloc[rows].reset_index(drop=True)
-        drawn = im.IsingModel(labels, features.iloc[rows].reset_index(drop=True)).fit(method)
+        drawn = im.IsingModel(labels, features.iloc[rows].reset_index(drop=True)).fit(
+            penalty=penalty
+        )
         expected = drawn.score_test(pvalue="chi2").statistics.to_numpy()
         np.testing.assert_allclose(boot.draws("statistics").iloc[at], expected.ravel(), rtol=1e-6)
         np.testing.assert_allclose(boot.draws("importance").iloc[at], expected.sum(axis=1))

@@ -237,7 +237,7 @@ def test_plans_of_fits_say_what_is_wrong(pilot):
 # Networks
 
 
-@pytest.mark.parametrize("estimator", ["ebic", "mle"])
+@pytest.mark.parametrize("estimator", ["ebic", "nodewise"])
 def test_networks_are_found_with_more_rows(chain, estimator):
     plan = im.plan_sample_size(
         chain, of="network", n=[1600, 50, 200], estimator=estimator, n_draws=8, random_state=1

@@ -112,7 +112,7 @@ def test_an_ising_model_with_the_features_as_covariates_is_the_same_model(data, 
     weights = np.random.default_rng(0).integers(1, 4, 1500)
     classifier = IsingClassifier(penalty=7.0).fit(chosen, data.labels, sample_weight=weights)
     model = im.IsingModel(data.labels, covariates=chosen, freq_weights=weights)
-    res = model.fit(method="ridge", penalty=7.0, penalize_covariates=True)
+    res = model.fit(penalty=7.0, penalize_covariates=True)
     np.testing.assert_allclose(res.params.loc["const"], classifier.intercept_, atol=1e-7)
     np.testing.assert_allclose(res.interactions, classifier.interactions_, atol=1e-8)
     np.testing.assert_allclose(
@@ -121,18 +121,18 @@ def test_an_ising_model_with_the_features_as_covariates_is_the_same_model(data, 
     text = str(res.summary())
     assert "The penalty is on covariates too" in text
     assert "bmi" in text
-    free = model.fit(method="ridge", penalty=7.0)
+    free = model.fit(penalty=7.0)
     assert (free.params.loc["bmi"].abs() > res.params.loc["bmi"].abs()).all()
     res.save(tmp_path / "fit.npz")
     assert im.IsingResults.load(tmp_path / "fit.npz").settings == res.settings
-    with pytest.raises(DataError, match="penalize_covariates is for method='ridge'"):
+    with pytest.raises(DataError, match="penalize_covariates is for a ridge penalty"):
         model.fit(penalize_covariates=True)
 
 
 def test_errors_with_penalised_covariates_are_those_of_the_penalised_information(data):
     chosen = data.features[["age", "smoker"]]
     res = im.IsingModel(data.labels[["asthma", "diabetes"]], covariates=chosen).fit(
-        method="ridge", penalty=5.0, penalize_covariates=True
+        penalty=5.0, penalize_covariates=True
     )
     design = np.column_stack([np.ones(1500), data.labels["diabetes"], chosen]).astype(float)
     eta = design @ res.params.loc[["const", "diabetes", "age", "smoker"], "asthma"].to_numpy()

@@ -74,7 +74,7 @@ def test_features_that_complement_each_other_are_the_default_unless_tests_are_wa
         ({}, "forward"),
         ({"n_features_to_select": 3, "covariates": ["age"]}, "forward"),
         ({"alpha": 0.05}, "score"),
-        ({"null": "mle"}, "score"),
+        ({"penalty": None}, "score"),
         ({"penalty": 2.0}, "score"),
         ({"neighbors": 2}, "score"),
         ({"cov_type": "HC0"}, "score"),
@@ -85,7 +85,7 @@ def test_features_that_complement_each_other_are_the_default_unless_tests_are_wa
 
 
 def test_it_keeps_features_by_false_discovery_rate(data):
-    ranking = im.rank_features(data.labels, data.features, null="mle")
+    ranking = im.rank_features(data.labels, data.features, penalty=None)
     selector = IsingSelector(alpha=0.05).fit(data.features, data.labels)
     assert set(selector.get_feature_names_out()) == set(ranking.select(0.05))
     strict = IsingSelector(alpha=0.01, adjust="bonferroni").fit(data.features, data.labels)
@@ -119,14 +119,14 @@ def test_weights_count_rows(data):
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        ("score", {"null": "ridge", "penalty": 5.0, "min_count": 3}),
+        ("score", {"penalty": 5.0, "min_count": 3}),
         ("forward", {"stop": "ebic", "gamma": 5.0}),
         ("score", {"neighbors": 2}),
         ("products", {"neighbors": "ebic"}),
         ("score", {"neighbors": np.eye(6)[::-1]}),
         ("products", {"intercept": False}),
         ("l1", {"lam_ratio": 0.1, "n_jobs": 2}),
-        ("score+l1", {"keep": 5, "null": "firth"}),
+        ("score+l1", {"keep": 5, "penalty": "firth"}),
         ("score+l1", {"keep_pvalue": 0.05}),
         ("br-chi2", {"combine": "max", "discretize": "quantile", "n_bins": 3}),
         ("oner", {"min_bucket": 20}),
@@ -179,13 +179,17 @@ def test_constant_labels_are_named(data):
         ),
         ({"method": "l1", "n_bins": 3}, DataError, "method 'l1' has no option 'n_bins'"),
         ({"n_jobs": 2}, DataError, "method 'forward' has no option 'n_jobs'"),
-        ({"method": "l1", "penalty": 2.0}, DataError, "null, penalty and neighbors are for"),
-        ({"method": "br-ig", "null": "ridge"}, DataError, "null, penalty and neighbors are for"),
-        ({"null": "mle", "penalty": 2.0}, DataError, "penalty is that of method='ridge'"),
-        ({"method": "br-ig", "neighbors": 2}, DataError, "null, penalty and neighbors are for"),
+        ({"method": "l1", "penalty": 2.0}, DataError, "penalty and neighbors are for"),
+        ({"method": "br-ig", "penalty": 1.0}, DataError, "penalty and neighbors are for"),
+        (
+            {"penalty": -2.0, "method": "score"},
+            DataError,
+            "penalty must be a finite number above 0",
+        ),
+        ({"method": "br-ig", "neighbors": 2}, DataError, "penalty and neighbors are for"),
         ({"neighbors": 0.5}, DataError, "neighbors must be 'ebic', .* but is 0.5"),
         ({"neighbors": np.eye(3)}, DataError, r"one line and column per label \(6\)"),
-        ({"null": "best"}, DataError, "null must be one of"),
+        ({"penalty": "best"}, DataError, "penalty must be one of"),
         ({"alpha": 0.05, "method": "br-chi2"}, ModelError, "has no p-values"),
     ],
 )

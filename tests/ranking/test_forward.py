@@ -316,7 +316,7 @@ def test_bad_options_are_refused(example, method):
         im.rank_features(example, method=method, n_features=31)
     with pytest.raises(DataError, match="has no option 'keep'"):
         im.rank_features(example, method=method, keep=0.1)
-    with pytest.raises(DataError, match="null, penalty and neighbors are for methods"):
+    with pytest.raises(DataError, match="penalty and neighbors are for methods"):
         im.rank_features(example, method=method, neighbors=2)
     with pytest.raises(ModelError, match="features"):
         im.rank_features(example.labels, method=method)

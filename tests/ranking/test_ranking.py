@@ -128,7 +128,7 @@ def test_score_methods_sum_the_statistics_of_r(kind):
         ("products", score + individual),
         ("products-joint", joint),
     ):
-        ranking = im.rank_features(labels, features, method=method, null="mle")
+        ranking = im.rank_features(labels, features, method=method, penalty=None)
         found = ranking.importance
         np.testing.assert_allclose(found, expected[found.index], rtol=1e-6)
 
@@ -151,15 +151,12 @@ def test_pairs_are_moved_given_the_feature(data):
 
 @pytest.mark.parametrize("method", SCORE_METHODS)
 def test_a_fit_ranks_as_the_function_does(data, method):
-    for null, penalty in (("mle", None), ("ridge", 2.0), ("firth", None)):
-        fitted = im.IsingModel(data.labels, data.features).fit(method=null, penalty=penalty)
+    for penalty in (None, 2.0, "firth"):
+        fitted = im.IsingModel(data.labels, data.features).fit(penalty=penalty)
         by_fit = fitted.rank_features(method=method)
-        by_data = im.rank_features(
-            data.labels, data.features, method=method, null=null, penalty=penalty
-        )
+        by_data = im.rank_features(data.labels, data.features, method=method, penalty=penalty)
         pd.testing.assert_series_equal(by_fit.importance, by_data.importance)
-        assert by_data.settings["null"] == null
-        assert ("penalty" in by_data.settings) == (null == "ridge")
+        assert by_data.settings["penalty"] == penalty
 
 
 def test_a_penalised_null_uses_labels_that_the_others_determine():
@@ -173,13 +170,13 @@ def test_a_penalised_null_uses_labels_that_the_others_determine():
         pytest.warns(im.exceptions.AliasingWarning),
         pytest.warns(im.exceptions.DataWarning, match="order is that of the columns"),
     ):
-        limit = im.rank_features(labels, features, null="mle")
+        limit = im.rank_features(labels, features, penalty=None)
     assert set(limit.label_reasons) == {"determined-label"}
     assert set(limit.reasons) == {"no-testable-label"}
     assert (limit.importance == 0).all()
     assert limit.pvalues.isna().all()
     assert limit.select() == ()
-    penalised = im.rank_features(labels, features, null="ridge")
+    penalised = im.rank_features(labels, features, penalty=1.0)
     assert set(penalised.label_reasons) == {"ok"}
     assert penalised.order[0] == "x2"
     assert "approximate" in str(penalised.summary())
@@ -194,13 +191,13 @@ def test_bad_arguments_are_named(data, ranking):
         im.rank_features(labels, features, method="chi2")
     with pytest.raises(DataError, match=r"has no option 'lam'.*'min_count'"):
         im.rank_features(labels, features, lam=3)
-    with pytest.raises(DataError, match="null must be one of"):
-        im.rank_features(labels, features, null="lasso")
-    with pytest.raises(DataError, match="penalty is that of"):
-        im.rank_features(labels, features, null="mle", penalty=2.0)
-    with pytest.raises(DataError, match="null, penalty and neighbors are for methods with label"):
-        im.rank_features(labels, features, method="l1", null="ridge")
-    with pytest.raises(DataError, match=r"null, penalty and neighbors .* method is 'br-ig'"):
+    with pytest.raises(DataError, match="penalty must be one of"):
+        im.rank_features(labels, features, penalty="lasso")
+    with pytest.raises(DataError, match="penalty must be a finite number"):
+        im.rank_features(labels, features, penalty=0)
+    with pytest.raises(DataError, match="penalty and neighbors are for methods with label"):
+        im.rank_features(labels, features, method="l1", penalty=1.0)
+    with pytest.raises(DataError, match=r"penalty and neighbors .* method is 'br-ig'"):
         im.rank_features(labels, features, method="br-ig", neighbors=0)
     # What is no neighbourhood is said before the data are looked at.
     with pytest.raises(DataError, match=r"neighbors must be 'ebic', .* but is 'bic'"):
@@ -253,8 +250,10 @@ def determined():
 @pytest.mark.filterwarnings("ignore::isingmlc.exceptions.AliasingWarning")
 def test_a_ranking_of_nothing_is_said_to_be_one(determined):
     for method in ("score", "products", "score+l1"):
-        with pytest.warns(im.exceptions.DataWarning, match=r"order is that of the columns.*ridge"):
-            ranking = im.rank_features(*determined, method=method, null="mle")
+        with pytest.warns(
+            im.exceptions.DataWarning, match=r"order is that of the columns.*penalty"
+        ):
+            ranking = im.rank_features(*determined, method=method, penalty=None)
         assert (ranking.importance == 0).all()
         assert set(ranking.reasons) == {"no-testable-label"}
     with pytest.warns(im.exceptions.DataWarning, match="order is that of the columns"):
@@ -265,7 +264,7 @@ def test_a_ranking_of_nothing_is_said_to_be_one(determined):
     assert set(ranking.reasons) == {"no-testable-label"}
     with (
         pytest.warns(im.exceptions.DataWarning),
-        pytest.raises(ModelError, match=r"no feature could be tested.*determined-label.*ridge"),
+        pytest.raises(ModelError, match=r"no feature could be tested.*determined-label.*penalty"),
     ):
         im.select_features(*determined, alpha=0.05)
     assert im.rank_features(*determined).order[0] == "x"
@@ -273,15 +272,15 @@ def test_a_ranking_of_nothing_is_said_to_be_one(determined):
 
 def test_the_usual_null_suits_the_method(data):
     model = im.IsingModel(data.labels, data.features)
-    ridge = model.fit("ridge").rank_features()
+    ridge = model.fit(penalty=1.0).rank_features()
     usual = im.rank_features(data.labels, data.features)
     pd.testing.assert_series_equal(usual.importance, ridge.importance)
-    assert (usual.settings["null"], usual.settings["penalty"]) == ("ridge", 1.0)
+    assert usual.settings["penalty"] == 1.0
     penalised = im.rank_features(data.labels, data.features, penalty=3.0)
     assert penalised.settings["penalty"] == 3.0
     # Tests are by maximum likelihood.
     by_alpha = im.select_features(data.labels, data.features, alpha=0.05).ranking
-    assert by_alpha.settings["null"] == "mle"
+    assert by_alpha.settings["penalty"] is None
     pd.testing.assert_series_equal(by_alpha.importance, model.fit().rank_features().importance)
 
 
@@ -310,8 +309,8 @@ def test_score_and_l1_rank_the_kept_by_l1_and_the_others_by_score(data, ranking)
 
 def test_a_fit_says_where_its_null_model_comes_from(data):
     res = im.IsingModel(data.labels, data.features).fit()
-    with pytest.raises(DataError, match=r"no option 'null'.*model\.fit\(method='ridge'"):
-        res.rank_features(null="ridge")
+    with pytest.raises(DataError, match=r"no option 'penalty'.*model\.fit\(penalty="):
+        res.rank_features(penalty=1.0)
 
 
 def test_every_method_ranks_sparse_features_as_dense_ones():
@@ -368,7 +367,7 @@ def test_confounding_vanishes_from_adjusted_rankings(method):
 
 def test_importance_given_covariates_is_the_sum_of_rs_score_tests():
     labels, covariates, features = load_context()
-    ranking = im.rank_features(labels, features, covariates=covariates, null="mle")
+    ranking = im.rank_features(labels, features, covariates=covariates, penalty=None)
     expected = load("context", "edges").groupby("feature")["score"].sum()
     np.testing.assert_allclose(ranking.importance, expected, rtol=1e-6)
     assert ranking.adjusted_for == ("age", "sex", "region")

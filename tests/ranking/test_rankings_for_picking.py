@@ -75,7 +75,7 @@ def test_ten_features_predict_better_than_ten_drawn_at_random(method):
     # The paper's ranking, by maximum likelihood, is available by its name.
     with pytest.warns(im.exceptions.SeparationWarning, match="27 of 27 labels"):
         paper = im.rank_features(
-            labels[:N_TRAINING], features[:N_TRAINING], method=method, null="mle"
+            labels[:N_TRAINING], features[:N_TRAINING], method=method, penalty=None
         )
     assert subset_accuracy(labels, features, paper.top(10)) < found - 0.1
 
@@ -134,13 +134,13 @@ def test_every_output_names_its_null_model(tmp_path, capsys):
     assert total in printed
     main(["test", str(path), "--labels", labels])
     assert likelihood in capsys.readouterr().out
-    main(["rank", str(path), "--labels", labels, "--null", "mle"])
+    main(["rank", str(path), "--labels", labels, "--penalty", "none"])
     printed = capsys.readouterr().out
     assert likelihood in printed
     assert total in printed
     main(["rank", str(path), "--labels", labels])
     printed = capsys.readouterr().out
-    assert "Score statistics of a ridge-penalised null model." in printed
+    assert "Score statistics of a null model with a ridge penalty." in printed
     assert total not in printed
     main(["rank", str(path), "--labels", labels, "--method", "products"])
-    assert "Regularised score statistics of a ridge-penalised" in capsys.readouterr().out
+    assert "Regularised score statistics of a null model with a ridge" in capsys.readouterr().out

@@ -263,12 +263,12 @@ def test_features_that_a_screening_leaves_out_say_so(fit, tmp_path):
     assert "Score tests kept 6 of 30 features" in " ".join(page.text)
 
 
-@pytest.mark.parametrize("method", ["ridge", "firth"])
+@pytest.mark.parametrize(("penalty", "kind"), [(1.0, "ridge"), ("firth", "Firth")])
 @pytest.mark.filterwarnings(FEW_ROWS)
-def test_penalised_fits_say_that_p_values_are_approximate(method, tmp_path):
-    fit = separated_fit(method=method)
+def test_penalised_fits_say_that_p_values_are_approximate(penalty, kind, tmp_path):
+    fit = separated_fit(penalty=penalty)
     page = read(fit.report(tmp_path / "report.html", pairs=0))
-    sentence = f"The null model is penalised ({method}), so p-values are approximate"
+    sentence = f"The null model is penalised ({kind}), so p-values are approximate"
     assert sentence in " ".join(page.text)
 
 

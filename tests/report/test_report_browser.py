@@ -404,7 +404,7 @@ def test_many_features_and_labels_answer_a_click_at_once(open_page, tmp_path):
     generator = np.random.default_rng(0)
     features = generator.normal(size=(300, 2000))
     labels = (generator.normal(size=(300, 50)) + features[:, :50] > 0.8).astype(int)
-    fit = im.IsingModel(labels, features).fit(method="ridge")
+    fit = im.IsingModel(labels, features).fit(penalty=1.0)
     path = fit.report(tmp_path / "report.html")
     # The report may grow up to 5 MB; what it has today leaves room.
     assert path.stat().st_size < 4.5e6

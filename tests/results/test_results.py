@@ -47,20 +47,21 @@ MODELS = {
 }
 
 
-# Every model by maximum likelihood, and the plain one by every method.
+# Every model by maximum likelihood, and the plain one in every way.
 FITS = [
-    *((name, "mle") for name in MODELS),
-    *(("plain", method) for method in ("ridge", "firth", "joint", "pseudo")),
-    *(("odd labels", method) for method in ("ridge", "pseudo")),
+    *((name, {}) for name in MODELS),
+    *(("plain", {"penalty": penalty}) for penalty in (1.0, "firth")),
+    *(("plain", {"method": method}) for method in ("joint", "pseudo")),
+    *(("odd labels", options) for options in ({"penalty": 1.0}, {"method": "pseudo"})),
 ]
 
 
-@pytest.fixture(scope="module", params=FITS, ids=" by ".join)
+@pytest.fixture(scope="module", params=FITS, ids=lambda each: f"{each[0]} {each[1]}")
 def results(request):
-    name, method = request.param
+    name, options = request.param
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", im.exceptions.IsingWarning)
-        return MODELS[name]().fit(method=method)
+        return MODELS[name]().fit(**options)
 
 
 # What needs rows, features, a distribution, or a fit of another kind says so.
@@ -197,10 +198,10 @@ def test_likelihood_and_criteria_are_sums_over_the_nodes():
 # Nodes as statsmodels results
 
 
-@pytest.mark.parametrize("method", ["mle", "ridge", "firth"])
+@pytest.mark.parametrize("penalty", [None, 1.0, "firth"])
 @pytest.mark.parametrize("name", ["plain", "separated", "odd labels"])
-def test_nodes_are_statsmodels_results_with_our_values(name, method):
-    res = MODELS[name]().fit(method=method)
+def test_nodes_are_statsmodels_results_with_our_values(name, penalty):
+    res = MODELS[name]().fit(penalty=penalty)
     for label in res.nodes:
         if res.diagnostics.loc[label, "reason"] != "ok" or label == "never":
             continue
@@ -235,7 +236,7 @@ def test_infinite_coefficients_have_another_name_in_play():
 
 def test_a_node_without_a_regression_says_why():
     res = with_odd_labels().fit()
-    with pytest.raises(im.exceptions.ModelError, match=r"'never' is constant-label.*ridge"):
+    with pytest.raises(im.exceptions.ModelError, match=r"'never' is constant-label.*penalty=1.0"):
         res.nodes["never"]
     with pytest.raises(im.exceptions.ModelError, match="'copy' is determined-label"):
         res.nodes["copy"]
@@ -306,7 +307,7 @@ def test_pairs_that_never_meet_have_probability_zero():
 
 def test_a_network_without_a_distribution_says_what_to_do():
     labels = np.repeat([[0, 1], [1, 0]], 20, axis=0)
-    with pytest.raises(im.exceptions.ModelError, match="ridge"):
+    with pytest.raises(im.exceptions.ModelError, match=r"penalty=1.0"):
         im.IsingModel(labels).fit().joint_distribution()
     rng = np.random.default_rng(0)
     many = im.IsingModel(rng.random((500, 21)) < 0.5).fit()
@@ -367,15 +368,12 @@ def test_diagnostics_count_what_is_in_play():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "lasso"}, "'mle', 'ridge', 'firth'"),
-        ({"method": "ridge", "penalty": 0}, "penalty must be a finite number above 0, but is 0"),
-        ({"method": "ridge", "penalty": np.inf}, "penalty must be a finite number above 0"),
-        (
-            {"method": "ridge", "penalty": "1"},
-            "penalty must be a finite number above 0, but is '1'",
-        ),
-        ({"method": "ridge", "penalty": [1, 2]}, "penalty must be a finite number above 0"),
-        ({"penalty": 5.0}, "penalty is that of method='ridge', but method is 'mle'"),
+        ({"method": "mle"}, "'nodewise', 'joint', 'pseudo'"),
+        ({"penalty": 0}, "penalty must be a finite number above 0, but is 0"),
+        ({"penalty": np.inf}, "penalty must be a finite number above 0"),
+        ({"penalty": "1"}, "penalty must be one of None, 'firth', 1.0"),
+        ({"penalty": [1, 2]}, "penalty must be a finite number above 0"),
+        ({"method": "joint", "penalty": 5.0}, "penalty is for method='nodewise', but method is"),
         ({"max_iter": 0}, "max_iter must be"),
         ({"max_iter": 2.5}, "max_iter must be"),
         ({"max_iter": None}, "max_iter must be"),
@@ -398,7 +396,7 @@ def test_levels_that_make_no_sense_are_refused(alpha):
 
 def test_constant_labels_have_no_edges_and_a_plain_message():
     labels, _ = load_data("plain")
-    res = im.IsingModel(labels.assign(one=1)).fit(method="ridge")
+    res = im.IsingModel(labels.assign(one=1)).fit(penalty=1.0)
     assert res.to_networkx().degree("one") == 0
     with pytest.raises(im.exceptions.ModelError, match="Leave out labels that are constant"):
         res.joint_distribution()

@@ -27,7 +27,7 @@ def test_the_head_tells_what_was_fitted():
         "Features: 6",
         "No. Observations: 400",
         "Labelsets: 16",
-        "Method: mle",
+        "Method: nodewise",
         f"Log pseudo-likelihood: {res.llf:.4f}",
         f"AIC: {res.aic:.4f}",
         f"BIC: {res.bic:.4f}",
@@ -108,9 +108,9 @@ def test_rare_labels_and_dropped_rows_are_mentioned():
 
 def test_ridge_is_recommended_where_little_can_be_tested():
     labels = np.repeat(np.eye(5, dtype=int), 15, axis=0)
-    recommended = "fit(method='ridge', penalty=1.0)"
+    recommended = "fit(penalty=1.0)"
     assert any(recommended in note for note in fitted(labels).summary().notes)
-    assert not any(recommended in note for note in fitted(labels, method="ridge").summary().notes)
+    assert not any(recommended in note for note in fitted(labels, penalty=1.0).summary().notes)
     assert not any(recommended in note for note in fitted(*load_data("separated")).summary().notes)
 
 

@@ -65,9 +65,9 @@ def test_the_same_seed_gives_the_same_choice(data):
 
 def test_the_validation_set_chooses_among_rankings(data):
     labels, features = data
-    methods = ["br-ig", ("score", {"null": "ridge", "penalty": 2.0}), "score"]
+    methods = ["br-ig", ("score", {"penalty": 2.0}), "score"]
     chosen = im.select_features(labels, features, methods, max_features=3, random_state=0)
-    names = ["br-ig", "score (null=ridge, penalty=2.0)", "score"]
+    names = ["br-ig", "score (penalty=2.0)", "score"]
     assert chosen.path["method"].unique().tolist() == names
     best = chosen.path[chosen.path["score"] == chosen.path["score"].max()]
     assert len(chosen.selected) == best["size"].min()
@@ -98,7 +98,7 @@ def test_auto_tries_rankings_whose_features_complement_each_other(data):
 def test_p_values_choose_without_a_split(data):
     labels, features = data
     chosen = im.select_features(labels, features, alpha=0.01, adjust="bonferroni")
-    ranking = im.rank_features(labels, features, null="mle")
+    ranking = im.rank_features(labels, features, penalty=None)
     assert chosen.selected == ranking.select(0.01, "bonferroni")
     assert chosen.path.empty
     assert np.isnan(chosen.score)
@@ -257,7 +257,7 @@ def test_a_real_set_with_constant_labels_in_the_split_works(data_dir):
     test = im.datasets.load_mulan("medical", part="test", data_dir=data_dir)
     with pytest.warns(DataWarning):
         chosen = im.select_features(
-            train, method=[("score", {"null": "ridge"})], grid=[20], random_state=0
+            train, method=[("score", {"penalty": 1.0})], grid=[20], random_state=0
         )
     assert chosen.evaluate(test)["hamming"] > 0.9
 

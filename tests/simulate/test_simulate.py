@@ -384,7 +384,7 @@ def test_results_that_are_no_distribution_are_refused(threshold, interaction):
     matrix = np.zeros((3, 3))
     matrix[0, 1] = matrix[1, 0] = interaction
     results = fitted([threshold, 0.0, 0.0], matrix)
-    with pytest.raises(ModelError, match=r"label\(s\) 'a'.*method='ridge'.*method='firth'"):
+    with pytest.raises(ModelError, match=r"label\(s\) 'a'.*penalty=1.0.*penalty='firth'"):
         simulate.distribution_of(results)
 
 

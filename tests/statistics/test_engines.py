@@ -271,7 +271,7 @@ def test_samples_are_the_rows_that_numpy_draws(files):
     pd.testing.assert_frame_equal(sample, again)
     other = im.scan(files, **options, random_state=4)[1]
     assert not sample.equals(other)
-    res = im.IsingModel(sample[LABELS], sample[FEATURES]).fit(method="ridge")
+    res = im.IsingModel(sample[LABELS], sample[FEATURES]).fit(penalty=1.0)
     assert res.wald_test().statistics.shape == (5, 3)
 
 
