@@ -25,7 +25,8 @@ from scipy.special import logit
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray, chunks
-from isingmlc.fitting.newton import CONVERGED, LEAST_MARGIN, Points, climb, one_thread
+from isingmlc.base.threads import one_thread
+from isingmlc.fitting.newton import CONVERGED, LEAST_MARGIN, Points, climb
 from isingmlc.input.rows import constant_columns
 
 # Columns up to which systems of equations are solved by factors.

@@ -15,7 +15,7 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
-from isingmlc.fitting.separation import (
+from isingmlc.fitting.old_separation import (
     UNDECIDED,
     find_separation,
     independent_columns,

@@ -30,7 +30,7 @@ from scipy.special import logit
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.faces import counted_direction, find_settled, settling_direction
 from isingmlc.fitting.newton import Points, climb, newton_step
-from isingmlc.fitting.separation import Columns, independent_columns
+from isingmlc.fitting.old_separation import Columns, independent_columns
 from isingmlc.fitting.shared import SharedFit, SharedTerms
 from isingmlc.simulate.enumeration import list_log_weights
 from isingmlc.simulate.parameters import RowParameters

@@ -13,14 +13,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import lapack
-from threadpoolctl import ThreadpoolController
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.pair_sums import PairSums
@@ -563,18 +560,3 @@ def newton_step(information: FloatArray, gradient: FloatArray) -> FloatArray | N
     """Solve for a step; None where the information is singular to working precision."""
     _, step, failed = lapack.dposv(information, gradient)
     return None if failed or not _is_moderate(step) else step
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Return the pools of threads that linear algebra has."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Hold linear algebra to one thread, where it has more."""
-    pools = _thread_pools()
-    if all(pool.num_threads == 1 for pool in pools.lib_controllers):
-        return nullcontext()
-    limited: AbstractContextManager[object] = pools.limit(limits=1)
-    return limited

@@ -23,24 +23,20 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.dependence import Dependence
 from isingmlc.fitting.flat import climb_flat
 from isingmlc.fitting.information import Factors
-from isingmlc.fitting.newton import (
-    Solution,
-    firth_newton,
-    newton_together,
-    one_thread,
-)
-from isingmlc.fitting.pair_sums import PairSums
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.separation import (
+from isingmlc.fitting.newton import Solution, firth_newton, newton_together
+from isingmlc.fitting.old_separation import (
     Columns,
     find_separation,
     peel,
     shortest_direction,
     unit_rows,
 )
+from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.shared import SHARED, SharedFit, SharedTerms
 from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features

@@ -16,8 +16,8 @@ import numpy as np
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.faces import counted_direction, find_settled, settling_direction
 from isingmlc.fitting.newton import LEAST_MARGIN, Points, Solution, climb, inverse, newton_step
+from isingmlc.fitting.old_separation import Columns, independent_columns, peel
 from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.separation import Columns, independent_columns, peel
 from isingmlc.fitting.shared import SharedFit, SharedTerms
 
 # Steps after which a fit that does not collapse is looked at for separation.

@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
+from isingmlc.fitting.old_separation import Columns, independent_columns, unit_rows
 from isingmlc.fitting.pair_sums import PairSums
-from isingmlc.fitting.separation import Columns, independent_columns, unit_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 

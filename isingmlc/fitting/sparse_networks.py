@@ -13,10 +13,10 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.l1_design import Design, lay_out, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import L1Path, l1_paths
-from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.input.rows import ModelData

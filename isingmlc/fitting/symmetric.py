@@ -22,8 +22,9 @@ import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.joint import MAX_LABELS, States, fit_joint
-from isingmlc.fitting.newton import inverse, one_thread
+from isingmlc.fitting.newton import inverse
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeEnd, NodeFit, assemble_fits
 from isingmlc.fitting.pseudo import fit_pseudo
 from isingmlc.fitting.regressors import Regressors

@@ -26,10 +26,11 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
-from isingmlc.fitting.newton import firth_maxima, one_thread
+from isingmlc.base.threads import one_thread
+from isingmlc.fitting.newton import firth_maxima
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.old_separation import independent_columns
 from isingmlc.fitting.pair_sums import PairSums
-from isingmlc.fitting.separation import independent_columns
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.refits import refuse_robust

@@ -44,7 +44,7 @@ from isingmlc.fitting.newton import (
     newton,
     proves_overlap,
 )
-from isingmlc.fitting.separation import RANK_TOLERANCE, find_separation, unit_rows
+from isingmlc.fitting.old_separation import RANK_TOLERANCE, find_separation, unit_rows
 from isingmlc.inference.score import COLLINEAR, Scores
 
 # Variance inflation beyond which an inverse is not to be trusted.

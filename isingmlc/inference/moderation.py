@@ -16,7 +16,7 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
-from isingmlc.fitting.newton import one_thread
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import (
     Reason,

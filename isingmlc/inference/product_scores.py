@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc.base.arrays import FloatArray, IntArray, SignArray, chunks, dense
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.information import KEPT_BYTES
-from isingmlc.fitting.newton import one_thread
 from isingmlc.inference.score import (
     COLLINEAR,
     OWN_SPREAD,

@@ -32,10 +32,10 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.newton import one_thread
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit, ridge_penalty
+from isingmlc.fitting.old_separation import independent_columns
 from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.separation import independent_columns
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import (

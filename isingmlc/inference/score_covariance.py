@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
-from isingmlc.fitting.newton import one_thread
+from isingmlc.base.threads import one_thread
 from isingmlc.inference.score import NullModel
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
 

@@ -15,7 +15,7 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray
-from isingmlc.fitting.newton import one_thread
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.nodewise import NetworkFit, fit_nodes
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.inference.ordering import best_first

@@ -20,11 +20,12 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.l1_choice import choose_fits
 from isingmlc.fitting.l1_design import Design, side_by_side
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_path import l1_paths
-from isingmlc.fitting.newton import CONVERGED, newton_together, one_thread
+from isingmlc.fitting.newton import CONVERGED, newton_together
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NetworkFit,

@@ -11,8 +11,8 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.effects import EffectsDesign, EffectsFit, fit_effects
-from isingmlc.fitting.newton import one_thread
 from isingmlc.metrics import MEASURES
 from isingmlc.prediction.law import LabelsetLaw, list_labelsets
 

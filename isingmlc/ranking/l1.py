@@ -33,10 +33,10 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, dense
 from isingmlc.base.tables import ResultTable
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.l1_design import Design, lay_out
 from isingmlc.fitting.l1_free import FreeColumns
 from isingmlc.fitting.l1_solver import NO_GRADIENT, L1Points, L1Problems
-from isingmlc.fitting.newton import one_thread
 from isingmlc.fitting.testable import Reason, judge_counts, without_labels
 from isingmlc.input.rows import ModelData
 

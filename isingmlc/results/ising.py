@@ -111,7 +111,7 @@ class IsingResults(ReadOnly):
     >>> data = im.datasets.load_example()
     >>> res = im.IsingModel(data.labels, data.features).fit()
     >>> res
-    IsingResults(6 labels, mle, log pseudo-likelihood -3701.26)
+    IsingResults(6 labels, nodewise, log pseudo-likelihood -3701.26)
     >>> res.params["diabetes"].round(2)
     const           -2.82
     hypertension     1.24

@@ -1,0 +1,23 @@
+"""Numerical tolerances that several modules share, each with the reason for its value."""
+
+# Squared Newton decrement of a converged fit: coefficients are then within 1e-8 of a standard
+# error of the maximum.
+CONVERGED = 1e-16
+# One that rounding keeps from falling further has converged if it is below this.
+STALLED = 1e-10
+# Relative loss of log-likelihood that rounding may cause.
+ROUNDING_OF_LIKELIHOOD = 1e-10
+# Most that a linear predictor moves in one Newton step.
+LONGEST_MOVE = 8.0
+# Added to the diagonal of information matrices of unit diagonal, so that all can be factored; a
+# Newton step loses as much relative precision, and gains it back in the next.
+JITTER = 1e-11
+# Variance inflation from which on an information matrix has lost the digits that proofs need.
+MOST_INFLATED = 1e9
+# A column that others explain but for this share of its sum of squares depends on them. Cross-
+# products of 0/1 columns are exact; those of other columns have half the digits of the columns,
+# which are asked themselves unless more than CLEAR_PIVOT is unexplained.
+NO_PIVOT = 1e-9
+CLEAR_PIVOT = 1e-5
+# Entries of a direction, of unit size, below this are rounding.
+NO_DIRECTION = 1e-9
