@@ -1,17 +1,17 @@
 """Numerical tolerances that several modules share, each with the reason for its value."""
 
-# Squared Newton decrement of a converged fit: coefficients are then within 1e-8 of a standard
+# Squared Newton decrement of a converged fit: coefficients are then within 1e-10 of a standard
 # error of the maximum.
-CONVERGED = 1e-16
+CONVERGED = 1e-20
 # One that rounding keeps from falling further has converged if it is below this.
-STALLED = 1e-10
+STALLED = 1e-12
 # Relative loss of log-likelihood that rounding may cause.
 ROUNDING_OF_LIKELIHOOD = 1e-10
 # Most that a linear predictor moves in one Newton step.
 LONGEST_MOVE = 8.0
 # Added to the diagonal of information matrices of unit diagonal, so that all can be factored; a
 # Newton step loses as much relative precision, and gains it back in the next.
-JITTER = 1e-11
+JITTER = 1e-13
 # Variance inflation from which on an information matrix has lost the digits that proofs need.
 MOST_INFLATED = 1e9
 # A column that others explain but for this share of its sum of squares depends on them. Cross-

@@ -9,6 +9,7 @@ own (`StackedDesign`), or label models that share coefficients. A ridge penalty 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -165,7 +166,7 @@ def maximize(
     penalty: FloatArray | float = 0.0,
     firth: bool = False,
     start: FloatArray | None = None,
-    max_iter: int = 100,
+    max_iter: int | Sequence[int] = 100,
 ) -> LogisticFits:
     """Maximize the (penalised) likelihoods of m logistic regressions on L rows.
 
@@ -184,6 +185,7 @@ def maximize(
     information = np.zeros((*shape, n_coefficients))
     length, steps = np.ones(n_models), np.zeros(n_models, dtype=np.intp)
     converged = np.zeros(n_models, dtype=np.bool_)
+    most = np.broadcast_to(max_iter, n_models)
     active = everyone
     while len(active):
         found = problem.value(active, coef[active], predictor[active])
@@ -203,10 +205,10 @@ def maximize(
             )
             step[at] = _newton_steps(curvature, gradient[at])
             previous, decrement[at] = decrement[at], np.vecdot(gradient[at], step[at])
-            stalled = (decrement[at] <= STALLED) & (decrement[at] > previous / 4)
+            stalled = (decrement[at] <= STALLED) & (decrement[at] >= previous)
             converged[at] = (decrement[at] <= CONVERGED) | stalled
         going = ~converged[active] & (length[active] > _SHORTEST)
-        going &= falls | (steps[active] < max_iter)
+        going &= falls | (steps[active] < most[active])
         at = active[~falls & going]
         if len(at):
             move[at] = design.predict(at, step[at])

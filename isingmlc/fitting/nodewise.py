@@ -2,8 +2,8 @@ r"""Nodewise logistic regressions: each label explained by all others, on the la
 
 A fit on L labelsets with their counts as weights has the estimates, standard errors and
 likelihood of the fit on n rows. Where labels are separated the fit is the limit of maximum
-likelihood: settled labelsets (see :mod:`isingmlc.fitting.separation`) drop out with probability 0
-or 1, coefficients along the settling directions are infinite, and the rest is an ordinary fit of
+likelihood: certain labelsets (see :mod:`isingmlc.fitting.separation`) drop out with probability 0
+or 1, coefficients along the separating directions are infinite, and the rest is an ordinary fit of
 lower rank. Ridge and Firth penalties keep everything finite instead. Where label models share
 their coefficients these are fitted elsewhere (:mod:`isingmlc.fitting.joint`,
 :mod:`isingmlc.fitting.pseudo`), and each model is what they make of it.
@@ -12,53 +12,44 @@ their coefficients these are fitted elsewhere (:mod:`isingmlc.fitting.joint`,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import expit, xlogy
+from scipy.special import expit, log_expit, logit, xlogy
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.threads import one_thread
+from isingmlc.base.tolerances import NO_DIRECTION
 from isingmlc.fitting.dependence import Dependence
-from isingmlc.fitting.flat import climb_flat
 from isingmlc.fitting.information import Factors
-from isingmlc.fitting.newton import Solution, firth_newton, newton_together
-from isingmlc.fitting.old_separation import (
-    Columns,
-    find_separation,
+from isingmlc.fitting.logistic import SharedDesign, maximize, proves_overlap
+from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.separation import (
+    CERTAIN,
+    STILL,
+    MatrixRows,
+    find_direction,
+    null_space,
     peel,
     shortest_direction,
-    unit_rows,
 )
-from isingmlc.fitting.pair_sums import PairSums
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.shared import SHARED, SharedFit, SharedTerms
 from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
-from isingmlc.statistics.sums import find_labelsets
 
-# Steps after which a fit that does not collapse is looked at for separation, fewer from a good
-# start, and after which a guess is tried in any case.
-_PATIENCE = 5
-_PATIENCE_WARM = 2
-_LONGEST = 10
-# Along a separated direction a Newton step moves the margins of settled rows by about one, if
-# several directions share them by less, and no other row.
-_SETTLING = 0.2
-_QUIET = 0.1
-# Guesses at what is separated before the linear programme is asked.
-_GUESSES = 3
-# Entries of a direction below this are rounding.
-_ROUNDING = 1e-9
+# Newton steps after which fits that have not converged are looked at for separation.
+_LOOK = 8
+# Along a separated direction a Newton step moves the margins of certain cells by about one, if
+# several directions share them by less, and no other cell.
+_CERTAIN_MOVE = 0.2
 # A weight below this is felt nowhere, but what is divided by it may overflow.
 _UNFELT = 1e-150
-# Share of cells that labelsets may be for a fit on them to pay.
-_FEWER = 0.5
+# What the models that are fitted together may take.
+_BLOCK_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -129,7 +120,7 @@ class NodeFit:
         probability[_touches(design, self.unidentified)] = np.nan
         for direction in self.directions[::-1]:
             push = design @ direction
-            certain = np.abs(push) > _ROUNDING
+            certain = np.abs(push) > NO_DIRECTION
             probability[certain] = push[certain] > 0
         probability[_touches(design, self.aliased)] = np.nan
         return np.asarray(probability)
@@ -258,7 +249,7 @@ class NetworkFit:
 
 def _touches(design: FloatArray, directions: FloatArray) -> BoolArray:
     """Mark rows whose linear predictor changes along any of the directions."""
-    return np.asarray((np.abs(design @ directions) > _ROUNDING).any(axis=1))
+    return np.asarray((np.abs(design @ directions) > NO_DIRECTION).any(axis=1))
 
 
 def fit_nodes(
@@ -275,46 +266,21 @@ def fit_nodes(
         neighbors = ~np.eye(patterns.shape[1], dtype=np.bool_)
     if regressors is None:
         regressors = Regressors.of(patterns, counts)
-    # These matrices are small: more threads only get in each other's way.
+    table = _Table(regressors, patterns.T, counts, settings)
+    each = 8 * (12 * len(counts) + 4 * regressors.n_columns**2)
     with one_thread():
-        table = _Table(regressors, np.where(patterns.T, 1.0, -1.0), counts)
-        uses = regressors.used_by(neighbors, settings.intercept)
-        nodes = _begin(table, settings, uses, _fit_labelsets(table, settings, neighbors))
-        find = _find_firth if settings.is_firth else _find_limits
-        blocks = [nodes[block] for block in chunks(len(nodes), 8 * len(counts), least=16)]
-        done: Iterable[None] = (find(table, block, settings) for block in blocks)
+        nodes = _start(table, regressors.used_by(neighbors, settings.intercept))
+        blocks = [nodes[block] for block in chunks(len(nodes), each, limit=_BLOCK_BYTES)]
+        done: Iterable[int] = (_fit_block(table, block) for block in blocks)
         if n_jobs != 1 and len(blocks) > 1:
             done = Parallel(n_jobs, backend="threading", return_as="generator_unordered")(
-                delayed(find)(table, block, settings) for block in blocks
+                delayed(_fit_block)(table, block) for block in blocks
             )
         if len(blocks) > 1:
             done = tqdm(done, "label models", len(blocks), disable=None, leave=False)
         for _ in done:
             pass
-        return _collect(table, nodes, settings, neighbors)
-
-
-class _Ahead(NamedTuple):
-    """What models of the labels alone tell: their ends, and the labelset of each cell."""
-
-    nodes: list[_Node]
-    codes: IntArray
-
-
-def _fit_labelsets(table: _Table, settings: FitSettings, neighbors: BoolArray) -> _Ahead | None:
-    """Fit models without the context on labelsets, where these are far fewer than cells."""
-    n_labels, n_cells = table.signs.shape
-    if table.regressors.n_columns == 1 + n_labels or settings.is_firth:
-        return None
-    labelsets, codes = find_labelsets(np.packbits(table.signs.T > 0, axis=1), n_labels)
-    if len(labelsets) > _FEWER * n_cells:
-        return None
-    counts = np.bincount(codes, table.counts).astype(np.float64)
-    alone = _Table(Regressors.of(labelsets, counts), np.where(labelsets.T, 1.0, -1.0), counts)
-    nodes = _begin(alone, settings, alone.regressors.used_by(neighbors, settings.intercept))
-    for block in chunks(len(nodes), 8 * len(counts), least=16):
-        _find_limits(alone, nodes[block], settings)
-    return _Ahead(nodes, codes)
+    return assemble_fits(regressors, patterns, counts, settings.intercept, neighbors, nodes)
 
 
 def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray | None:
@@ -342,255 +308,186 @@ def find_aliases(regressors: Regressors, intercept: bool) -> tuple[tuple[int, ..
     return tuple(tuple(sorted(others)) for others in related)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Table:
-    """What the models of all labels share."""
+    """What the models of all labels share: columns, outcomes (labels × cells) and counts."""
 
     regressors: Regressors
-    signs: FloatArray
+    outcomes: BoolArray
     counts: FloatArray
-
-    @property
-    def design(self) -> FloatArray:
-        """The columns of all models."""
-        return self.regressors.matrix
-
-    @property
-    def pairs(self) -> PairSums:
-        """Cross-products of the columns."""
-        return self.regressors.pairs
+    settings: FitSettings
 
     @cached_property
-    def nobs(self) -> float:
-        """Number of observations."""
-        return float(self.counts.sum())
+    def penalty(self) -> FloatArray:
+        """Ridge penalties of the columns; zero for those that are free."""
+        penalty = ridge_penalty(self.settings, self.regressors)
+        return np.zeros(self.regressors.n_columns) if penalty is None else penalty
 
     @cached_property
-    def largest(self) -> FloatArray:
-        """The largest entry of each row, or one: rows are divided by it where rank is looked at."""
-        return np.asarray(np.maximum(np.abs(self.design).max(axis=1), 1.0))
+    def is_free(self) -> BoolArray:
+        """The columns without a ridge penalty."""
+        return np.asarray(self.penalty == 0)
 
-    def signed(self, node: _Node, columns: IntArray) -> FloatArray:
-        """Return signed regressors of a label in the rows in play."""
-        regressors = self.design[node.in_play][:, columns]
-        regressors *= self.signs[node.label, node.in_play, None]
-        return regressors
+    def signed(self, node: Node, columns: IntArray) -> FloatArray:
+        """Return signed regressors of a label in its uncertain cells."""
+        signs = np.where(self.outcomes[node.label, node.uncertain], 1.0, -1.0)
+        return self.regressors.matrix[np.ix_(node.uncertain, columns)] * signs[:, None]
 
 
 @dataclass
-class _Node:
-    """The model of one label on its way to a fit; `is_final` if nothing more can be settled."""
+class Node:
+    """The model of one label on its way to a fit; `NodeFit` explains the fields.
+
+    `columns` are those that are not aliased; `is_final` says that no more cell is separated.
+    """
 
     label: int
     columns: IntArray
-    free: IntArray
     aliased: FloatArray
-    in_play: BoolArray
+    uncertain: BoolArray
     directions: list[FloatArray]
-    chosen: Columns
-    is_final: bool
-    start: FloatArray = field(default_factory=lambda: np.zeros(0))
+    coef: FloatArray
+    unidentified: FloatArray
+    basis: IntArray
     steps: int = 0
-    guesses: int = 0
-    coef: FloatArray | None = None
+    is_final: bool = False
     converged: bool = False
 
-    @property
-    def basis(self) -> IntArray:
-        """The columns that the fit is made with."""
-        return self.columns[self.chosen.kept]
+    def choose_basis(self, table: _Table, gram: FloatArray) -> None:
+        """Choose columns that are independent in the uncertain cells, with these products."""
+        is_free = table.is_free[self.columns]
+        free = self.columns[is_free]
+        # Columns that separation leaves next to nothing of have no share in the limit.
+        cells = None if self.directions else self.uncertain
+        chosen = table.regressors.independent(gram, free, cells)
+        self.unidentified = _spread(chosen.null_space, free, len(self.coef))
+        self.coef[free[chosen.kept]] = chosen.carry_over(self.coef[free])
+        self.coef[free[chosen.dropped]] = 0.0
+        is_kept = ~is_free
+        is_kept[np.flatnonzero(is_free)[chosen.kept]] = True
+        self.basis = self.columns[is_kept]
 
 
-def _begin(
-    table: _Table, settings: FitSettings, uses: BoolArray, ahead: _Ahead | None = None
-) -> list[_Node]:
-    """Choose columns for the models of all labels, and settle by counting."""
-    regressors, patterns = table.regressors, table.signs.T > 0
-    n_labels, size = uses.shape
-    penalties = ridge_penalty(settings, regressors)
-    is_free = np.ones(size, dtype=np.bool_) if penalties is None else penalties == 0
-    candidates = np.flatnonzero(is_free & uses.any(axis=0))
-    whole = regressors.relations
-    if len(candidates) < size:
-        whole = regressors.relations_among(candidates)
-    in_play = np.ones(table.signs.shape, dtype=np.bool_)
-    directions: list[list[FloatArray]] = [[] for _ in range(n_labels)]
-    if ahead is not None:
-        in_play = np.array([node.in_play[ahead.codes] for node in ahead.nodes])
-        for before, node in zip(directions, ahead.nodes, strict=True):
-            before += [_spread(each, np.arange(len(each)), size) for each in node.directions]
-    # A side of the constant is that of all rows.
-    binary = np.flatnonzero(regressors.binary & is_free)
-    binary = binary[binary > 0]
-    # What labels alone settle was found ahead.
-    if not settings.is_firth and (ahead is None or (binary > n_labels).any()):
-        in_play, found = peel(
-            patterns, table.design[:, binary], uses[:, binary], settings.intercept, in_play
-        )
-        places = np.concatenate([[0], binary])
-        for before, lines in zip(directions, found, strict=True):
-            before += [_spread(each, places, size) for each in lines]
+def _start(table: _Table, uses: BoolArray) -> list[Node]:
+    """Choose the columns of all label models, and drop cells that counting finds certain."""
+    regressors, counts, intercept = table.regressors, table.counts, table.settings.intercept
+    size = regressors.n_columns
+    uncertain = np.ones(table.outcomes.shape, dtype=np.bool_)
+    peeled: list[list[FloatArray]] = [[] for _ in uses]
+    binary = np.flatnonzero(regressors.binary & table.is_free)
+    binary = binary[binary > 0]  # rows with the constant are all rows
+    if not table.settings.is_firth:
+        binary_columns = regressors.matrix[:, binary]
+        uncertain, peeled = peel(table.outcomes.T, binary_columns, uses[:, binary], intercept)
+    places = np.concatenate([[0], binary])
+    has_relations = bool(len(regressors.relations_among(np.flatnonzero(table.is_free)).dropped))
     nodes = []
-    # Most models have as many columns.
-    all_of = cache(Columns.all_of)
-    for label in range(n_labels):
-        columns = uses[label].nonzero()[0]
-        free = is_free[columns].nonzero()[0]
-        aliased, dropped = np.zeros((size, 0)), columns[:0]
-        if len(whole.dropped):
-            own = np.flatnonzero(candidates == 1 + label)
-            is_whole = len(free) == len(candidates) - len(own)
-            chosen = whole.without(int(own[0])) if is_whole and len(own) else None
-            if chosen is None:
-                chosen = regressors.relations_among(columns[free])
-            chosen = chosen.among(free, len(columns))
-            aliased = _spread(chosen.null_space, columns, size)
-            columns, dropped = columns[chosen.kept], columns[chosen.dropped]
-            free = np.flatnonzero(is_free[columns])
-        # What runs off is said of the coefficients that the model has.
-        settling = directions[label]
-        if len(dropped):
-            moved = [each - aliased @ each[dropped] for each in settling]
-            settling = [np.where(np.abs(each) < _ROUNDING, 0.0, each) for each in moved]
-        # With no other free column than a constant counting finds all.
-        is_final = settings.is_firth or (settings.ridge > 0 and not (columns[free] > 0).any())
-        chosen = all_of(len(columns))
-        own_rows = in_play[label]
-        nodes.append(_Node(label, columns, free, aliased, own_rows, settling, chosen, is_final))
-    # Columns that are independent in all rows need not be so in those that are left.
-    left = [nodes[label] for label in np.flatnonzero(~in_play.all(axis=1)).tolist()]
-    for block in chunks(len(left), 8 * table.pairs.n_sums, limit=2**26):
-        crossing = table.pairs.crossing([node.columns for node in left[block]])
-        rows_left = np.array([node.in_play for node in left[block]]) / table.largest**2
-        for node, products in zip(
-            left[block], crossing(range(len(rows_left)), rows_left), strict=True
-        ):
-            ranked = np.arange(len(node.columns))
-            known = None if ahead is None else _known_columns(regressors, node, ahead)
-            if node.in_play.any() and len(node.free) < len(node.columns):
-                ranked, products = node.free, products[node.free[:, None], node.free]
-            at = node.columns[ranked]
-            rows = partial(_unit_rows_in_play, table, node, at)
-            chosen = regressors.rank(products, at, rows, known=known)
-            node.chosen = chosen.among(ranked, len(node.columns))
-    for node, earlier in zip(nodes, [] if ahead is None else ahead.nodes, strict=False):
-        assert earlier.coef is not None
-        start = _spread(earlier.coef, earlier.basis, size)
-        node.start = _spread(node.chosen.carry_over(start[node.columns]), node.basis, size)
-        # Of a start that rounding keeps from its end no step counts.
-        node.steps = earlier.steps if earlier.converged else 0
+    for label, own in enumerate(uses):
+        columns: IntArray = np.flatnonzero(own)
+        aliased = np.zeros((size, 0))
+        directions = [_spread(each, places, size) for each in peeled[label]]
+        if has_relations:
+            free = columns[table.is_free[columns]]
+            relations = regressors.relations_among(free)
+            aliased = _spread(relations.null_space, free, size)
+            dropped = free[relations.dropped]
+            columns = np.setdiff1d(columns, dropped)
+            # Directions are those of the coefficients that the model has.
+            directions = [each - aliased @ each[dropped] for each in directions]
+        coef = np.zeros(size)
+        share = counts[uncertain[label]] @ table.outcomes[label, uncertain[label]]
+        share /= max(counts[uncertain[label]].sum(), 1.0)
+        if intercept and 0 < share < 1:
+            coef[0] = logit(share)
+        nodes.append(
+            Node(
+                label,
+                columns,
+                aliased,
+                uncertain[label],
+                directions,
+                coef,
+                unidentified=aliased,
+                basis=columns,
+                is_final=table.settings.is_firth,
+            )
+        )
     return nodes
 
 
-def _known_columns(regressors: Regressors, node: _Node, ahead: _Ahead) -> Columns | None:
-    """Return what labelsets told of the 0/1 columns of a model, if it has no others."""
-    before = ahead.nodes[node.label]
-    binary = node.columns[regressors.binary[node.columns]]
-    is_same = len(node.free) == len(node.columns) and np.array_equal(binary, before.columns)
-    # Where columns are centred a constant is needed.
-    has_first = len(before.chosen.kept) > 0 and before.chosen.kept[0] == 0
-    return before.chosen if is_same and (has_first or not regressors.is_centred) else None
-
-
-def _find_firth(table: _Table, nodes: list[_Node], settings: FitSettings) -> None:
-    """Fit with Jeffreys' prior."""
-    signs, columns = table.signs[[node.label for node in nodes]], [node.basis for node in nodes]
-    solutions = firth_newton(table.pairs, signs, table.counts, columns, max_steps=settings.max_iter)
-    for node, solution in zip(nodes, solutions, strict=True):
-        _learn(table, node, solution)
-
-
-def _find_limits(table: _Table, nodes: list[_Node], settings: FitSettings) -> None:
-    """Fit by (penalised) maximum likelihood, or its limit where labels are separated."""
-    penalty = ridge_penalty(settings, table.regressors)
-    start = np.array([node.start for node in nodes]) if len(nodes[0].start) else None
+def _fit_block(table: _Table, nodes: list[Node]) -> int:
+    """Fit some label models by (penalised) maximum likelihood, or its limit; count them."""
+    n_models, settings, products = len(nodes), table.settings, table.regressors.products
+    masks = np.array([node.uncertain for node in nodes]).astype(np.float64)
+    for node, gram in zip(nodes, products.under(masks), strict=True):
+        node.choose_basis(table, gram)
     while nodes:
-        solutions = newton_together(
-            table.pairs,
-            table.signs[[node.label for node in nodes]],
-            table.counts * np.array([node.in_play for node in nodes]),
-            [node.basis for node in nodes],
-            start=start,
-            max_steps=[settings.max_iter - node.steps for node in nodes],
-            penalty=penalty,
-            patience=_PATIENCE if start is None else _PATIENCE_WARM,
-            gives_up=partial(_looks_separated, table, nodes),
+        uses = np.zeros((len(nodes), products.design.shape[1]), dtype=np.bool_)
+        for line, node in zip(uses, nodes, strict=True):
+            line[node.basis] = True
+        design = SharedDesign(products, uses)
+        counts = table.counts * np.array([node.uncertain for node in nodes])
+        steps_left = [max(settings.max_iter - node.steps, 0) for node in nodes]
+        fits = maximize(
+            design,
+            table.outcomes[[node.label for node in nodes]],
+            counts,
+            uses.shape[1],
+            penalty=table.penalty,
+            firth=settings.is_firth,
+            start=np.array([node.coef for node in nodes]) * uses,
+            max_iter=[
+                left if node.is_final else min(left, _LOOK)
+                for left, node in zip(steps_left, nodes, strict=True)
+            ],
         )
-        for node, solution in zip(nodes, solutions, strict=True):
-            _learn(table, node, solution)
-            if node.coef is not None and not node.converged and node.steps < settings.max_iter:
-                _go_on(table, node, penalty, settings.max_iter)
-        nodes = [node for node in nodes if node.coef is None]
-        start = np.array([node.start for node in nodes])
+        proven = proves_overlap(design, fits, counts)
+        undecided = []
+        for at, node in enumerate(nodes):
+            node.coef, node.converged = fits.coef[at], bool(fits.converged[at])
+            node.steps += int(fits.steps[at])
+            if not (node.is_final or proven[at]):
+                undecided.append(node)
+                _look_for_certain(table, node, fits.step[at])
+        nodes = undecided
+    return n_models
 
 
-def _looks_separated(
-    table: _Table, nodes: list[_Node], order: int, step: FloatArray, steps: int
-) -> bool:
-    """Return whether a step shows which rows are settled, so that a guess should be tried."""
-    node = nodes[order]
-    if node.is_final:
-        return False
-    moves = _moves(table, node, step)
-    settling = moves > _SETTLING
-    is_clear = (settling | (np.abs(moves) <= _QUIET)).all() and settling.any()
-    return bool(is_clear or steps >= _LONGEST)
+def _look_for_certain(table: _Table, node: Node, step: FloatArray) -> None:
+    """Drop cells that separation makes certain; where there are none the model is final."""
+    moves = table.signed(node, node.basis) @ step[node.basis]
+    is_still = np.abs(moves).max(initial=0.0) < _CERTAIN_MOVE
+    if is_still and not node.converged and node.steps < table.settings.max_iter:
+        return  # it only takes more steps
+    free = node.columns[table.is_free[node.columns]]
+    rows = MatrixRows(table.signed(node, free))
+    # Along a separated direction a Newton step moves certain cells by about one, and no other.
+    direction = _direction_of(rows, np.flatnonzero(moves > _CERTAIN_MOVE))
+    if direction is None:
+        found = find_direction(rows, np.argsort(-moves, kind="stable"), np.eye(len(free)))
+        if found is None:
+            node.is_final = True
+            return
+        direction = _direction_of(rows, np.flatnonzero(rows.margins(found) > CERTAIN))
+        direction = found if direction is None else direction
+    certain = rows.margins(direction) > CERTAIN
+    node.directions.append(_spread(direction, free, len(node.coef)))
+    node.uncertain = node.uncertain.copy()
+    node.uncertain[np.flatnonzero(node.uncertain)[certain]] = False
+    left = table.regressors.matrix[node.uncertain]
+    node.choose_basis(table, left.T @ left)
 
 
-def _learn(table: _Table, node: _Node, solution: Solution) -> None:
-    """Take a solution for the limit, or settle rows that it shows to be separated."""
-    node.steps += solution.steps
-    radius_squared = table.regressors.radius_squared
-    is_final = node.is_final or solution.proves_overlap(radius_squared, table.nobs)
-    if is_final or not node.in_play.any():
-        node.coef, node.converged = solution.coef, solution.converged
-        return
-    coef = _spread(solution.coef, node.chosen.kept, len(node.columns))
-    # A guess is checked, and only where guesses fail a programme is solved.
-    node.guesses += 1
-    signed = table.signed(node, node.columns[node.free])
-    if node.guesses <= _GUESSES:
-        settled, length = _moves(table, node, solution.step) > _SETTLING, 1.0
-    else:
-        proved, settled = find_separation(signed[:, np.isin(node.free, node.chosen.kept)])
-        length = max(float(np.linalg.norm(proved)), 1.0)
-        node.is_final = True
-    if settled.any():
-        remaining = signed[~settled]
-        if not table.regressors.binary.all():
-            remaining = unit_rows(remaining)
-        rest = table.regressors.rank(
-            remaining.T @ remaining, node.columns[node.free], lambda: remaining
-        )
-        direction = shortest_direction(signed[settled], rest.null_space, length)
-        if direction is not None:
-            places = node.columns[node.free]
-            node.directions.append(_spread(direction, places, table.design.shape[1]))
-            node.in_play = node.in_play.copy()
-            node.in_play[node.in_play] = ~settled
-            node.chosen = rest.among(node.free, len(node.columns))
-    node.start = _spread(node.chosen.carry_over(coef), node.basis, table.design.shape[1])
-
-
-def _go_on(table: _Table, node: _Node, penalty: FloatArray | None, max_steps: int) -> None:
-    """Go on from where cross-products had no digits left for another step."""
-    assert node.coef is not None
-    solution = climb_flat(
-        table.signed(node, node.basis),
-        table.counts[node.in_play],
-        np.zeros(len(node.basis)) if penalty is None else penalty[node.basis],
-        node.coef,
-        max_steps - node.steps,
-    )
-    node.coef, node.converged = solution.coef, solution.converged
-    node.steps += solution.steps
-
-
-def _moves(table: _Table, node: _Node, step: FloatArray) -> FloatArray:
-    """Return how much a step moves the margins of the rows in play."""
-    whole = _spread(step, node.basis, table.design.shape[1])
-    moves: FloatArray = (table.signs[node.label] * (table.design @ whole))[node.in_play]
-    return moves
+def _direction_of(rows: MatrixRows, certain: IntArray) -> FloatArray | None:
+    """Return the shortest direction that makes rows certain and lowers no other, if any does."""
+    if not len(certain):
+        return None
+    others = np.ones(len(rows.signed), dtype=np.bool_)
+    others[certain] = False
+    direction = shortest_direction(rows, certain, null_space(rows.signed[others]))
+    if direction is None or rows.margins(direction).min() < -STILL:
+        return None
+    return direction
 
 
 def _spread(values: FloatArray, places: IntArray, size: int) -> FloatArray:
@@ -600,119 +497,72 @@ def _spread(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     return whole
 
 
-def _unit_rows_in_play(table: _Table, node: _Node, columns: IntArray) -> FloatArray:
-    """Return columns in the rows in play, brought to unit size as their cross-products are."""
-    regressors = table.design[node.in_play][:, columns]
-    return np.asarray(regressors / table.largest[node.in_play, None])
-
-
-def _collect(
-    table: _Table, nodes: list[_Node], settings: FitSettings, neighbors: BoolArray
-) -> tuple[NodeFit, ...]:
-    """Put the fits of all labels together."""
-    size, ends = table.design.shape[1], []
-    for node in nodes:
-        assert node.coef is not None
-        ends.append(
-            NodeEnd(
-                label=node.label,
-                basis=node.basis,
-                coef=node.coef,
-                directions=np.array(node.directions).reshape(-1, size),
-                aliased=node.aliased,
-                unidentified=_spread(node.chosen.null_space, node.columns, size),
-                in_play=node.in_play,
-                steps=node.steps,
-                converged=node.converged,
-            )
-        )
-    return assemble_fits(
-        table.regressors, table.signs, table.counts, settings.intercept, neighbors, ends
-    )
-
-
-class NodeEnd(NamedTuple):
-    """Where the fit of one label ended; `NodeFit` explains the fields."""
-
-    label: int
-    basis: IntArray
-    coef: FloatArray
-    directions: FloatArray
-    aliased: FloatArray
-    unidentified: FloatArray
-    in_play: BoolArray
-    steps: int
-    converged: bool
-
-
 def assemble_fits(
     regressors: Regressors,
-    signs: FloatArray,
+    patterns: BoolArray,
     counts: FloatArray,
     intercept: bool,
     neighbors: BoolArray,
-    ends: Sequence[NodeEnd],
+    nodes: Sequence[Node],
 ) -> tuple[NodeFit, ...]:
-    """Return fits their probabilities, likelihoods, and coefficients in the user's units."""
-    size = regressors.n_columns
-    values = np.zeros((len(ends), size))
-    for end in ends:
-        values[end.label, end.basis] = end.coef
-    in_play = np.array([end.in_play for end in ends])
+    """Compute probabilities, likelihoods, and coefficients in the user's units."""
+    outcomes, size = patterns.T, regressors.n_columns
+    values = np.array([_spread(node.coef[node.basis], node.basis, size) for node in nodes])
     eta = values @ regressors.matrix.T
-    # One exponential and one logarithm give probabilities and likelihoods with all their digits.
-    odds = np.exp(-np.abs(eta))
-    larger = 1 / (1 + odds)
-    smaller = odds * larger
-    probability = np.where(in_play, np.where(eta > 0, larger, smaller), signs > 0)
-    complement = np.where(in_play, np.where(eta > 0, smaller, larger), signs < 0)
-    llf = (in_play * (np.minimum(signs * eta, 0.0) - np.log1p(odds))) @ counts
-    total, positives = counts.sum(), (signs > 0) @ counts
-    llf_null = np.full(len(ends), -total * np.log(2))
+    uncertain = np.array([node.uncertain for node in nodes])
+    probability = np.where(uncertain, expit(eta), outcomes)
+    complement = np.where(uncertain, expit(-eta), ~outcomes)
+    llf = (uncertain * log_expit(np.where(outcomes, eta, -eta))) @ counts
+    total, positives = counts.sum(), outcomes @ counts
+    llf_null = np.full(len(nodes), -total * np.log(2))
     if intercept:
         negatives = total - positives
         llf_null = xlogy(positives, positives / total) + xlogy(negatives, negatives / total)
+    restored = regressors.in_units(values.T).T
     fits = []
-    in_units, changed_by = regressors.in_units, regressors.changed_by
-    coefs = np.full((len(ends), size), np.nan)
-    coefs[:, 1 : 1 + len(ends)][~neighbors] = 0.0
-    coefs[np.arange(len(ends)), 1 + np.arange(len(ends))] = np.nan
-    restored = in_units(values.T).T
-    # What all of them change is looked at together, and taken apart again.
-    unidentified = np.hstack([end.unidentified for end in ends])
-    directions = np.vstack([end.directions for end in ends]).T
-    goes, runs = changed_by(unidentified, _ROUNDING), changed_by(directions, _ROUNDING)
-    infinite = np.copysign(np.inf, in_units(directions))
-    n_gone = n_run = 0
-    for end, coef in zip(ends, coefs, strict=True):
-        known = end.basis
-        if end.unidentified.shape[1]:
-            # Among the rows in play a coefficient is known unless it goes with one dropped.
-            gone = slice(n_gone, n_gone + end.unidentified.shape[1])
-            known = known[~goes[known, gone].any(axis=1)]
-            n_gone = gone.stop
-        coef[known] = restored[end.label, known]
-        for at in reversed(range(n_run, n_run + len(end.directions))):
-            running = runs[:, at] & ~np.isfinite(coef)
-            coef[running] = infinite[running, at]
-        n_run += len(end.directions)
+    for at, node in enumerate(nodes):
+        directions = np.array(node.directions).reshape(-1, size)
         fits.append(
             NodeFit(
-                label=end.label,
-                neighbors=neighbors[end.label],
-                coef=coef,
-                basis=end.basis,
-                basis_coef=values[end.label, end.basis],
-                directions=end.directions,
-                aliased=end.aliased,
-                unidentified=end.unidentified,
-                in_play=end.in_play,
-                probability=probability[end.label],
-                complement=complement[end.label],
-                llf=float(llf[end.label]),
-                llf_null=float(llf_null[end.label]),
-                iterations=end.steps,
-                converged=end.converged,
+                label=node.label,
+                neighbors=neighbors[node.label],
+                coef=_limits(regressors, node, restored[at], directions, neighbors[node.label]),
+                basis=node.basis,
+                basis_coef=values[at, node.basis],
+                directions=directions,
+                aliased=node.aliased,
+                unidentified=node.unidentified,
+                in_play=node.uncertain,
+                probability=probability[at],
+                complement=complement[at],
+                llf=float(llf[at]),
+                llf_null=float(llf_null[at]),
+                iterations=node.steps,
+                converged=node.converged,
             )
         )
     return tuple(fits)
+
+
+def _limits(
+    regressors: Regressors,
+    node: Node,
+    restored: FloatArray,
+    directions: FloatArray,
+    neighbors: BoolArray,
+) -> FloatArray:
+    """Return coefficients in the user's units; infinite or NaN where they have no value."""
+    coef = np.full(len(restored), np.nan)
+    coef[1 : 1 + len(neighbors)][~neighbors] = 0.0
+    coef[1 + node.label] = np.nan
+    # A coefficient is known unless it goes with one that cannot be told.
+    unknown = np.asarray(regressors.changed_by(node.unidentified, NO_DIRECTION).any(axis=1))
+    known = node.basis[~unknown[node.basis]]
+    coef[known] = restored[known]
+    # The limits of earlier directions outweigh those of later ones.
+    changed = regressors.changed_by(directions.T, NO_DIRECTION)
+    infinite = np.copysign(np.inf, regressors.in_units(directions.T))
+    for at in reversed(range(len(directions))):
+        places = changed[:, at] & ~np.isfinite(coef)
+        coef[places] = infinite[places, at]
+    return coef

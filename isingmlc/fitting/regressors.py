@@ -10,15 +10,15 @@ brought to the user's by a linear map: with :math:`\tilde c = (c - m) / s` the c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
-from isingmlc.fitting.old_separation import Columns, independent_columns, unit_rows
+from isingmlc.fitting.cross_products import CrossProducts
 from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.fitting.separation import Columns, independent_columns
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 
@@ -31,7 +31,6 @@ class Regressors:
     centre: FloatArray
     scale: FloatArray
     variance: FloatArray
-    lost: FloatArray
 
     @classmethod
     def of(
@@ -50,7 +49,7 @@ class Regressors:
         if columns is None or not columns.shape[1]:
             label_of = np.arange(-1, n_labels)
             zeros, ones = np.zeros(len(label_of)), np.ones(len(label_of))
-            return cls(matrix, label_of, zeros, ones, ones, zeros)
+            return cls(matrix, label_of, zeros, ones, ones)
         labels = np.full(columns.shape[1], -1) if labels is None else labels
         centre, scale = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         wide = ~((columns == 0) | (columns == 1)).all(axis=0)
@@ -71,14 +70,12 @@ class Regressors:
             scale[products] = np.where(spread > 0, spread, 1.0)
         scaled = (columns - centre) / scale
         variance = share @ scaled**2 - (share @ scaled) ** 2
-        lost = np.finfo(float).eps * np.abs(columns).max(axis=0, initial=0.0) / scale
         return cls(
             np.hstack([matrix, scaled]),
             np.concatenate([[-1], np.arange(n_labels), labels]),
             np.concatenate([np.zeros(1 + n_labels), centre]),
             np.concatenate([np.ones(1 + n_labels), scale]),
             np.concatenate([np.ones(1 + n_labels), np.maximum(variance, 0.0)]),
-            np.concatenate([np.zeros(1 + n_labels), np.where(wide, lost, 0.0)]),
         )
 
     @classmethod
@@ -137,10 +134,9 @@ class Regressors:
         return np.asarray(((self.matrix == 0) | (self.matrix == 1)).all(axis=0) & unmoved)
 
     @cached_property
-    def gram(self) -> FloatArray:
-        """Cross-products of the columns in rows of unit size, shape (m, m)."""
-        rows = unit_rows(self.matrix) if self._has_context else self.matrix
-        return np.asarray(rows.T @ rows)
+    def products(self) -> CrossProducts:
+        """Cross-products of the columns under many weights."""
+        return CrossProducts(self.matrix, self.binary)
 
     @cached_property
     def relations(self) -> Columns:
@@ -148,35 +144,22 @@ class Regressors:
         return self.relations_among(np.arange(self.n_columns))
 
     def relations_among(self, columns: IntArray) -> Columns:
-        """Tell which of some columns are linear functions of those before them."""
-        return self.rank(
-            self.gram[columns[:, None], columns],
-            columns,
-            lambda: self._triangle[:, columns],
-            in_order=True,
-        )
+        """Tell which of some columns are linear functions of those before them, in all rows."""
+        return self.independent(self._gram, columns, slice(None))
 
-    def rank(
-        self,
-        gram: FloatArray,
-        columns: IntArray,
-        rows: Callable[[], FloatArray],
-        *,
-        in_order: bool = False,
-        known: Columns | None = None,
+    @cached_property
+    def _gram(self) -> FloatArray:
+        """Cross-products of the columns."""
+        return np.asarray(self.matrix.T @ self.matrix)
+
+    def independent(
+        self, gram: FloatArray, columns: IntArray, rows: BoolArray | slice | None
     ) -> Columns:
-        """Choose independent columns in some of the rows."""
-        if self._are_binary:
-            return independent_columns(gram, in_order=in_order, keep_first=self.is_centred)
-        return independent_columns(
-            gram,
-            in_order=in_order,
-            keep_first=self.is_centred,
-            binary=self.binary[columns],
-            rows=rows,
-            lost=self.lost[columns],
-            known=known,
-        )
+        """Choose linearly independent columns by cross-products, in doubt by rows if given."""
+        some = gram[columns[:, None], columns]
+        if self._are_binary or rows is None:
+            return independent_columns(some)
+        return independent_columns(some, lambda: self.matrix[rows][:, columns])
 
     @cached_property
     def _are_binary(self) -> bool:
@@ -187,11 +170,6 @@ class Regressors:
     def is_centred(self) -> bool:
         """Whether something was subtracted from any column."""
         return bool(self.centre.any())
-
-    @cached_property
-    def _triangle(self) -> FloatArray:
-        """A root of the cross-products with all digits of the columns."""
-        return np.asarray(np.linalg.qr(unit_rows(self.matrix), mode="r"))
 
     @cached_property
     def pairs(self) -> PairSums:

@@ -24,14 +24,17 @@ from isingmlc.base.tolerances import CLEAR_PIVOT, NO_DIRECTION, NO_PIVOT
 
 # Rows that a linear programme is given at a time.
 _ROWS = 1500
+# So often rows are added to those that the shortest direction is made from.
+_ROUNDS = 20
 # Of rows and columns of unit size: margins above the one are those of certain rows, and no margin
 # falls by more than the other.
-_CERTAIN = 1e-6
-_STILL = 1e-8
+CERTAIN = 1e-6
+STILL = 1e-8
 # A column whose coefficient in another, both of unit size, is below this has no share in it.
 _NO_SHARE = 1e-7
-# Residual of the least-distance problem below which it has no solution.
-_INFEASIBLE = 1e-10
+# Squared residual of the least-distance problem below which it has no solution: directions are not
+# longer than 1e7.
+_INFEASIBLE = 1e-14
 
 
 class Columns(NamedTuple):
@@ -66,16 +69,21 @@ def independent_columns(gram: FloatArray, rows: Callable[[], FloatArray] | None 
     asked where cross-products leave a doubt.
     """
     filled = np.flatnonzero(gram.diagonal() > 0)
-    inner = gram[filled[:, None], filled]
+    inner = gram if len(filled) == len(gram) else gram[filled[:, None], filled]
     if _has_pivots(inner, NO_PIVOT if rows is None else CLEAR_PIVOT):
+        if len(filled) == len(gram):
+            return Columns.all_of(len(gram))
         kept, shares = filled, np.zeros((len(filled), 0))
     elif rows is None:
         kept, shares = _eliminate(filled, inner)
     else:
         kept, shares = _orthogonalize(filled, rows()[:, filled])
-    dropped = np.setdiff1d(np.arange(len(gram)), kept)
+    is_kept = np.zeros(len(gram), dtype=np.bool_)
+    is_kept[kept] = True
+    dropped = np.flatnonzero(~is_kept)
     dependence = np.zeros((len(kept), len(dropped)))
-    dependence[:, np.isin(dropped, filled)] = np.where(np.abs(shares) < _NO_SHARE, 0.0, shares)
+    is_filled = gram.diagonal()[dropped] > 0
+    dependence[:, is_filled] = np.where(np.abs(shares) < _NO_SHARE, 0.0, shares)
     return Columns(kept, dropped, dependence)
 
 
@@ -182,11 +190,11 @@ class MatrixRows:
         return np.asarray(self.signed @ direction)
 
 
-def find_certain(rows: SignedRows, candidates: IntArray, space: FloatArray) -> IntArray:
-    """Find rows that some direction in a space makes certain, by linear programmes.
+def find_direction(rows: SignedRows, candidates: IntArray, space: FloatArray) -> FloatArray | None:
+    """Find a direction in a space that raises some rows and lowers none, by linear programmes.
 
-    A programme has few rows; those that its direction lowers are added until there are none.
-    Returns no row if the rows overlap.
+    A programme has few rows; those that its direction lowers are added until there are none. The
+    margins that the direction raises most are one. Returns None if the rows overlap.
     """
     chosen = candidates[:0]
     while space.shape[1]:
@@ -202,16 +210,16 @@ def find_certain(rows: SignedRows, candidates: IntArray, space: FloatArray) -> I
             continue
         margins = rows.margins(space @ along)
         everyone = np.concatenate([chosen, candidates])
-        reach = _STILL * np.abs(margins[everyone]).max()
-        lowered = everyone[margins[everyone] < -reach]
+        highest = np.abs(margins[everyone]).max()
+        lowered = everyone[margins[everyone] < -STILL * highest]
         if not len(lowered):
-            return np.asarray(everyone[margins[everyone] > 1e2 * reach])
+            return np.asarray(space @ along / highest)
         worst = lowered[np.argsort(margins[lowered], kind="stable")[:_ROWS]]
         added = np.setdiff1d(worst, chosen)
         if not len(added):
             break
         chosen, candidates = np.concatenate([chosen, added]), np.setdiff1d(candidates, added)
-    return candidates[:0]
+    return None
 
 
 def _solve_programme(rows: FloatArray) -> FloatArray | None:
@@ -229,16 +237,16 @@ def _solve_programme(rows: FloatArray) -> FloatArray | None:
         bounds=(-1.0, 1.0),
         method="highs",
     )
-    if solution.status != 0 or (scaled @ solution.x).max() < _CERTAIN:
+    if solution.status != 0 or (scaled @ solution.x).max() < CERTAIN:
         return None
     return np.asarray(solution.x / units)
 
 
 def null_space(rows: FloatArray) -> FloatArray:
-    """Return directions, as columns, that move no row."""
+    """Return directions, as columns, that hardly move any row."""
     scale = np.abs(rows).max(axis=1, initial=0.0)
     rows = rows / np.where(scale > 0, scale, 1.0)[:, None]
-    return independent_columns(rows.T @ rows, lambda: rows).null_space
+    return independent_columns(rows.T @ rows).null_space
 
 
 def shortest_direction(rows: SignedRows, certain: IntArray, space: FloatArray) -> FloatArray | None:
@@ -250,18 +258,24 @@ def shortest_direction(rows: SignedRows, certain: IntArray, space: FloatArray) -
         return None
     space = np.linalg.qr(space)[0]
     chosen = certain[:_ROWS]
-    while True:
+    for _ in range(_ROUNDS):
         written = np.unique(rows.take(chosen) @ space, axis=0)
         system = np.vstack([written.T, np.ones(len(written))])
         target = np.append(np.zeros(len(written.T)), 1.0)
-        weights, size = optimize.nnls(system, target, maxiter=50 * system.shape[1])
-        if size**2 < _INFEASIBLE:
+        try:
+            weights = optimize.nnls(system, target)[0]
+        except RuntimeError:  # too many iterations
             return None
-        direction = space @ (weights @ written) / (target - system @ weights)[-1]
+        rest = 1.0 - weights.sum()
+        if not rest > _INFEASIBLE:
+            return None
+        direction = space @ (weights @ written) / rest
         margins = rows.margins(direction)[certain]
-        short = certain[margins < 1 - 1e-6]
-        added = np.setdiff1d(short[np.argsort(margins[margins < 1 - 1e-6])[:_ROWS]], chosen)
+        short = np.flatnonzero(margins < 1 - CERTAIN)
+        short = short[np.argsort(margins[short], kind="stable")[:_ROWS]]
+        added = np.setdiff1d(certain[short], chosen)
         if not len(added):
             direction[np.abs(direction) < NO_DIRECTION * np.abs(direction).max()] = 0.0
             return np.asarray(direction)
         chosen = np.concatenate([chosen, added])
+    return None

@@ -25,7 +25,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.base.threads import one_thread
 from isingmlc.fitting.joint import MAX_LABELS, States, fit_joint
 from isingmlc.fitting.newton import inverse
-from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeEnd, NodeFit, assemble_fits
+from isingmlc.fitting.nodewise import FitSettings, NetworkFit, Node, NodeFit, assemble_fits
 from isingmlc.fitting.pseudo import fit_pseudo
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.shared import SharedFit, SharedTerms
@@ -50,9 +50,8 @@ def fit_symmetric(
             shared, in_play = fit_joint(patterns, counts, terms, settings.max_iter)
         else:
             shared, in_play = fit_pseudo(patterns, counts, terms, settings.max_iter, regressors)
-    signs = np.where(patterns.T, 1.0, -1.0)
     ends = _split(shared, terms, in_play)
-    fits = assemble_fits(regressors, signs, counts, settings.intercept, neighbors, ends)
+    fits = assemble_fits(regressors, patterns, counts, settings.intercept, neighbors, ends)
     return shared, fits
 
 
@@ -83,7 +82,7 @@ def check_symmetric(settings: FitSettings, neighbors: BoolArray, context: Contex
         )
 
 
-def _split(shared: SharedFit, terms: SharedTerms, in_play: BoolArray) -> list[NodeEnd]:
+def _split(shared: SharedFit, terms: SharedTerms, in_play: BoolArray) -> list[Node]:
     """Return the model of each label its part of a fit."""
     in_basis = np.zeros(terms.n_terms + 1, dtype=np.bool_)
     in_basis[shared.basis] = True
@@ -97,14 +96,15 @@ def _split(shared: SharedFit, terms: SharedTerms, in_play: BoolArray) -> list[No
         own = [part[part[:, label].any(axis=1), label] for part in spread]
         directions, aliased, unidentified = own
         ends.append(
-            NodeEnd(
+            Node(
                 label=label,
-                basis=basis,
-                coef=values[label, basis],
-                directions=directions,
+                columns=basis,
                 aliased=aliased.T,
+                uncertain=in_play[label],
+                directions=list(directions),
+                coef=values[label],
                 unidentified=unidentified.T,
-                in_play=in_play[label],
+                basis=basis,
                 steps=shared.iterations,
                 converged=shared.converged,
             )

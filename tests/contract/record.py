@@ -136,7 +136,7 @@ def fits(data, labels, features, **more):
     key = f"{data}/nodewise"
     yield from edges(f"{key}/lr-firth", res.lr_test(features.columns[:4], penalty="firth"))
     yield f"{key}/node", res.nodes[res.label_names[0]].params
-    yield from frame(f"{key}/diagnostics", res.diagnostics)
+    yield from frame(f"{key}/diagnostics", res.diagnostics, ("iterations",))
     for rule in ("mean", "and", "or"):
         yield f"{key}/symmetrize-{rule}", res.symmetrize(rule)
     exchanged = ["permutation"] if "covariates" not in more else []
