@@ -28,17 +28,15 @@ import numpy as np
 from scipy.special import logit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
-from isingmlc.fitting.faces import counted_direction, find_settled, settling_direction
-from isingmlc.fitting.newton import Points, climb, newton_step
-from isingmlc.fitting.old_separation import Columns, independent_columns
-from isingmlc.fitting.shared import SharedFit, SharedTerms
+from isingmlc.base.tolerances import CONVERGED, ROUNDING_OF_LIKELIHOOD, STALLED
+from isingmlc.fitting.logistic import newton_steps
+from isingmlc.fitting.separation import CERTAIN, Columns, independent_columns, null_space
+from isingmlc.fitting.shared import SharedFit, SharedTerms, counted_direction, drop_certain
 from isingmlc.simulate.enumeration import list_log_weights
 from isingmlc.simulate.parameters import RowParameters
 
 # The states of more labels are not listed.
 MAX_LABELS = 20
-# Sums over states differ by no more than this by rounding, in units of a direction's own size.
-_ROUNDING = 1e-6
 # States are looked at in the order of their remainders.
 _PRIME = 1009
 
@@ -52,44 +50,56 @@ def fit_joint(
     means = counts @ states.statistics(states.numbers) / total
     states, directions = _find_face(states)
     chosen = states.independent
-    at = chosen.kept
-
-    def whole(coef: FloatArray) -> FloatArray:
-        values = np.zeros(terms.n_terms)
-        values[at] = coef
-        return values
-
-    def evaluate(_: IntArray, coefs: FloatArray) -> Points:
-        law = states.law(whole(coefs[0]))
-        expected, covariance = (part[at] for part in states.moments(law.probability))
-        information, gradient = total * covariance[:, at], total * (means[at] - expected)
-        value = total * float(means[at] @ coefs[0] - law.log_sum)
-        step = newton_step(information, gradient) if len(at) else np.zeros(0)
-        if step is None:
-            return Points.of_one(value, np.zeros(len(at)), np.nan, information)
-        return Points.of_one(value, step, float(gradient @ step), information)
-
     start = np.zeros(terms.n_terms)
     alone = terms.place[:, 0]
     alone = alone[(alone >= 0) & (means[alone] > 0) & (means[alone] < 1)]
     start[alone] = logit(means[alone])
-    ends = climb(evaluate, start[None, at], max_iter)
-    coef = ends.coef[0].copy()
+    values, steps, converged = _match_moments(states, total, means, chosen.kept, start, max_iter)
     shared = SharedFit(
-        basis=at,
-        basis_coef=coef,
+        basis=chosen.kept,
+        basis_coef=values[chosen.kept],
         directions=np.array(directions).reshape(-1, terms.n_terms),
         aliased=np.zeros((terms.n_terms, 0)),
         unidentified=chosen.null_space,
-        llf=min(total * float(means[at] @ coef - states.law(whole(coef)).log_sum), 0.0),
-        iterations=int(ends.steps[0]),
-        converged=bool(ends.converged[0]),
+        llf=min(total * float(means @ values - states.distribution(values).log_sum), 0.0),
+        iterations=steps,
+        converged=converged,
     )
     return shared, states.inside[states.numbers ^ states.bits[:, None]]
 
 
+def _match_moments(
+    states: States,
+    total: float,
+    means: FloatArray,
+    at: IntArray,
+    start: FloatArray,
+    max_iter: int,
+) -> tuple[FloatArray, int, bool]:
+    """Maximize the likelihood, which gives terms the means that they have in the rows."""
+    values, step = np.zeros(states.terms.n_terms), np.zeros(len(at))
+    values[at] = start[at]
+    best, previous, length, steps = -np.inf, np.inf, 1.0, 0
+    while True:
+        fitted = states.distribution(values)
+        value = total * float(means @ values - fitted.log_sum)
+        if not value >= best - ROUNDING_OF_LIKELIHOOD * (1 + abs(best)) and length > 1e-6:
+            length, step = length / 2, step / 2
+            values[at] -= step
+            continue
+        expected, covariance = states.moments(fitted.probability)
+        gradient = total * (means - expected)[at]
+        step = newton_steps(total * covariance[np.ix_(at, at)][None], gradient[None])[0]
+        decrement = float(gradient @ step)
+        stalled = previous <= decrement <= STALLED
+        if decrement <= CONVERGED or stalled or steps >= max_iter:
+            return values, steps, decrement <= CONVERGED or stalled
+        best, previous, length, steps = value, decrement, 1.0, steps + 1
+        values[at] += step
+
+
 @dataclass(frozen=True)
-class Law:
+class Distribution:
     """Probabilities of all states, and the logarithm of the sum of their weights."""
 
     probability: FloatArray
@@ -115,7 +125,7 @@ class States:
         """Return the states that have a probability in a fit."""
         left = self
         for direction in shared.directions:
-            left = left.without(left.move(direction) > _ROUNDING)
+            left = left.without(left.margins(direction) > CERTAIN)
         return left
 
     @property
@@ -163,13 +173,13 @@ class States:
         rows = RowParameters(of_labels[:, :1], np.ascontiguousarray(interactions), {})
         return np.asarray(list_log_weights(rows)[:, 0])
 
-    def law(self, values: FloatArray) -> Law:
+    def distribution(self, values: FloatArray) -> Distribution:
         """Return the probabilities of states under coefficients."""
         exponents = self.exponents(values)
         largest = exponents[self.inside].max()
         weights = np.where(self.inside, np.exp(np.minimum(exponents - largest, 0.0)), 0.0)
         total = float(weights.sum())
-        return Law(weights / total, float(largest + np.log(total)))
+        return Distribution(weights / total, float(largest + np.log(total)))
 
     def statistics(self, numbers: IntArray) -> FloatArray:
         """Write out :math:`s(y)` of some states, shape (len(numbers), P)."""
@@ -180,10 +190,14 @@ class States:
         """Return how the terms of some states differ from those of the first cell."""
         return self.statistics(self.numbers[:1]) - self.statistics(rows)
 
-    def move(self, direction: FloatArray) -> FloatArray:
+    def margins(self, direction: FloatArray) -> FloatArray:
         """Return how far a direction puts each state below the first cell."""
         exponents = self.exponents(direction)
         return np.asarray(exponents[self.numbers[0]] - exponents)
+
+    def null_space(self, uncertain: BoolArray) -> FloatArray:
+        """Return directions, as columns, that move none of these states."""
+        return States(self.terms, self.numbers, uncertain).independent.null_space
 
     @cached_property
     def independent(self) -> Columns:
@@ -201,21 +215,20 @@ def _find_face(states: States) -> tuple[States, list[FloatArray]]:
     carried = ((seen[:, None] & states.bits) > 0).astype(np.float64)
     away, directions = counted_direction(carried, states.terms), []
     if away.any():
-        states = states.without(states.move(away) > _ROUNDING)
+        states = states.without(states.margins(away) > CERTAIN)
         directions.append(away)
     while True:
         basis = states.independent.kept
-        # Along a direction that settles a state all rows stay where they are.
-        differences = states.take(seen)[:, basis]
-        still = independent_columns(differences.T @ differences).null_space
+        # Along a direction away from the face all rows stay where they are.
+        still = null_space(states.take(seen)[:, basis])
         space = np.zeros((states.terms.n_terms, still.shape[1]))
         space[basis] = still
         # Neighbours in number are alike: begin with states from everywhere.
         others = np.setdiff1d(np.flatnonzero(states.inside), seen)
         others = others[np.argsort(others % _PRIME, kind="stable")]
-        found = find_settled(states, others, space)
+        found = drop_certain(states, others, space, states.inside)
         if found is None:
             return states, directions
-        states = states.without(found)
-        space = states.independent.null_space
-        directions.append(settling_direction(states, np.flatnonzero(found), space))
+        inside, direction = found
+        states = States(states.terms, states.numbers, inside)
+        directions.append(direction)

@@ -203,7 +203,7 @@ def maximize(
             gradient[at], information[at], curvature = problem.derivatives(
                 at, coef[at], predictor[at]
             )
-            step[at] = _newton_steps(curvature, gradient[at])
+            step[at] = newton_steps(curvature, gradient[at])
             previous, decrement[at] = decrement[at], np.vecdot(gradient[at], step[at])
             stalled = (decrement[at] <= STALLED) & (decrement[at] >= previous)
             converged[at] = (decrement[at] <= CONVERGED) | stalled
@@ -263,7 +263,7 @@ def inverses(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
     return inverse * (size[:, :, None] * size[:, None, :]), worst
 
 
-def _newton_steps(information: FloatArray, gradient: FloatArray) -> FloatArray:
+def newton_steps(information: FloatArray, gradient: FloatArray) -> FloatArray:
     """Solve for Newton steps; zero in columns without information."""
     scaled, size = _scale(information, JITTER)
     return np.asarray(np.linalg.solve(scaled, (size * gradient)[:, :, None])[:, :, 0] * size)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.fitting.separation import CERTAIN, SignedRows, find_direction, shortest_direction
 
 # Fits whose label models share coefficients.
 SHARED = ("joint", "pseudo")
@@ -63,12 +65,12 @@ class SharedTerms:
             total[..., self.place[line, columns]] += values[..., line, columns]
         return total
 
-    def add_up_squares(self, crossed: list[FloatArray]) -> FloatArray:
-        """Add up matrices of label models."""
+    def add_up_squares(self, crossed: FloatArray) -> FloatArray:
+        """Add up matrices of label models, shape (K, m, m)."""
         total = np.zeros((self.n_terms, self.n_terms))
         for line, columns, matrix in zip(self.place, self.columns, crossed, strict=True):
             at = line[columns]
-            total[at[:, None], at] += matrix
+            total[at[:, None], at] += matrix[columns[:, None], columns]
         return total
 
 
@@ -96,3 +98,44 @@ class SharedFit:
         values = np.zeros(len(self.aliased))
         values[self.basis] = self.basis_coef
         return values
+
+
+def counted_direction(labels: FloatArray, terms: SharedTerms) -> FloatArray:
+    """Find by counting a direction against values that no row has of one label, or of two."""
+    direction, place = np.zeros(terms.n_terms), terms.place
+    has_thresholds = bool((place[:, 0] >= 0).all())
+    constant = (labels == labels[0]).all(axis=0) & has_thresholds
+    direction[place[constant, 0]] = 2 * labels[0, constant] - 1
+    varied = (place[:, 1 : 1 + len(place)] >= 0) & ~constant & ~constant[:, None]
+    for one, other in ((1, 1), (0, 0), (1, 0), (0, 1)):
+        if not has_thresholds and not (one and other):
+            continue
+        counted = (labels == one).T.astype(np.float64) @ (labels == other)
+        first, second = np.nonzero(np.triu((counted == 0) & varied))
+        # Less of the product of both, each as it is or one minus it.
+        np.add.at(direction, place[first, 1 + second], -1 if one == other else 1)
+        if not other:
+            np.add.at(direction, place[first, 0], 1 - 2 * one)
+        if not one:
+            np.add.at(direction, place[second, 0], 1 - 2 * other)
+    return direction
+
+
+class SharedRows(SignedRows, Protocol):
+    """Signed rows of shared coefficients, some of which are uncertain."""
+
+    def null_space(self, uncertain: BoolArray) -> FloatArray:
+        """Return directions, as columns, that move no uncertain row."""
+
+
+def drop_certain(
+    rows: SharedRows, candidates: IntArray, space: FloatArray, uncertain: BoolArray
+) -> tuple[BoolArray, FloatArray] | None:
+    """Find what separation makes certain; return the uncertain rows and the direction, if any."""
+    direction = find_direction(rows, candidates, space)
+    if direction is None:
+        return None
+    certain = uncertain & (rows.margins(direction) > CERTAIN)
+    uncertain = uncertain & ~certain
+    shorter = shortest_direction(rows, np.flatnonzero(certain), rows.null_space(uncertain))
+    return uncertain, direction if shorter is None else shorter

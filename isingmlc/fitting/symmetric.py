@@ -23,8 +23,9 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.base.threads import one_thread
+from isingmlc.base.tolerances import MOST_INFLATED
 from isingmlc.fitting.joint import MAX_LABELS, States, fit_joint
-from isingmlc.fitting.newton import inverse
+from isingmlc.fitting.logistic import inverses
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, Node, NodeFit, assemble_fits
 from isingmlc.fitting.pseudo import fit_pseudo
 from isingmlc.fitting.regressors import Regressors
@@ -125,9 +126,9 @@ class SharedCovariance:
         return States.of(self.fit.shared_terms, self.fit.stats.patterns).left_by(shared)
 
     @cached_property
-    def law(self) -> FloatArray:
+    def distribution(self) -> FloatArray:
         """The probabilities of all states under a joint fit, shape (2**K,)."""
-        return self.states.law(self._shared.finite_part).probability
+        return self.states.distribution(self._shared.finite_part).probability
 
     @cached_property
     def influence(self) -> FloatArray:
@@ -191,8 +192,8 @@ class SharedCovariance:
 
     @cached_property
     def _moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means and covariance of the terms under the fitted law."""
-        return self.states.moments(self.law)
+        """Means and covariance of the terms under the fitted distribution."""
+        return self.states.moments(self.distribution)
 
     @cached_property
     def _inverse(self) -> FloatArray:
@@ -201,8 +202,7 @@ class SharedCovariance:
         if fit.settings.method == "joint":
             whole = fit.stats.nobs * self._moments[1]
         else:
-            crossing = fit.regressors.pairs.crossing(fit.shared_terms.columns)
-            weights = fit.stats.counts * np.array([node.weight for node in fit.nodes])
-            whole = fit.shared_terms.add_up_squares(crossing(range(len(weights)), weights))
-        found = inverse(whole[np.ix_(basis, basis)])
-        return np.full((len(basis), len(basis)), np.nan) if found is None else found
+            products = fit.regressors.products.under(fit.stats.counts * fit.weights)
+            whole = fit.shared_terms.add_up_squares(products)
+        found, inflation = inverses(whole[np.ix_(basis, basis)][None])
+        return found[0] if inflation[0] < MOST_INFLATED else np.full(found[0].shape, np.nan)

@@ -89,7 +89,7 @@ def compare_with_table(
             "weights."
         )
     n_samples = check_count("n_samples", n_samples, 0)
-    states, probability = covariance.states, covariance.law
+    states, probability = covariance.states, covariance.distribution
     counted = np.bincount(states.numbers, fit.stats.counts, len(probability)).astype(float)
     observed = _statistics(counted, probability, states.inside)
     n_cells = int(states.inside.sum())
@@ -107,7 +107,7 @@ def compare_with_table(
                 labels[drawn], sample[drawn], fit.shared_terms, fit.settings.max_iter
             )
             refit = States.of(fit.shared_terms, labels[drawn]).left_by(shared)
-            refitted = refit.law(shared.finite_part).probability
+            refitted = refit.distribution(shared.finite_part).probability
             reached += _statistics(sample, refitted, refit.inside) >= observed * (1 - _TIE)
         pvalues = (1 + reached) / (1 + n_samples)
     return GoodnessOfFit(

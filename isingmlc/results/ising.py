@@ -909,7 +909,7 @@ class IsingResults(ReadOnly):
         if shared is None or self.method != "joint":
             return joint_probabilities(self)
         patterns = index_patterns(self.label_names)
-        return pd.Series(shared.law, patterns, name="probability", copy=True)
+        return pd.Series(shared.distribution, patterns, name="probability", copy=True)
 
     def to_networkx(self, rule: str = "mean") -> networkx.Graph:
         """Return the network as a graph.
