@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
 from isingmlc.base.threads import one_thread
-from isingmlc.fitting.effects import EffectsDesign, EffectsFit, fit_effects
+from isingmlc.fitting.effects import EffectsFit, fit_effects
 from isingmlc.metrics import MEASURES
 from isingmlc.prediction.law import LabelsetLaw, list_labelsets
 
@@ -51,17 +51,22 @@ def fit_path(
     possible = seen if labelsets == "seen" else list_labelsets(varies, labels[0])
     n_labels, n_features = labels.shape[1], features.shape[1]
     inner = np.flatnonzero(varies)
-    design = EffectsDesign.of(features, labels[:, varies], weights) if len(inner) else None
-    start: FloatArray | None = None
+    fit: EffectsFit | None = None
     for penalty in penalties:
         thresholds, effects = np.zeros(n_labels), np.zeros((n_labels, n_features))
         interactions = np.zeros((n_labels, n_labels))
-        fit = None
-        if design is not None:
-            fit = fit_effects(design, penalty, start=start, max_steps=max_steps, n_jobs=n_jobs)
-            start = fit.coef
-            thresholds[inner], between, effects[inner] = fit.in_units(design)
-            interactions[np.ix_(inner, inner)] = (between + between.T) / 2
+        if len(inner):
+            fit = fit_effects(
+                features,
+                labels[:, inner],
+                weights,
+                penalty,
+                start=fit,
+                max_steps=max_steps,
+                n_jobs=n_jobs,
+            )
+            thresholds[inner], effects[inner] = fit.thresholds, fit.effects
+            interactions[np.ix_(inner, inner)] = (fit.interactions + fit.interactions.T) / 2
         law = LabelsetLaw(possible, interactions)
         yield FittedLabels(thresholds, effects, law, seen, counts, varies, fit)
 
