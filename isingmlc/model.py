@@ -17,6 +17,7 @@ from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.dependence import COV_TYPES
 from isingmlc.fitting.diagnostics import describe_skips
+from isingmlc.fitting.ebic import fit_paths
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
     FitSettings,
@@ -26,7 +27,6 @@ from isingmlc.fitting.nodewise import (
 )
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.shared import SHARED
-from isingmlc.fitting.sparse_networks import fit_paths
 from isingmlc.fitting.symmetric import check_symmetric, fit_symmetric
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.context import Context
