@@ -317,9 +317,10 @@ class LabelModels:
             before = loss, norm, lam
             lam = grid[left, turn]
             # The first penalty of each label lets no column in.
-            violation = (
-                fits.solve(lam, settings.max_iter, enough=rough_at(lam) if rough else None) if turn else fits.violations(lam)
-            )
+            violation = fits.violations(lam)
+            if turn:
+                enough = rough_at(lam) if rough else None
+                violation = fits.solve(lam, settings.max_iter, enough=enough)
             loss, norm, size = fits.losses, fits.norms, fits.sizes
             for model, *line in zip(
                 left, lam, fits.coef.copy(), loss, size, violation, strict=True
@@ -387,7 +388,8 @@ class _Path:
     @classmethod
     def of(cls, lines: Sequence[Sequence[Any]], least_price: float = 0.0) -> _Path:
         """Put fits together."""
-        return cls(*map(np.array, zip(*lines, strict=True)), least_price=least_price)
+        lam, coef, loss, size, violation = map(np.array, zip(*lines, strict=True))
+        return cls(lam, coef, loss, size, violation, least_price)
 
 
 def fit_paths(

@@ -95,7 +95,7 @@ class Columns:
             variance = (share @ deviation)[1:] + unstored * mean**2
             center = np.where(full, mean, 0.0)
         else:
-            matrix = np.hstack([ones, columns], dtype=np.float64)
+            matrix = np.asfortranarray(np.hstack([ones, columns], dtype=np.float64))
             matrix[:, 1:] -= mean
             variance = share @ np.square(matrix[:, 1:])
             center = mean
@@ -116,13 +116,14 @@ class Columns:
 
     def predict(self, coef: FloatArray) -> FloatArray:
         """Return linear predictors, a line per outcome."""
-        return np.ascontiguousarray((self.matrix @ coef.T).T)
+        return np.ascontiguousarray(coef @ self.matrix.T)
 
     def cross(self, places: IntArray, weight: FloatArray) -> FloatArray:
         """Return the weighted cross-products of some columns."""
+        if not sparse.issparse(self.matrix):
+            lines = self.matrix.T[places]
+            return np.asarray((lines * weight) @ lines.T)
         columns = self.matrix[:, places]
-        if not sparse.issparse(columns):
-            return np.asarray((columns.T * weight) @ columns)
         weighted = columns.copy()
         weighted.data *= weight[columns.indices]
         return dense(weighted.T @ columns)
@@ -413,7 +414,7 @@ class Regressions:
         """Return linear predictors and gradients."""
         eta = self.columns.predict(coef)
         residual = self.share[lines] * (_probabilities(eta) - self.outcomes[lines])
-        return eta, np.asarray((self.columns.matrix.T @ residual.T).T)
+        return eta, np.ascontiguousarray(residual @ self.columns.matrix)
 
     def _losses(self, lines: IntArray, eta: FloatArray) -> FloatArray:
         """Return mean negative log-likelihoods."""
