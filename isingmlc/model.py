@@ -720,9 +720,9 @@ class IsingModel(ReadOnly):
         where no label enters given the threshold and the covariates. They count neither in J nor in
         q: being in every fit, they would add the same to all of a path.
 
-        A path also ends at a fit for which :math:`J - 5` coefficients are too many, whatever their
-        likelihood: the criterion cannot improve any more unless later fits lose more than five
-        coefficients again. The likelihood is at most that of `fit`, or 0 with features.
+        A path also ends at a fit for which :math:`J - 5` coefficients are too many, whatever the
+        log-likelihood will still gain. That is at most n times λ times what the l1 norm of the
+        coefficients will still gain, which is taken to go on growing in λ as it does at that fit.
 
         These are the networks of R's IsingFit [1]_, solved to higher accuracy. Labels that are
         copies of each other, mirrored ones too, have equal shares of one coefficient, which
