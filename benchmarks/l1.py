@@ -2,10 +2,10 @@
 
 Prints one table, measured in this run with one thread per process. Each set is fitted with one
 process and with two, started before, at the default penalty; these seconds are those of the clock.
-Violations are those of the optimality conditions, as a part of the penalty, gaps are duality gaps,
-as a part of the objective; both are the worst over the labels. The first two labels of each set are
-also fitted by scikit-learn's saga, stopped after 200 passes over the rows: "saga excess" is how far
-its objective is then above ours, at the worst, as a part of it.
+Violations are those of the optimality conditions, as a part of the penalty, the worst over the
+labels. The first two labels of each set are also fitted by scikit-learn's saga, stopped after 200
+passes over the rows: "saga excess" is how far its objective is then above ours, at the worst, as a
+part of it.
 
 Real data are looked for in the folder named by ISINGMLC_DATA, or in ../shared/data beside the
 project.
@@ -109,7 +109,6 @@ def compare() -> pd.DataFrame:
                 "2 jobs s": two,
                 "CPU s per label": processor / fitted,
                 "violation": np.nanmax(fits.violation),
-                "gap": np.nanmax(fits.gap),
                 "saga CPU s per label": saga,
                 "saga excess": excess,
             }

@@ -17,6 +17,7 @@ from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.dependence import COV_TYPES
 from isingmlc.fitting.diagnostics import describe_skips
+from isingmlc.fitting.ebic import fit_paths
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
     FitSettings,
@@ -26,7 +27,6 @@ from isingmlc.fitting.nodewise import (
 )
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.shared import SHARED
-from isingmlc.fitting.sparse_networks import fit_paths
 from isingmlc.fitting.symmetric import check_symmetric, fit_symmetric
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.context import Context
@@ -720,9 +720,9 @@ class IsingModel(ReadOnly):
         where no label enters given the threshold and the covariates. They count neither in J nor in
         q: being in every fit, they would add the same to all of a path.
 
-        A path also ends at a fit for which :math:`J - 5` coefficients are too many, whatever their
-        likelihood: the criterion cannot improve any more unless later fits lose more than five
-        coefficients again. The likelihood is at most that of `fit`, or 0 with features.
+        A path also ends at a fit for which :math:`J - 5` coefficients are too many, whatever the
+        log-likelihood will still gain. That is at most n times λ times what the l1 norm of the
+        coefficients will still gain, which is taken to go on growing in λ as it does at that fit.
 
         These are the networks of R's IsingFit [1]_, solved to higher accuracy. Labels that are
         copies of each other, mirrored ones too, have equal shares of one coefficient, which

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.fitting.ebic import NetworkSettings
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
-from isingmlc.fitting.sparse_networks import NetworkSettings
 from isingmlc.networks.bootstrap import count_cells
 from isingmlc.networks.case_dropping import correlate, drop_rows
 from isingmlc.networks.contrasts import list_pairs

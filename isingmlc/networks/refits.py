@@ -20,11 +20,9 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.fitting.ebic import LabelModels, NetworkSettings
+from isingmlc.fitting.lasso import tolerance_at
 from isingmlc.base.threads import one_thread
-from isingmlc.fitting.l1_choice import choose_fits
-from isingmlc.fitting.l1_design import Design, side_by_side
-from isingmlc.fitting.l1_free import FreeColumns
-from isingmlc.fitting.l1_path import l1_paths
 from isingmlc.fitting.newton import CONVERGED, newton_together
 from isingmlc.fitting.nodewise import (
     FitSettings,
@@ -34,8 +32,7 @@ from isingmlc.fitting.nodewise import (
     ridge_penalty,
 )
 from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
-from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.fitting.testable import Reason
 from isingmlc.networks.weights import pair_weights
 
 # What the models of the draws that are fitted together may take.
@@ -243,93 +240,39 @@ class SparseRefits:
 
     def fit_counts(self, counts: FloatArray) -> Networks:
         """Fit one network per line of counts; see `PlainRefits.fit_counts`."""
-        with one_thread():
-            parts = []
-            for line in counts:
-                present = line > 0
-                cells = self.patterns[present], self.columns[present]
-                parts.append(self.fit_cells(*cells, line[present]))
-        return Networks.join(parts)
-
-    def fit_cells(self, patterns: BoolArray, columns: FloatArray, counts: FloatArray) -> Networks:
-        """Fit one network to cells of its own; see `PlainRefits.fit_cells`."""
-        settings, n_labels = self.settings, patterns.shape[1]
-        nobs, positives = float(counts.sum()), counts @ patterns
-        minority = np.minimum(positives, nobs - positives)
-        reasons = judge_counts(minority, TOO_RARE)
-        design = Design.of(side_by_side(patterns, columns), counts)
-        usable = design.varies.copy()
-        usable[:n_labels] &= reasons == Reason.OK
-        free = FreeColumns.none(n_labels, len(usable))
-        if columns.shape[1] and not settings.penalize_covariates:
-            usable[n_labels:] = False
-            free = FreeColumns.of(patterns, counts, columns, len(usable))
-            reasons[free.determined & (reasons == Reason.OK)] = Reason.DETERMINED_LABEL
-        explained = np.flatnonzero(reasons == Reason.OK)
-        slopes = np.zeros((n_labels, n_labels))
-        thresholds = np.full(n_labels, np.nan)
-        if len(explained):
-            others = np.tile(usable, (len(explained), 1))
-            others[np.arange(len(explained)), explained] = False
-            outcomes = np.ascontiguousarray(patterns[:, explained].T)
-            options: dict[str, Any] = {
-                "free": free.take(explained),
-                "n_lambda": settings.n_lambda,
-                "max_iter": settings.max_iter,
-            }
-            if self.lam is None:
-                paths = choose_fits(
-                    design,
-                    outcomes,
-                    others,
-                    price=settings.price(nobs, int(usable.sum()) - 1),
-                    largest_llf=self._largest_llf(patterns[:, explained], columns, counts),
-                    whole=settings.whole_paths,
-                    **options,
-                )
-            else:
-                paths = l1_paths(design, outcomes, others, self.lam[explained], **options)
-            for label, path in zip(explained.tolist(), paths, strict=True):
-                slopes[label] = path.coef.toarray()[0, :n_labels]
-                thresholds[label] = path.intercept[0]
-                if not path.converged:
-                    reasons[label] = Reason.NOT_CONVERGED
-        weights = (slopes + slopes.T) / 2
-        if settings.rule == "and":
-            weights = np.where((slopes != 0) & (slopes.T != 0), weights, 0.0)
-        left_out = ~np.isin(np.arange(n_labels), explained)
-        weights[left_out] = weights[:, left_out] = np.nan
-        np.fill_diagonal(weights, 0.0)
-        return Networks(thresholds[None], weights[None], reasons[None])
+        present = counts > 0
+        return self.fit_tables(
+            [
+                (self.patterns[own], self.columns[own], line[own])
+                for line, own in zip(counts, present, strict=True)
+            ]
+        )
 
     def fit_tables(self, tables: Sequence[Cells]) -> Networks:
         """Fit one network to each table of cells; see `PlainRefits.fit_tables`."""
-        return Networks.join(self.fit_cells(*cells) for cells in tables)
+        with one_thread():
+            return Networks.join(self.fit_cells(*cells) for cells in tables)
 
-    def _largest_llf(
-        self, patterns: BoolArray, columns: FloatArray, counts: FloatArray
-    ) -> FloatArray:
-        """Return the log-likelihoods without a penalty, which tell where paths may end."""
-        regressors = Regressors.of(patterns, counts, columns)
-        signs = np.where(patterns.T, 1.0, -1.0)
-        uses = regressors.used_by(~np.eye(len(signs), dtype=np.bool_), True)
-        solutions = newton_together(
-            regressors.pairs,
-            signs,
-            np.tile(counts, (len(signs), 1)),
-            [np.flatnonzero(own) for own in uses],
-            max_steps=[FitSettings().max_iter] * len(signs),
-            patience=_PATIENCE,
-            gives_up=lambda *_: True,
-        )
-        radius, nobs = regressors.radius_squared, float(counts.sum())
-        if all(each.proves_overlap(radius, nobs) for each in solutions):
-            coefs = np.zeros(uses.shape)
-            coefs[uses] = np.concatenate([each.coef for each in solutions])
-            margins = signs * (coefs @ regressors.matrix.T)
-            return np.asarray(-np.logaddexp(0.0, -margins) @ counts)
-        fits = fit_nodes(patterns, counts, FitSettings(), regressors=regressors)
-        return np.array([fit.llf if fit.converged else 0.0 for fit in fits])
+    def fit_cells(self, patterns: BoolArray, columns: FloatArray, counts: FloatArray) -> Networks:
+        """Fit one network to cells of its own; see `PlainRefits.fit_cells`."""
+        n_labels = patterns.shape[1]
+        models = LabelModels.of(patterns, counts, columns, None, self.settings)
+        models.exclude_determined()
+        left_out = models.reasons != Reason.OK
+        slopes, thresholds = np.zeros((n_labels, n_labels)), np.full(n_labels, np.nan)
+        for some in models.blocks():
+            lam = self.lam
+            chosen = models.choose(some) if lam is None else models.solve(some, lam[some])
+            found = models.in_units(some, chosen.fits.coef)
+            thresholds[some], slopes[some] = found[:, 0], found[:, 1 : 1 + n_labels]
+            failed = chosen.violation > tolerance_at(chosen.lam)
+            models.reasons[some[failed]] = Reason.NOT_CONVERGED
+        weights = (slopes + slopes.T) / 2
+        if self.settings.rule == "and":
+            weights = np.where((slopes != 0) & (slopes.T != 0), weights, 0.0)
+        weights[left_out] = weights[:, left_out] = np.nan
+        np.fill_diagonal(weights, 0.0)
+        return Networks(thresholds[None], weights[None], models.reasons[None])
 
 
 def refit_draws(

@@ -18,9 +18,7 @@ from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.l1_design import lay_out
-from isingmlc.fitting.l1_path import L1Path
-from isingmlc.fitting.sparse_networks import TOO_RARE, NetworkSettings
+from isingmlc.fitting.ebic import TOO_RARE, L1Path, NetworkSettings, lay_out
 from isingmlc.fitting.testable import Reason, judge_counts
 from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
@@ -422,7 +420,7 @@ class RegularizedIsingResults(ReadOnly):
         columns: list[Any] = [labels, context]
         if self.settings.features:
             rows = self.model._rows("predictability() of a network with features")
-            labels, counts, covariates, _ = lay_out(rows)
+            labels, counts, covariates = lay_out(rows)
             columns = [labels, covariates.columns, rows.features]
         reasons = self.diagnostics["reason"].to_numpy(dtype=object, copy=True)
         coef, intercept = self._coef, self.thresholds.to_numpy()

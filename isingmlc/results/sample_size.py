@@ -20,7 +20,7 @@ from isingmlc.base.arguments import (
 from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.sparse_networks import NetworkSettings
+from isingmlc.fitting.ebic import NetworkSettings
 from isingmlc.fitting.testable import Reason
 from isingmlc.networks.bootstrap import quantiles
 from isingmlc.networks.edge_designs import read_edges

@@ -85,13 +85,10 @@ def test_labelsets_give_what_rows_do():
         # As features of one label the others are taken row by row.
         alone = im.IsingModel(labels[[name]], labels.drop(columns=name))
         (expected,) = alone.fit_regularized(features=True).paths
-        # With features the largest likelihood is not known, and paths end later.
-        size = len(path.lam)
-        assert size <= len(expected.lam)
-        np.testing.assert_allclose(path.lam, expected.lam[:size], rtol=1e-12)
+        np.testing.assert_allclose(path.lam, expected.lam, rtol=1e-12)
         coef = np.delete(path.coef.toarray(), at, axis=1)
-        np.testing.assert_allclose(coef, expected.coef.toarray()[:size, 1:], atol=1e-8)
-        np.testing.assert_allclose(path.llf, expected.llf[:size], rtol=1e-12)
+        np.testing.assert_allclose(coef, expected.coef.toarray()[:, 1:], atol=1e-8)
+        np.testing.assert_allclose(path.llf, expected.llf, rtol=1e-12)
         assert net.lam[name] in path.lam
 
 
@@ -237,6 +234,19 @@ def test_separated_and_determined_labels_have_finite_coefficients():
         assert net.n_edges > 0
 
 
+def worst_violation(net, labels):
+    """Compute the largest violation of the optimality conditions from the coefficients."""
+    labels = labels.to_numpy(float)
+    standard = (labels - labels.mean(axis=0)) / labels.std(axis=0)
+    eta = net.thresholds.to_numpy() + labels @ net.directed.to_numpy()
+    residual = labels - 1 / (1 + np.exp(-eta))
+    pull = standard.T @ residual / len(labels)
+    np.fill_diagonal(pull, 0.0)
+    lam, coef = net.lam.to_numpy(), net.directed.to_numpy()
+    off = np.where(coef != 0, np.abs(pull - lam * np.sign(coef)), np.abs(pull) - lam)
+    return max(np.abs(residual.mean(axis=0)).max(), off.max())
+
+
 @pytest.mark.parametrize("name", ["emotions", "yeast", "scene", "flags"])
 def test_real_sets_are_solved_to_the_tolerance(data_dir, name):
     data = im.datasets.load_mulan(name, part="train", data_dir=data_dir)
@@ -249,16 +259,20 @@ def test_real_sets_are_solved_to_the_tolerance(data_dir, name):
         net = im.IsingModel(data.labels).fit_regularized()
     assert net.converged
     assert net.kkt.max() < 1e-11
-    labels = data.labels.to_numpy(float)
-    standard = (labels - labels.mean(axis=0)) / labels.std(axis=0)
-    eta = net.thresholds.to_numpy() + labels @ net.directed.to_numpy()
-    residual = labels - 1 / (1 + np.exp(-eta))
-    pull = standard.T @ residual / len(labels)
-    np.fill_diagonal(pull, 0.0)
-    lam, coef = net.lam.to_numpy(), net.directed.to_numpy()
-    assert np.abs(residual.mean(axis=0)).max() < 1e-10
-    off = np.where(coef != 0, np.abs(pull - lam * np.sign(coef)), np.abs(pull) - lam)
-    assert off.max() < 1e-10
+    assert worst_violation(net, data.labels) < 1e-10
+
+
+def test_many_rare_labels_are_solved_to_the_tolerance():
+    rng = np.random.default_rng(0)
+    topic = rng.integers(0, 40, size=(3000, 1))
+    chance = np.where(topic == np.arange(400) % 40, 0.3, 0.01)
+    labels = pd.DataFrame((rng.random((3000, 400)) < chance).astype(int)).add_prefix("l")
+    model = im.IsingModel(labels)
+    net = model.fit_regularized(lam=0.01)
+    assert worst_violation(net, labels) < 1e-10
+    same = np.arange(400)[:, None] % 40 == np.arange(400) % 40
+    assert (net.interactions != 0).to_numpy()[same].mean() > 0.5
+    assert (net.interactions != 0).to_numpy()[~same].mean() < 0.01
 
 
 # Features

@@ -69,6 +69,24 @@ def test_draws_that_separate_or_lose_a_label_have_the_limit_and_are_marked():
     assert boot.intervals()["sample"].notna().sum() >= 6
 
 
+@pytest.mark.parametrize("options", [{}, {"gamma": 0.5, "rule": "or"}, {"criterion": "aic"}])
+@pytest.mark.filterwarnings(OURS)
+def test_draws_of_sparse_networks_are_those_of_their_rows(options):
+    rng = np.random.default_rng(3)
+    common = rng.normal(size=(400, 1))
+    chance = 1 / (1 + np.exp(1.5 * rng.random(12) - 1.2 * common))
+    labels = pd.DataFrame((rng.random((400, 12)) < chance).astype(int))
+    net = im.IsingModel(labels.add_prefix("l")).fit_regularized(**options)
+    pairs = net.bootstrap(6, random_state=5).draws("pairs")
+    stats = net.model.statistics
+    drawn = np.random.default_rng(5).multinomial(400, stats.counts / 400, size=6)
+    first, second = np.triu_indices(12, 1)
+    for counts, found in zip(drawn, pairs.to_numpy(), strict=True):
+        again = im.IsingModel(rows_of(stats, counts)).fit_regularized(**options)
+        np.testing.assert_allclose(found, again.interactions.to_numpy()[first, second], atol=1e-8)
+        assert ((found != 0) == (again.interactions.to_numpy()[first, second] != 0)).all()
+
+
 # What is made of the draws
 
 

@@ -1,0 +1,556 @@
+"""Networks of labels from l1-penalised label models, each with the penalty that EBIC chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.special import entr
+from tqdm import tqdm
+
+from isingmlc import exceptions as exc
+from isingmlc.base.arguments import check_count, check_number, check_option
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
+from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, rough_at, tolerance_at
+from isingmlc.base.threads import one_thread
+from isingmlc.fitting.nodewise import FitSettings, fit_nodes
+from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.input.context import Context
+from isingmlc.input.rows import ModelData
+from isingmlc.statistics.labelsets import LabelsetStatistics
+
+CRITERIA = ("ebic", "bic", "aic")
+RULES = ("and", "or")
+# With fewer rows of one kind than this a label is left out.
+TOO_RARE = 2
+# glmnet ends a path where the explained fraction of the deviance is above the first of these, or
+# has risen by less than the second, but not before so many penalties.
+_EXPLAINED = 0.999
+_RISE = 1e-5
+_SHORTEST = 5
+# Lower end of glmnet's paths as a part of the upper one, and where there are not more
+# observations than columns.
+_LOWEST = 1e-4
+_LOWEST_WIDE = 1e-2
+# Coefficients that a path may lose again after it was ended for a criterion.
+_SPARE = 5
+# Where a criterion alone is looked for, so many penalties are one step. Those between are fitted
+# only if the criterion may be least there with this many coefficients fewer than on either side, or
+# if the deviance rises by less than so many times what ends a path.
+_STRIDE = 4
+_LACKING = 1
+_SLOW = 20
+# Labels are sparse columns if they have more entries than this, and fewer ones than this part.
+_MANY = 2**20
+_SPARSE = 0.1
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """How a sparse network is fitted and chosen."""
+
+    criterion: str = "ebic"
+    gamma: float = 0.25
+    rule: str = "and"
+    features: bool = False
+    penalize_covariates: bool = False
+    max_iter: int = 100
+    n_lambda: int = 100
+    whole_paths: bool = False
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        check_option("criterion", self.criterion, CRITERIA)
+        if isinstance(self.rule, str) and self.rule.lower() in RULES:
+            # R's packages write it in capitals.
+            object.__setattr__(self, "rule", self.rule.lower())
+        check_option("rule", self.rule, RULES)
+        check_option("features", self.features, (True, False))
+        check_option("penalize_covariates", self.penalize_covariates, (True, False))
+        check_option("whole_paths", self.whole_paths, (True, False))
+        check_count("max_iter", self.max_iter, 1)
+        check_count("n_lambda", self.n_lambda, 1)
+        if check_number("gamma", self.gamma) < 0:
+            raise exc.DataError(
+                f"gamma must not be negative, but is {self.gamma!r}. 0 is BIC; networks are mostly "
+                "chosen with 0.25 or 0.5."
+            )
+
+    def price(self, nobs: float, n_columns: int, criterion: str | None = None) -> float:
+        """Return what a criterion charges per coefficient, beside −2 log-likelihood."""
+        kind = self.criterion if criterion is None else criterion
+        price = 2.0 if kind == "aic" else float(np.log(nobs))
+        if kind == "ebic":
+            price += 2 * self.gamma * float(np.log(max(n_columns, 1)))
+        return price
+
+    def choose(self, path: L1Path, nobs: float) -> int:
+        """Return the place of the best fit on a path; the larger penalty if two are as good."""
+        price = self.price(nobs, path.n_columns)
+        return int((price * path.n_nonzero - 2 * path.llf).argmin())
+
+
+@dataclass(frozen=True)
+class L1Path:
+    """Penalised regressions of one label, from the largest penalty down."""
+
+    lam: FloatArray
+    lam_max: float
+    n_columns: int
+    intercept: FloatArray
+    coef: Any
+    n_nonzero: IntArray
+    llf: FloatArray
+    explained: FloatArray
+    kkt: FloatArray
+    least_price: float
+
+    def __post_init__(self) -> None:
+        parts = (self.lam, self.intercept, self.coef.data, self.n_nonzero)
+        for array in (*parts, self.llf, self.explained, self.kkt):
+            array.flags.writeable = False
+
+    @property
+    def converged(self) -> bool:
+        """Whether every penalty was solved to the tolerance."""
+        return bool((self.kkt <= tolerance_at(self.lam)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class FreeColumns:
+    """What label models have without a penalty: the threshold, and covariates perhaps.
+
+    A penalty keeps the other coefficients finite, so what is certain in the limit is what the free
+    columns alone make certain. Rows at which a label is certain drop out of its regression.
+    """
+
+    columns: BoolArray
+    limits: FloatArray
+    aliased: BoolArray
+    in_play: BoolArray | None = None
+
+    @classmethod
+    def of(
+        cls, labels: BoolArray, weights: FloatArray, context: FloatArray, n_columns: int
+    ) -> FreeColumns:
+        """Free the threshold and the columns of a context in the models of all labels."""
+        n_labels, n_context = labels.shape[1], context.shape[1]
+        columns = np.zeros((n_labels, 1 + n_columns), dtype=np.bool_)
+        columns[:, 0] = True
+        limits, aliased = np.zeros(columns.shape), np.zeros((n_labels, n_context), dtype=np.bool_)
+        if not n_context:
+            return cls(columns, limits, aliased)
+        place = slice(1 + n_labels, 1 + n_labels + n_context)
+        in_play = np.empty(labels.T.shape, dtype=np.bool_)
+        for block in chunks(n_labels, 32 * len(weights)):
+            some = labels[:, block]
+            alone = np.zeros((some.shape[1], some.shape[1]), dtype=np.bool_)
+            regressors = Regressors.of(some, weights, context)
+            own = np.arange(regressors.n_columns - n_context, regressors.n_columns)
+            nulls = fit_nodes(some, weights, FitSettings(), alone, regressors=regressors)
+            for label, null in enumerate(nulls, block.start):
+                columns[label, place] = np.isin(own, null.basis)
+                in_play[label] = null.in_play
+                infinite = np.where(np.isfinite(null.coef), 0.0, null.coef)
+                limits[label, 0], limits[label, place] = infinite[0], infinite[own]
+                aliased[label] = np.isnan(infinite[own]) & (null.aliased[own] != 0).any(axis=1)
+        return cls(columns, limits, aliased, None if in_play.all() else in_play)
+
+    @property
+    def uncertain(self) -> FloatArray:
+        """The part of the rows at which each label is uncertain, shape (K,)."""
+        if self.in_play is None:
+            return np.ones(len(self.columns))
+        return np.asarray(self.in_play.mean(axis=1))
+
+    def warn(self, labels: StrArray, included: BoolArray, columns: Sequence[str]) -> None:
+        """Say which labels covariates separate, and which covariates depend on others."""
+        uncertain = self.uncertain
+        determined = included & (uncertain == 0)
+        separated = included & (uncertain > 0) & (uncertain < 1)
+        lost = np.array(columns, dtype=object)[self.aliased[included].any(axis=0)]
+        for template, concerned, kind in (
+            (exc.DETERMINED_BY_COVARIATES, labels[determined], exc.SeparationWarning),
+            (exc.SEPARATED_BY_COVARIATES, labels[separated], exc.SeparationWarning),
+            (exc.ALIASED_COVARIATES, lost, exc.AliasingWarning),
+        ):
+            if len(concerned):
+                exc.warn(template.format(names=exc.shorten(concerned)), kind)
+
+
+class Chosen(NamedTuple):
+    """The fits of some labels at one penalty each, with the smallest penalties without a fit."""
+
+    fits: Regressions
+    lam: FloatArray
+    largest: FloatArray
+    violation: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LabelModels:
+    """The l1-penalised models of all labels: each on the others, covariates and features."""
+
+    labels: BoolArray
+    columns: Columns
+    usable: BoolArray
+    free: FreeColumns
+    reasons: StrArray
+    settings: NetworkSettings
+
+    @classmethod
+    def of(
+        cls,
+        labels: BoolArray,
+        weights: FloatArray,
+        context: FloatArray,
+        features: Any,
+        settings: NetworkSettings,
+        *,
+        min_count: float = TOO_RARE,
+        rare_explain: bool = False,
+    ) -> LabelModels:
+        """Prepare the models on weighted rows or cells."""
+        n_labels, n_context = labels.shape[1], context.shape[1]
+        columns = Columns.of(_side_by_side(labels, context, features), weights)
+        positives = weights @ labels
+        reasons = judge_counts(np.minimum(positives, columns.nobs - positives), min_count)
+        usable = columns.varies.copy()
+        if not rare_explain:
+            usable[:n_labels] &= reasons == Reason.OK
+        if not settings.penalize_covariates:
+            usable[n_labels : n_labels + n_context] = False
+        free = FreeColumns.of(
+            labels, weights, context[:, : 0 if settings.penalize_covariates else None], len(usable)
+        )
+        return cls(labels, columns, usable, free, reasons, settings)
+
+    def exclude_determined(self) -> None:
+        """Give labels that covariates determine their reason."""
+        self.reasons[(self.reasons == Reason.OK) & (self.free.uncertain == 0)] = (
+            Reason.DETERMINED_LABEL
+        )
+
+    @property
+    def price(self) -> float:
+        """What the criterion charges per coefficient."""
+        return self.settings.price(self.columns.nobs, int(self.usable.sum()) - 1)
+
+    def blocks(self) -> list[IntArray]:
+        """Return the labels that are fitted, some at a time."""
+        fitted = np.flatnonzero(self.reasons == Reason.OK)
+        return [fitted[some] for some in chunks(len(fitted), 32 * len(self.labels))]
+
+    def usable_for(self, some: IntArray) -> BoolArray:
+        """Mark the columns that are penalised in the models of some labels."""
+        usable = np.tile(self.usable, (len(some), 1))
+        usable[np.arange(len(some)), some] = False
+        return usable & ~self.free.columns[some, 1:]
+
+    def regressions(self, some: IntArray) -> Regressions:
+        """Return the regressions of some labels; of copies the first has the coefficient."""
+        free = self.free.columns[some]
+        distinct = self.columns.leave_out_copies(self.usable_for(some), free[:, 1:])
+        factors = np.where(free, 0.0, EXCLUDED)
+        factors[:, 1:][distinct] = 1.0
+        in_play = None if self.free.in_play is None else self.free.in_play[some]
+        outcomes = np.ascontiguousarray(self.labels[:, some].T)
+        return Regressions(self.columns, outcomes, factors, in_play)
+
+    def in_units(self, some: IntArray, coef: FloatArray) -> FloatArray:
+        """Return thresholds and coefficients in the units of the columns, a line per label."""
+        slopes = self.columns.share_among_copies(coef[:, 1:], self.usable_for(some))
+        slopes /= self.columns.scale
+        found = np.column_stack([coef[:, 0] - slopes @ self.columns.center, slopes])
+        limits = self.free.limits[some]
+        return np.where(limits != 0, limits, found)
+
+    def solve(self, some: IntArray, lam: FloatArray | None, ratio: float = 1.0) -> Chosen:
+        """Fit some labels with given penalties, or parts of the largest."""
+        fits, max_iter = self.regressions(some), self.settings.max_iter
+        largest = fits.find_largest(max_iter)
+        if lam is None:
+            # Where nothing explains a label, rounding must not seem to.
+            lam = np.where(largest > ROUNDING, ratio, 1.0) * largest
+        return Chosen(fits, lam, largest, fits.descend(largest, lam, max_iter))
+
+    def choose(self, some: IntArray) -> Chosen:
+        """Fit some labels with the penalties that the criterion chooses, to the last digits."""
+        paths = self._follow(some, _STRIDE)
+        # Paths may end, and the criterion be least, between two of their fits.
+        paths = [
+            self._cut(label, path)
+            for label, path in zip(some, self._fill(some, paths), strict=True)
+        ]
+        best = [int(self._criterion(path).argmin()) for path in paths]
+        fits = self.regressions(some)
+        fits.start_at(np.array([path.coef[at] for path, at in zip(paths, best, strict=True)]))
+        lam = np.array([path.lam[at] for path, at in zip(paths, best, strict=True)])
+        largest = np.array([path.lam[0] for path in paths])
+        return Chosen(fits, lam, largest, fits.solve(lam, self.settings.max_iter))
+
+    def _criterion(self, path: _Path) -> FloatArray:
+        """Return the criterion of the fits on a path."""
+        return self.price * path.size + 2 * self.columns.nobs * path.loss
+
+    def _fill(self, some: IntArray, paths: Sequence[_Path]) -> list[_Path]:
+        """Add fits between those of coarse paths that may be chosen, or after which paths end."""
+        grid, nulls = (
+            self._grid(some, np.array([path.lam[0] for path in paths])),
+            self._null_losses(some),
+        )
+        places: list[tuple[int, int]] = []
+        starts: list[FloatArray] = []
+        for model, path in enumerate(paths):
+            # Between two fits the loss is at least that of the later one.
+            charge = self.price * (np.minimum(path.size[1:], path.size[:-1]) - _LACKING)
+            criterion = self._criterion(path)
+            wanted = charge + 2 * self.columns.nobs * path.loss[1:] < criterion.min()
+            may_end = 1 - path.loss[1:] / nulls[model] > _EXPLAINED
+            if not self.settings.whole_paths:
+                may_end |= -np.diff(path.loss) < _SLOW * _RISE * nulls[model] * np.diff(path.place)
+            # Where a path ends matters up to what may be chosen.
+            furthest = np.flatnonzero(wanted).max(initial=int(criterion.argmin()) - 1)
+            wanted |= may_end & (np.arange(len(wanted)) <= furthest)
+            for gap in np.flatnonzero(wanted):
+                first, last = path.place[gap], path.place[gap + 1]
+                for place in range(first + 1, last):
+                    part = (path.lam[gap] - grid[model, place]) / (
+                        path.lam[gap] - path.lam[gap + 1]
+                    )
+                    starts.append(path.coef[gap] + part * (path.coef[gap + 1] - path.coef[gap]))
+                    places.append((model, place))
+        if not places:
+            return list(paths)
+        models, at = np.array(places).T
+        fits, lam = self.regressions(some[models]), grid[models, at]
+        fits.start_at(np.array(starts))
+        violation = fits.solve(lam, self.settings.max_iter, enough=rough_at(lam))
+        added = at, lam, fits.coef, fits.losses, fits.sizes, violation
+        return [
+            path.with_fits([part[models == model] for part in added])
+            for model, path in enumerate(paths)
+        ]
+
+    def _cut(self, label: int, path: _Path) -> _Path:
+        """End a path where glmnet would end it."""
+        null_loss = float(self._null_losses(np.array([label]))[0])
+        ended = 1 - path.loss / null_loss > _EXPLAINED
+        if not self.settings.whole_paths:
+            falls = -np.diff(path.loss) / np.diff(path.place)
+            ended[1:] |= falls < _RISE * null_loss
+        ended &= path.place + 1 >= _SHORTEST
+        end = int(ended.argmax()) + 1 if ended.any() else len(path.lam)
+        return path.first(end)
+
+    def fit_paths(self, some: IntArray) -> list[L1Path]:
+        """Fit the paths of some labels."""
+        return [
+            self._name(label, path) for label, path in zip(some, self._follow(some), strict=True)
+        ]
+
+    def fit_at(self, some: IntArray, lam: FloatArray) -> list[L1Path]:
+        """Fit some labels with given penalties, as paths of one penalty."""
+        chosen = self.solve(some, lam)
+        lam, fits = chosen.lam, chosen.fits
+        parts = lam, fits.coef, fits.losses, fits.sizes, chosen.violation
+        lines = zip(np.zeros(len(lam), dtype=np.intp), *parts, strict=True)
+        return [
+            self._name(label, _Path.of([line]), largest)
+            for label, line, largest in zip(some, lines, chosen.largest, strict=True)
+        ]
+
+    def _grid(self, some: IntArray, largest: FloatArray) -> FloatArray:
+        """Return the penalties of the paths of some labels, a line per label."""
+        n_columns = self.usable_for(some).sum(axis=1) + self.free.columns[some, 1:].sum(axis=1)
+        lowest = np.where(self.columns.nobs > n_columns, _LOWEST, _LOWEST_WIDE)
+        return np.asarray(largest[:, None] * np.geomspace(1, lowest, self.settings.n_lambda).T)
+
+    def _follow(self, some: IntArray, stride: int = 1) -> list[_Path]:
+        """Fit one penalty after the other up to where paths end; roughly if some are left out."""
+        settings, nobs, price = self.settings, self.columns.nobs, self.price
+        fits, null_loss = self.regressions(some), self._null_losses(some)
+        largest = fits.find_largest(settings.max_iter)
+        grid = self._grid(some, largest)
+        lines: list[list[Any]] = [[] for _ in some]
+        settled = np.zeros(len(some), dtype=np.bool_)
+        left, best, last = np.arange(len(some)), np.full(len(some), np.inf), 0
+        loss = norm = lam = np.full(len(some), np.nan)
+        for place in sorted({*range(0, settings.n_lambda, stride), settings.n_lambda - 1}):
+            before, lam = (loss, norm, lam), grid[left, place]
+            # The first penalty of each label lets no column in.
+            violation = fits.violations(lam)
+            if place:
+                enough = rough_at(lam) if stride > 1 else None
+                violation = fits.solve(lam, settings.max_iter, enough=enough)
+            loss, norm, size = fits.losses, fits.norms, fits.sizes
+            here = np.full(len(left), place)
+            found = here, lam, fits.coef.copy(), loss, size, violation
+            for model, *line in zip(left, *found, strict=True):
+                lines[model].append(line)
+            ended = (largest[left] <= ROUNDING) | (place + 1 == settings.n_lambda)
+            if place + 1 >= _SHORTEST:
+                ended |= 1 - loss / null_loss[left] > _EXPLAINED
+                if not settings.whole_paths:
+                    ended |= before[0] - loss < _RISE * null_loss[left] * (place - last)
+            criterion = price * size + 2 * nobs * loss
+            if place:
+                # The loss falls by at most the penalty times what the norm will still gain, which
+                # is taken to go on as it does now.
+                growth = (norm - before[1]) / (before[2] - lam)
+                least = criterion - price * _SPARE - 2 * nobs * lam**2 * growth
+                hopeless = (least >= best[left]) & (criterion > best[left])
+                settled[left] = hopeless & ~ended
+                ended |= hopeless
+            best[left], last = np.minimum(best[left], criterion), place
+            fits.keep(~ended)
+            left, loss, norm, lam = left[~ended], loss[~ended], norm[~ended], lam[~ended]
+            if not len(left):
+                break
+        return [
+            _Path.of(own, price if at_end else 0.0)
+            for own, at_end in zip(lines, settled, strict=True)
+        ]
+
+    def _null_losses(self, some: IntArray) -> FloatArray:
+        """Return the losses of the thresholds alone."""
+        positives = self.columns.share @ self.labels[:, some]
+        return np.asarray(entr(positives) + entr(1 - positives))
+
+    def _name(self, label: int, path: _Path, largest: float | None = None) -> L1Path:
+        """Return the fits of a label, in the units of its columns."""
+        some = np.array([label])
+        found = self.in_units(np.repeat(some, len(path.lam)), path.coef)
+        return L1Path(
+            lam=path.lam,
+            lam_max=float(path.lam[0] if largest is None else largest),
+            n_columns=int(self.usable_for(some).sum()),
+            intercept=found[:, 0].copy(),
+            coef=sparse.csr_array(found[:, 1:]),
+            n_nonzero=path.size,
+            llf=-self.columns.nobs * path.loss,
+            explained=1 - path.loss / self._null_losses(some),
+            kkt=path.violation,
+            least_price=path.least_price,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Path:
+    """Fits of one label, in standardised columns: one line per penalty, and its place."""
+
+    place: IntArray
+    lam: FloatArray
+    coef: FloatArray
+    loss: FloatArray
+    size: IntArray
+    violation: FloatArray
+    least_price: float = 0.0
+
+    @classmethod
+    def of(cls, lines: Sequence[Sequence[Any]], least_price: float = 0.0) -> _Path:
+        """Put fits together."""
+        place, lam, coef, loss, size, violation = map(np.array, zip(*lines, strict=True))
+        return cls(place, lam, coef, loss, size, violation, least_price)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.place, self.lam, self.coef, self.loss, self.size, self.violation
+
+    def with_fits(self, added: Sequence[Any]) -> _Path:
+        """Put further fits in their places."""
+        order = np.argsort(np.append(self.place, added[0]))
+        parts = zip(self._parts(), added, strict=True)
+        joined: list[Any] = [np.concatenate(part)[order] for part in parts]
+        return _Path(*joined)
+
+    def first(self, end: int) -> _Path:
+        """Return the first fits."""
+        return _Path(*(part[:end] for part in self._parts()))
+
+
+def fit_paths(
+    stats: LabelsetStatistics, rows: ModelData | None, lam: Any, *, intercept: bool, **choices: Any
+) -> tuple[NetworkSettings, tuple[L1Path | None, ...]]:
+    """Fit the paths of all labels; `IsingModel.fit_regularized` explains the arguments."""
+    settings = NetworkSettings(**choices, fixed=lam is not None)
+    if not intercept:
+        raise exc.ModelError(exc.FREE_THRESHOLD.format(what="fit_regularized"))
+    names = np.array(stats.label_names, dtype=object)
+    if rows is None:
+        parts = stats.patterns, stats.counts, stats.context.columns, None
+    else:
+        labels, weights, context = lay_out(rows)
+        parts = labels, weights, context.columns, rows.features
+    models = LabelModels.of(*parts, settings)
+    included = models.reasons == Reason.OK
+    if not included.all():
+        exc.warn(
+            f"label(s) {exc.shorten(names[~included])} have one row of one kind or none: they are "
+            "left out of the network, without edges and without a threshold.",
+            exc.DataWarning,
+        )
+    given = None if lam is None else _check_lam(lam, names, included)
+    models.free.warn(names, included, stats.context.column_names)
+    models.exclude_determined()
+    paths: list[L1Path | None] = [None] * len(names)
+    blocks = models.blocks()
+    # Most of these matrices are small: more threads only get in each other's way.
+    with (
+        one_thread(),
+        tqdm(total=sum(map(len, blocks)), desc="labels", disable=None, leave=False) as bar,
+    ):
+        for some in blocks:
+            found = models.fit_paths(some) if given is None else models.fit_at(some, given[some])
+            for label, path in zip(some.tolist(), found, strict=True):
+                paths[label] = path
+            bar.update(len(some))
+    failed = names[[path is not None and not path.converged for path in paths]]
+    if len(failed):
+        message = exc.PATHS_NOT_CONVERGED.format(names=exc.shorten(failed), steps=settings.max_iter)
+        exc.warn(message, exc.ConvergenceWarning)
+    return settings, tuple(paths)
+
+
+def lay_out(rows: ModelData) -> tuple[BoolArray, FloatArray, Context]:
+    """Return the labels of rows, their weights, and the covariates that vary."""
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    return rows.labels, weights, rows.context.select(rows.context.find_varying(anywhere=True))
+
+
+def _side_by_side(labels: BoolArray, context: FloatArray, features: Any) -> Any:
+    """Put labels, columns of the context and features side by side."""
+    many = features is None and labels.size > _MANY and labels.mean() < _SPARSE
+    features = np.empty((len(labels), 0)) if features is None else features
+    if many or sparse.issparse(features):
+        parts = [sparse.csc_array(labels), sparse.csc_array(context), sparse.csc_array(features)]
+        return sparse.hstack(parts, "csc", dtype=np.float64)
+    return np.hstack([labels, context, features], dtype=np.float64)
+
+
+def _check_lam(lam: Any, names: StrArray, included: BoolArray) -> FloatArray:
+    """Return one penalty per label; those of labels that are left out do not matter."""
+    if isinstance(lam, Mapping | pd.Series):
+        lacking = [name for name in names[included] if name not in lam]
+        if lacking:
+            raise exc.DataError(
+                f"lam must have a penalty for every label, but has none for {exc.shorten(lacking)}."
+            )
+        lam = [lam.get(name) for name in names]
+    lam = lam.tolist() if isinstance(lam, np.ndarray) else lam
+    is_list = isinstance(lam, Iterable) and not isinstance(lam, str)
+    penalties = list(lam) if is_list else [lam] * len(names)
+    if len(penalties) != len(names):
+        raise exc.DataError(
+            f"lam must be a number or one number per label ({len(names)}), but has "
+            f"{len(penalties)}."
+        )
+    checked = [
+        check_number("lam", penalty, above=0) if matters else np.nan
+        for penalty, matters in zip(penalties, included, strict=True)
+    ]
+    return np.array(checked)
