@@ -1,6 +1,7 @@
 """Random data of ugly kinds against the row-wise oracle, and against themselves written otherwise.
 
-    python tests/fuzz.py --seconds 60              # a new seed, which is printed
+    python tests/fuzz.py --seconds 3600            # new cases; the first seed is printed
+    python tests/fuzz.py --seed 1 --cases 80       # the same cases every time
     python tests/fuzz.py --seed 7                  # one case again
 
 All data are within the numerical range that the package promises. What is degenerate to within
@@ -324,13 +325,15 @@ def run(seed, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, help="this case alone")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for new cases, without --seed")
+    parser.add_argument("--seed", type=int, help="the first case")
+    parser.add_argument("--cases", type=int, default=1, help="how many cases from --seed on")
     options = parser.parse_args()
     end, done, failed = time.monotonic() + options.seconds, 0, 0
-    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    is_new = options.seed is None
+    seed = secrets.randbelow(2**31) if is_new else options.seed
     print(f"seeds from {seed}", flush=True)
-    while failed < 5 and (not done or (options.seed is None and time.monotonic() < end)):
+    while failed < 5 and (time.monotonic() < end if is_new else done < options.cases):
         for name in CHECKS:
             try:
                 run(seed + done, name)

@@ -15,8 +15,8 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
-from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, rough_at, tolerance_at
 from isingmlc.base.threads import one_thread
+from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, rough_at, tolerance_at
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import Reason, judge_counts

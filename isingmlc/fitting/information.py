@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import lapack, qr
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks_by_size
-from isingmlc.fitting.pair_sums import PairSums
+from isingmlc.fitting.cross_products import CrossProducts
 
 # How much the variance of a coefficient may exceed what it would be without the other regressors.
 INFLATED = 1e7
@@ -44,13 +44,13 @@ class Factors:
 
     def __init__(
         self,
-        pairs: PairSums,
+        products: CrossProducts,
         counts: FloatArray,
         bases: Sequence[IntArray],
         weights: FloatArray,
         penalty: FloatArray | None,
     ) -> None:
-        self._pairs, self._counts, self._penalty = pairs, counts, penalty
+        self._products, self._counts, self._penalty = products, counts, penalty
         self.bases, self._weights = bases, weights
         sizes = np.array([8 * len(basis) ** 2 for basis in bases])
         self._blocks = chunks_by_size(sizes, KEPT_BYTES)
@@ -72,24 +72,27 @@ class Factors:
     @property
     def design(self) -> FloatArray:
         """The constant, all labels and the context."""
-        return self._pairs.design
+        return self._products.design
 
     @property
     def binary(self) -> BoolArray:
         """Which of them are of zeros and ones."""
-        return self._pairs.binary
+        return self._products.binary
 
     def cross_products(self, labels: Sequence[int], weights: FloatArray) -> list[FloatArray]:
         """Return Z'WZ of the regressors of some labels, each under its own weights."""
-        crossing = self._pairs.crossing([self.bases[label] for label in labels])
-        return crossing(range(len(labels)), weights)
+        products = self._products.under(weights)
+        bases = [self.bases[label] for label in labels]
+        return [own[at[:, None], at] for own, at in zip(products, bases, strict=True)]
 
     def _compute(self, labels: slice) -> list[Factor]:
         """Factor the information of some labels."""
         bases, weights = self.bases[labels], self._weights[labels]
-        crossed = self._pairs.crossing(bases)(range(len(bases)), self._counts * weights)
-        lines = zip(bases, weights, crossed, strict=True)
-        return [self._factor(*line) for line in lines]
+        products = self._products.under(self._counts * weights)
+        return [
+            self._factor(at, line, own[at[:, None], at])
+            for at, line, own in zip(bases, weights, products, strict=True)
+        ]
 
     def _factor(self, basis: IntArray, weight: FloatArray, information: FloatArray) -> Factor:
         """Factor the information of one label."""
@@ -105,7 +108,7 @@ class Factors:
             return Factor(basis, values, np.zeros(len(basis), dtype=np.bool_), inflation)
         rows = np.flatnonzero(weight > 0)
         scale = np.sqrt(self._counts * weight)[rows]
-        regressors = scale[:, None] * self._pairs.design[rows[:, None], basis]
+        regressors = scale[:, None] * self._products.design[rows[:, None], basis]
         values, aliased, orthogonal = _from_regressors(regressors, penalty)
         return Factor(basis, values, aliased, np.inf, orthogonal.T * (weight[rows] / scale))
 

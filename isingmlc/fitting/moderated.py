@@ -151,7 +151,7 @@ class ModeratedFit:
         stats, n_labels = self.stats, len(self.nodes)
         weights = np.array([node.weight for node in self.nodes])
         factors = Factors(
-            self.regressors.pairs,
+            self.regressors.products,
             stats.counts,
             [node.basis for node in self.nodes],
             weights,

@@ -206,7 +206,7 @@ class NetworkFit:
     def factors(self) -> Factors:
         """Factors of the inverse information of all labels."""
         return Factors(
-            self.regressors.pairs,
+            self.regressors.products,
             self.stats.counts,
             [node.basis for node in self.nodes],
             self.weights,

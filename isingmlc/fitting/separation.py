@@ -259,7 +259,7 @@ def shortest_direction(rows: SignedRows, certain: IntArray, space: FloatArray) -
     space = np.linalg.qr(space)[0]
     chosen = certain[:_ROWS]
     for _ in range(_ROUNDS):
-        written = np.unique(rows.take(chosen) @ space, axis=0)
+        written = rows.take(chosen) @ space
         system = np.vstack([written.T, np.ones(len(written))])
         target = np.append(np.zeros(len(written.T)), 1.0)
         try:

@@ -15,15 +15,14 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import expit
 from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.ebic import LabelModels, NetworkSettings
 from isingmlc.fitting.lasso import tolerance_at
-from isingmlc.base.threads import one_thread
-from isingmlc.fitting.newton import CONVERGED, newton_together
+from isingmlc.fitting.logistic import SharedDesign, maximize, proves_overlap
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NetworkFit,
@@ -39,8 +38,8 @@ from isingmlc.networks.weights import pair_weights
 _BLOCK_BYTES = 2**25
 # Draws that are handed over at a time, at most.
 _MOST_DRAWS = 50
-# Newton steps after which a model that does not settle is fitted by itself.
-_PATIENCE = 6
+# Newton steps after which a model that has not converged is fitted by itself.
+_LOOK = 8
 
 
 class Networks(NamedTuple):
@@ -82,10 +81,9 @@ class PlainRefits:
     settings: FitSettings
     neighbors: BoolArray
     start: FloatArray | None
-    enough: float = CONVERGED
 
     @classmethod
-    def of(cls, fit: NetworkFit, enough: float = CONVERGED) -> PlainRefits:
+    def of(cls, fit: NetworkFit) -> PlainRefits:
         """Prepare for other counts of the cells of a fit."""
         regressors, nodes = fit.regressors, fit.nodes
         neighbors = np.array([node.neighbors for node in nodes])
@@ -105,7 +103,6 @@ class PlainRefits:
             fit.settings,
             neighbors,
             start if is_plain else None,
-            enough,
         )
 
     @cached_property
@@ -121,7 +118,7 @@ class PlainRefits:
             return Networks.join(self._fit_alone(line) for line in counts)
         # These matrices are small: more threads only get in each other's way.
         with one_thread():
-            each = 48 * self.patterns.size
+            each = 8 * len(self.start) * (8 * len(self.patterns) + 4 * self.start.shape[1] ** 2)
             parts = [
                 self._fit_together(counts[some], self.start)
                 for some in chunks(len(counts), each, limit=_BLOCK_BYTES)
@@ -130,57 +127,28 @@ class PlainRefits:
 
     def _fit_together(self, counts: FloatArray, start: FloatArray) -> Networks:
         """Fit the label models of several draws in one go."""
-        regressors, n_labels, n_draws = self.regressors, len(start), len(counts)
+        regressors, (n_labels, n_columns) = self.regressors, start.shape
+        n_draws, penalty = len(counts), ridge_penalty(self.settings, regressors)
         uses = regressors.used_by(self.neighbors, self.settings.intercept)
-        columns = [np.flatnonzero(own) for own in uses]
-        signs = np.where(self.patterns.T, 1.0, -1.0)
-        solutions = newton_together(
-            regressors.pairs,
-            np.tile(signs, (n_draws, 1)),
-            np.repeat(counts, n_labels, axis=0),
-            columns * n_draws,
-            start=self._starts(counts, start).reshape(n_draws * n_labels, -1),
-            max_steps=[self.settings.max_iter] * (n_draws * n_labels),
-            penalty=ridge_penalty(self.settings, regressors),
-            patience=_PATIENCE,
-            gives_up=lambda *_: True,
-            enough=self.enough,
+        design = SharedDesign(regressors.products, np.tile(uses, (n_draws, 1)))
+        rows = np.repeat(counts, n_labels, axis=0)
+        fits = maximize(
+            design,
+            np.tile(self.patterns.T, (n_draws, 1)),
+            rows,
+            n_columns,
+            penalty=0.0 if penalty is None else penalty,
+            start=np.tile(start, (n_draws, 1)),
+            max_iter=min(_LOOK, self.settings.max_iter),
         )
-        coefs = np.zeros((n_draws, n_labels, regressors.n_columns))
-        for at, solution in enumerate(solutions):
-            coefs[at // n_labels, at % n_labels, columns[at % n_labels]] = (
-                solution.coef + solution.step
-            )
-        radius, totals = regressors.radius_squared, counts.sum(axis=1)
-        proven = np.array(
-            [
-                solution.proves_overlap(radius, float(totals[at // n_labels]))
-                for at, solution in enumerate(solutions)
-            ]
-        ).reshape(n_draws, n_labels)
-        restored = regressors.in_units(coefs.reshape(-1, regressors.n_columns).T).T
-        networks = self._name(restored.reshape(coefs.shape), np.full(proven.shape, Reason.OK))
+        proven = proves_overlap(design, fits, rows).reshape(n_draws, n_labels)
+        coefs = regressors.in_units(fits.coef.T).T.reshape(n_draws, n_labels, n_columns)
+        networks = self._name(coefs, np.full(proven.shape, Reason.OK))
         for at in np.flatnonzero(~proven.all(axis=1)).tolist():
             alone = self._fit_alone(counts[at])
             for whole, own in zip(networks, alone, strict=True):
                 whole[at] = own[0]
         return networks
-
-    def _starts(self, counts: FloatArray, start: FloatArray) -> FloatArray:
-        """Guess the coefficients of draws, shape (draws, K, m): one step from those of all rows."""
-        guesses = np.tile(start, (len(counts), 1, 1))
-        if ridge_penalty(self.settings, self.regressors) is not None:
-            return guesses
-        matrix, share = self.regressors.matrix, 1 / counts.sum(axis=1, keepdims=True)
-        uses = self.regressors.used_by(self.neighbors, self.settings.intercept)
-        for label, (coef, own) in enumerate(zip(start, uses, strict=True)):
-            columns = matrix[:, own]
-            probability = expit(columns @ coef[own])
-            weight = self.counts * probability * (1 - probability)
-            information = columns.T @ (weight[:, None] * columns) / self.counts.sum()
-            scores = (share * counts * (self.patterns[:, label] - probability)) @ columns
-            guesses[:, label, own] += np.linalg.solve(information, scores.T).T
-        return guesses
 
     def _fit_alone(self, counts: FloatArray) -> Networks:
         """Fit the label models of one draw on the cells that it has."""

@@ -265,7 +265,7 @@ def _equal_null(model: IsingModel) -> NullModel:
     regressors = Regressors.of_statistics(stats, model.intercept)
     basis = np.flatnonzero(regressors.free)[0 if model.intercept else 1 :]
     weight = np.ones(len(stats.counts))
-    factors = Factors(regressors.pairs, stats.counts, [basis], weight[None], None)
+    factors = Factors(regressors.products, stats.counts, [basis], weight[None], None)
     return NullModel(
         0, stats.counts, factors, np.arange(len(weight)), weight, weight, weight, False
     )

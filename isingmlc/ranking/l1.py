@@ -22,9 +22,9 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.base.tables import ResultTable
+from isingmlc.base.threads import one_thread
 from isingmlc.fitting.ebic import LabelModels, NetworkSettings, lay_out
 from isingmlc.fitting.lasso import Columns
-from isingmlc.base.threads import one_thread
 from isingmlc.fitting.testable import Reason, without_labels
 from isingmlc.input.rows import ModelData
 

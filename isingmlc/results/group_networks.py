@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 METHODS = ("nodewise", "ebic")
 NULLS = ("thresholds", "nothing")
-# Networks of dealt-out rows are there to be counted: from here one step has all digits that matter.
-_ENOUGH = 1e-8
 # Options of sparse networks that can be compared.
 _OF_SPARSE_NETWORKS = (
     "criterion",
@@ -121,7 +119,7 @@ class GroupNetworks:
         regressors = Regressors.of_statistics(pooled, settings.intercept)
         nodes = fit_nodes(pooled.patterns, pooled.counts, settings, regressors=regressors)
         fit = NetworkFit(pooled, settings, nodes, None, {}, regressors)
-        return PlainRefits.of(fit, enough=_ENOUGH)
+        return PlainRefits.of(fit)
 
 
 def gather_groups(
