@@ -21,3 +21,14 @@ NO_PIVOT = 1e-9
 CLEAR_PIVOT = 1e-5
 # Entries of a direction, of unit size, below this are rounding.
 NO_DIRECTION = 1e-9
+# A column of which the regressors leave less than this share of its variance is collinear.
+COLLINEAR = 1e-10
+# Nor is a column tested that varies in the uncertain rows by less than this share of COLLINEAR of
+# how it varies in all rows: sums around different origins leave more when they are added.
+OWN_VARIANCE = 1e-3
+# Where the regressors leave less than this share of a variance, it is not taken as a difference of
+# two sums, but computed from the residual column.
+DOUBTFUL = 1e-4
+# Most that rounding takes from such a difference, as a share of the variance and per unit of
+# variance inflation.
+LOST = 1e-13

@@ -18,14 +18,14 @@ from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,
+    ScoreCovariance,
     combine_acat,
     combine_scores,
     normal_scores,
 )
+from isingmlc.inference.covariance import hotelling_log10_sf, hotelling_sf
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
-from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
 from isingmlc.inference.robust_law import GuardedPvalues
-from isingmlc.inference.score_covariance import ScoreCovariance
 from isingmlc.inference.score_law import LawPvalues
 
 if TYPE_CHECKING:
@@ -259,7 +259,8 @@ class EdgeArrays(FrozenArrays):
     def _by_scores(self) -> tuple[FeatureTests, FeatureTests]:
         """Tests of features by the sum of squared scores, and by their quadratic form."""
         assert self.covariance is not None
-        scores = normal_scores(self.sign, self.log10_pvalue)
+        labels = self.covariance.labels
+        scores = normal_scores(self.sign, self.log10_pvalue)[:, labels]
         n_tests = self._acat.n_tests
         empty = np.full(n_tests.shape, np.nan)
         whole = [
@@ -269,7 +270,7 @@ class EdgeArrays(FrozenArrays):
         for at, values, vectors in self.covariance.decompose():
             found = combine_scores(scores[at], values, vectors, n_tests[at])
             if self.df_denom is not None:
-                found = found[0], self._by_hotelling(at, values, vectors)
+                found = found[0], self._by_hotelling(at, labels, values, vectors)
             for target, part in zip(whole, found, strict=True):
                 target.statistic[at] = part.statistic
                 target.df[at] = part.df
@@ -277,7 +278,7 @@ class EdgeArrays(FrozenArrays):
         return whole[0], whole[1]
 
     def _by_hotelling(
-        self, features: IntArray, values: FloatArray, vectors: FloatArray
+        self, features: slice, labels: IntArray, values: FloatArray, vectors: FloatArray
     ) -> FeatureTests:
         """Refer quadratic forms from few clusters to Hotelling's distribution."""
         assert self.df_denom is not None
@@ -287,7 +288,7 @@ class EdgeArrays(FrozenArrays):
             said = student_t.isf(np.minimum(self.pvalue[features], 1.0) / 2, self.df_denom)
             size = np.where(self.given.by_model[features], np.minimum(said, size), size)
         own = self.sign[features] * np.nan_to_num(size)
-        _, form = combine_scores(own, values, vectors, self._acat.n_tests[features])
+        _, form = combine_scores(own[:, labels], values, vectors, self._acat.n_tests[features])
         tested = ~np.isnan(self.statistic[features])
         degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
         log10p = np.asarray(hotelling_log10_sf(form.statistic, form.df, degrees))

@@ -17,6 +17,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.base.threads import one_thread
+from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import (
     Reason,
@@ -26,20 +27,18 @@ from isingmlc.fitting.testable import (
     judge_products,
     judge_tests,
 )
+from isingmlc.inference.blocks import (
+    given_scores,
+    joint_scores,
+    scaled_forms,
+    statistics_of_products,
+)
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.given_law import given_pvalues
 from isingmlc.inference.larger_models import score_products
 from isingmlc.inference.pairs import pool_tests, score_correlations
-from isingmlc.inference.product_scores import given_scores, statistics_of_products
 from isingmlc.inference.refits import refit_products
-from isingmlc.inference.score import (
-    COLLINEAR,
-    NullModel,
-    joint_scores,
-    null_models,
-    own_spread,
-    scaled_forms,
-)
+from isingmlc.inference.score import NullModel, feature_variances, null_models
 from isingmlc.inference.score_law import edge_pvalues
 from isingmlc.inference.score_tests import for_products, single_tests, with_law
 from isingmlc.statistics.labelsets import feature_blocks
@@ -138,7 +137,7 @@ def _each(
 ) -> EdgeArrays:
     """Test each product by itself, in the model of one label."""
     stats = for_products(fit)
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     shape = (*single.statistic.shape, len(stats.label_names))
     sign = np.zeros(shape[::-1], dtype=np.int8).T
     error = np.full(shape[::-1], np.nan).T
@@ -182,7 +181,7 @@ def _together(
 ) -> EdgeArrays:
     """Test all products of a feature together."""
     stats = for_products(fit)
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
     with one_thread():

@@ -18,22 +18,25 @@ from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.threads import one_thread
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.inference.blocks import (
+    joint_scores,
+    product_scores,
+    statistics_of_products,
+    term_scores,
+)
+from isingmlc.inference.combine import ScoreCovariance
+from isingmlc.inference.covariance import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pvalues
 from isingmlc.inference.permutation import permute
-from isingmlc.inference.product_scores import product_scores, statistics_of_products
-from isingmlc.inference.robust import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.robust_law import GuardedPvalues, guard
 from isingmlc.inference.score import (
     NullModel,
     Scores,
     feature_scores,
-    joint_scores,
+    feature_variances,
     null_models,
-    own_spread,
-    term_scores,
 )
-from isingmlc.inference.score_covariance import ScoreCovariance
 from isingmlc.inference.score_law import LawPvalues, edge_pvalues
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
@@ -158,7 +161,7 @@ def single_tests(
 ) -> EdgeArrays:
     """Test single columns, and if so wished their products with other labels."""
     stats = for_products(fit) if products else fit.stats
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     scores = feature_scores(stats, nulls, spread)
     labels = np.array([null.label for null in nulls], dtype=np.intp)
     constant = find_constant(fit.stats, fit.settings.intercept)
@@ -208,7 +211,7 @@ def single_tests(
 def _joint(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
     """Test each feature together with all its products."""
     stats = for_products(fit)
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     statistic, rank = np.full(reason.shape, np.nan), np.full(reason.shape, np.nan)
     # Many small matrices: more threads only get in each other's way.
     with one_thread():
@@ -239,11 +242,11 @@ def regularized_statistics(fit: NetworkFit, products: str, min_count: int) -> Fl
     stats = for_products(fit)
     labels = np.flatnonzero(judge_fits(fit, min_count) == Reason.OK)
     nulls = null_models(fit, labels.tolist())
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     by_label = np.full((len(fit.stats.label_names), len(spread)), np.nan)
     added = by_label.copy()
     for null in nulls:
-        added[null.label] = _ADDED * (null.noise @ null.counts) * spread
+        added[null.label] = _ADDED * (null.cell_variance @ null.counts) * spread
 
     def divide(scores: Scores, added: FloatArray) -> FloatArray:
         """Divide squared scores by variances with what is added to them."""
@@ -260,9 +263,8 @@ def regularized_statistics(fit: NetworkFit, products: str, min_count: int) -> Fl
             return by_label.T
         by_label[labels] = divide(feature_scores(stats, nulls, spread), added[labels])
         for found in product_scores(stats, nulls, spread):
-            features, scores = found.by_feature()
-            edges = np.ix_(found.labels, features)
-            by_label[edges] += divide(scores, added[edges])
+            edges = np.ix_(found.labels, found.features)
+            by_label[edges] += divide(found.scores, added[edges])
     return by_label.T
 
 
@@ -273,7 +275,7 @@ def _by_term(fit: NetworkFit, terms: tuple[str, ...], min_count: int, by_law: bo
     nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
     constant = find_constant(stats, fit.settings.intercept)
     single = single_tests(fit, nulls, judge_edges(labels, constant))
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     place = {name: at for at, name in enumerate(stats.feature_names)}
     first = np.array([place[fit.terms[term][0]] for term in terms], dtype=np.intp)
     tests = single.take(first)
