@@ -26,9 +26,6 @@ COLLINEAR = 1e-10
 # Nor is a column tested that varies in the uncertain rows by less than this share of COLLINEAR of
 # how it varies in all rows: sums around different origins leave more when they are added.
 OWN_VARIANCE = 1e-3
-# Where the regressors leave less than this share of a variance, it is not taken as a difference of
-# two sums, but computed from the residual column.
-DOUBTFUL = 1e-4
-# Most that rounding takes from such a difference, as a share of the variance and per unit of
-# variance inflation.
-LOST = 1e-13
+# Variance inflation from which on the inverse of an information matrix takes more digits from
+# variances of scores than COLLINEAR leaves.
+INFLATED = 1e3

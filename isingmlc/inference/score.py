@@ -31,9 +31,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import solve_triangular
 
 from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
-from isingmlc.base.tolerances import COLLINEAR, DOUBTFUL, LOST, OWN_VARIANCE
+from isingmlc.base.tolerances import COLLINEAR, INFLATED, OWN_VARIANCE
 from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.information import Factor, Factors
 from isingmlc.fitting.nodewise import NetworkFit
@@ -87,8 +88,14 @@ class NullModel:
         factor = self.factor
         if factor.root is not None:
             return factor.root
+        weight = self.weight[self.rows]
         regressors = self.factors.design[self.rows[:, None], factor.basis]
-        return np.asarray(factor.matrix.T @ (regressors * self.weight[self.rows, None]).T)
+        root = np.asarray(factor.matrix.T @ (regressors * weight[:, None]).T)
+        if factor.inflation > INFLATED and not self.penalised:
+            # Another Cholesky step makes rows orthonormal that rounding left nearly so.
+            products = (root * (self.counts[self.rows] / weight)) @ root.T
+            root = solve_triangular(np.linalg.cholesky(products), root, lower=True)
+        return root
 
     def lean(self, sums: Any) -> FloatArray:
         """Return F'Z'WS of columns with these sums in all cells."""
@@ -314,8 +321,7 @@ class NullArrays:
         n_columns = sums.shape[1]
         least = np.multiply.outer(self.weight @ self.counts, OWN_VARIANCE * variances)
         information = np.asarray(self.weight @ squares)
-        total = np.maximum(information, least.reshape(len(least), -1))
-        variance, scale = information, total
+        variance, scale = information, np.maximum(information, least.reshape(len(least), -1))
         if self.meat is not None:
             variance = np.asarray(self.cell_variance @ squares)
             scale = np.maximum(self.cell_variance, COLLINEAR * self.weight) @ squares
@@ -336,50 +342,7 @@ class NullArrays:
         for line, null in zip(variance, self.nulls, strict=True):
             if null.clusters is not None:
                 line[:] = null.cluster_variance(sums, self.rows)
-        scores = Scores(np.asarray(self.residual @ sums), variance, scale, information)
-        self._recompute(scores, total, sums, squares)
-        return scores
-
-    def _recompute(self, scores: Scores, total: FloatArray, sums: Any, squares: Any) -> None:
-        """Compute scores again, in place, where hardly anything is left of a column."""
-        doubtful = scores.information < DOUBTFUL * total
-        for at in np.flatnonzero(doubtful.any(axis=1)).tolist():
-            null, columns = self.nulls[at], np.flatnonzero(doubtful[at])
-            lost = LOST * null.factor.inflation
-            if lost < COLLINEAR:
-                # Rounding or not, nothing is left of these.
-                sure = scores.information[at] <= (COLLINEAR - lost) * total[at]
-                columns = columns[~sure[columns]]
-            for part in chunks(len(columns), 32 * len(null.rows), limit=PART_BYTES):
-                place = at, columns[part]
-                found = self._residual_scores(at, sums[:, place[1]], squares[:, place[1]])
-                scores.score[place], scores.information[place] = found[:2]
-                if self.meat is not None and null.clusters is None:
-                    scores.variance[place] = found[2]
-
-    def _residual_scores(
-        self, at: int, sums: Any, squares: Any
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return scores, information and variances from what regressors leave of columns."""
-        null = self.nulls[at]
-        inside, given = null.places_of(self.rows)
-        own, second = dense(sums[given]), dense(squares[given])
-        counts, weight, variance = (
-            each[null.rows] for each in (null.counts, null.weight, null.cell_variance)
-        )
-        mean = own / counts[inside, None]
-        within = np.maximum(second - own * mean, 0.0)
-        rest = np.zeros((len(null.rows), own.shape[1]))
-        rest[inside] = mean
-        root = null.root()
-        # What rounding leaves of a projection is taken out by another.
-        for _ in range(3):
-            rest -= root.T @ (root @ (counts[:, None] * rest)) / weight[:, None]
-        score = (null.effective[null.rows] * counts) @ rest
-        by_weight, by_variance = (
-            each[inside] @ within + (each * counts) @ rest**2 for each in (weight, variance)
-        )
-        return score, by_weight, by_variance
+        return Scores(np.asarray(self.residual @ sums), variance, scale, information)
 
 
 def _multiply(root: FloatArray, sums: Any) -> FloatArray:
