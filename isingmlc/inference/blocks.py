@@ -241,6 +241,29 @@ def joint_scores(
     return statistic, rank
 
 
+def joint_statistics(
+    stats: LabelsetStatistics,
+    nulls: Sequence[NullModel],
+    variances: FloatArray,
+    *,
+    given: bool = False,
+    added: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Compute joint statistics and degrees of freedom of all features and labels."""
+    shape = len(stats.feature_names), len(stats.label_names)
+    statistic, rank = np.full((2, *shape), np.nan)
+    # Many small matrices: more threads only get in each other's way.
+    with one_thread():
+        for part, block in feature_blocks(stats):
+            for null in nulls:
+                at = part, null.label
+                more = None if added is None else added[null.label, part]
+                statistic[at], rank[at] = joint_scores(
+                    block, null, variances[part], given=given, added=more
+                )
+    return statistic, rank
+
+
 def _joint_blocks(
     null: NullModel,
     columns: FloatArray,

@@ -15,7 +15,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dens
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.pairs import pool_sides
+from isingmlc.inference.moderation import pool_sides
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import fit_products, refit_edges
 from isingmlc.inference.score import feature_scores, feature_variances, null_models
