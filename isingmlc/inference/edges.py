@@ -281,18 +281,19 @@ class EdgeArrays(FrozenArrays):
         labels = self.covariance.labels
         scores = normal_scores(self.sign, self.log10_pvalue)[:, labels]
         n_tests = self._acat.n_tests
-        found = np.full((2, 3, len(n_tests)), np.nan)
+        empty = np.full(len(n_tests), np.nan)
+        tests = [
+            FeatureTests(name, empty.copy(), empty.copy(), empty.copy(), n_tests)
+            for name in ("sum", "omnibus")
+        ]
         for at, values, vectors in self.covariance.decompose():
             by_sum, omnibus = combine_scores(scores[at], values, vectors, n_tests[at])
             if self.df_denom is not None:
                 omnibus = self._by_hotelling(at, labels, values, vectors)
-            for target, part in zip(found, (by_sum, omnibus), strict=True):
-                target[:, at] = part.statistic, part.df, part.log10_pvalue
-        first, second = (
-            FeatureTests(name, *values, n_tests=n_tests)
-            for name, values in zip(("sum", "omnibus"), found, strict=True)
-        )
-        return first, second
+            for target, part in zip(tests, (by_sum, omnibus), strict=True):
+                target.statistic[at], target.df[at] = part.statistic, part.df
+                target.log10_pvalue[at] = part.log10_pvalue
+        return tests[0], tests[1]
 
     def _by_hotelling(
         self, features: slice, labels: IntArray, values: FloatArray, vectors: FloatArray

@@ -252,11 +252,11 @@ class NullArrays:
     def of(cls, nulls: Sequence[NullModel]) -> NullArrays:
         """Stack the null models of some labels."""
         counts = nulls[0].counts
-        roots = [null.root() for null in nulls]
-        rank = max(map(len, roots))
+        rank = max(null.factor.matrix.shape[1] for null in nulls)
         stacked = np.zeros((len(nulls), rank, len(counts)))
-        for line, null, root in zip(stacked, nulls, roots, strict=True):
-            line[: len(root), null.rows] = root
+        for line, null in zip(stacked, nulls, strict=True):
+            for target, values in zip(line, null.root(), strict=False):
+                target[null.rows] = values
         weight = np.array([null.weight for null in nulls])
         residual = np.array([null.effective for null in nulls])
         if not any(null.is_sandwich for null in nulls):
@@ -292,11 +292,6 @@ class NullArrays:
         positive = np.where(self.weight > 0, self.weight, 1.0)
         return np.asarray(self.root * (self.cell_variance / positive)[:, None])
 
-    @cached_property
-    def hat(self) -> FloatArray:
-        """The products of roots between cells."""
-        return np.asarray(self.root.swapaxes(1, 2) @ self.root)
-
     def lean(self, sums: Any) -> tuple[FloatArray, FloatArray]:
         """Return the products of roots with columns, by weights and by variances of residuals."""
         plain = _multiply(self.root, sums)
@@ -326,14 +321,9 @@ class NullArrays:
             variance = np.asarray(self.cell_variance @ squares)
             scale = np.maximum(self.cell_variance, COLLINEAR * self.weight) @ squares
             scale = np.maximum(scale, least.reshape(len(least), -1))
-        n_labels, rank, n_cells = self.root.shape
-        few_cells = self.meat is None and n_cells < rank
+        n_labels, rank, _ = self.root.shape
         for part in chunks(n_columns, 8 * n_labels * rank, limit=_SLAB_BYTES):
             some = sums if part == slice(0, n_columns) else sums[:, part]
-            if few_cells:
-                some = dense(some)
-                information[:, part] -= np.einsum("kgp,gp->kp", self.hat @ some, some)
-                continue
             leaning = self.lean(some)
             explained = self.explain(leaning, leaning)
             information[:, part] -= explained[0]
