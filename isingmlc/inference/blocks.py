@@ -78,7 +78,7 @@ def given_scores(
     batches = Batches(nulls)
     for part, block in feature_blocks(stats):
         for arrays in batches:
-            size = 16 * arrays.root.shape[0] * arrays.root.shape[1]
+            size = 16 * len(arrays.nulls) * arrays.design.shape[1]
             for cut in chunks(part.stop - part.start, size, limit=PART_BYTES):
                 sums, squares = dense(block.sums[:, cut]), dense(block.squares[:, cut])
                 own = arrays.scores(sums, squares, variances[part][cut])

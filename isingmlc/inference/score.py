@@ -10,7 +10,7 @@ with sums S and squares Q within cells has the score :math:`U = \sum_g e_g S_g` 
     FF' = A^{-1}, \quad A = \sum_g N_g w_g z_g z_g' .
 
 So statistics of all columns for a batch of labels are products of the sums with the residuals and
-with the roots :math:`F'Z'W` of all labels, and of the squares with the weights.
+with weighted regressors, and of the squares with the weights.
 
 Under a penalty A carries it, and the residuals are those after a Newton step towards the maximum
 without penalty, :math:`\tilde e = e - w z'A^{-1}g` with the gradient g, since what the penalty adds
@@ -41,12 +41,14 @@ from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.covariance import MODEL_BASED, Clustered, ModelBased, covariance_of
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
-# Temporaries that grow with the number of features, and roots of a batch of labels, take so much.
+# Temporaries that grow with the number of features, and factors of a batch of labels, take so much.
 PART_BYTES = 2**26
-_SLAB_BYTES = 2**23
+_SLAB_BYTES = 2**24
 _BATCH_BYTES = 2**27
 # Products with sparse columns of more non-zeros than this share are faster with zeros filled in.
 _FILLED = 0.03
+# Regressors that more than this share of the cells have are multiplied with all cells.
+_FULL = 0.15
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,11 @@ def join(parts: Sequence[Scores], axis: int) -> Scores:
 
 @dataclass(frozen=True)
 class NullArrays:
-    """Null models of some labels (K) in some cells (L) as arrays, their roots (K, rank, L)."""
+    """Null models of some labels (K) in some cells (L) as arrays.
+
+    The factors F' of all labels (K, rank, D) have zeros for regressors that a label has not. Where
+    they have lost digits, `roots` F'Z'W stand for them, by the place of the label.
+    """
 
     nulls: Sequence[NullModel]
     rows: IntArray | None
@@ -245,26 +251,38 @@ class NullArrays:
     residual: FloatArray
     weight: FloatArray
     cell_variance: FloatArray
-    root: FloatArray
+    design: FloatArray
+    factor: FloatArray
+    roots: dict[int, FloatArray]
     meat: FloatArray | None
 
     @classmethod
     def of(cls, nulls: Sequence[NullModel]) -> NullArrays:
         """Stack the null models of some labels."""
-        counts = nulls[0].counts
-        rank = max(null.factor.matrix.shape[1] for null in nulls)
-        stacked = np.zeros((len(nulls), rank, len(counts)))
-        for line, null in zip(stacked, nulls, strict=True):
-            for target, values in zip(line, null.root(), strict=False):
-                target[null.rows] = values
+        counts, design = nulls[0].counts, nulls[0].factors.design
+        factors = [null.factor for null in nulls]
+        rank = max(factor.matrix.shape[1] for factor in factors)
+        stacked = np.zeros((len(nulls), rank, design.shape[1]))
+        roots = {}
+        for at, (null, factor) in enumerate(zip(nulls, factors, strict=True)):
+            stacked[at, : factor.matrix.shape[1], factor.basis] = factor.matrix
+            if factor.inflation > INFLATED:
+                roots[at] = np.zeros((rank, len(counts)))
+                roots[at][: factor.matrix.shape[1], null.rows] = null.root()
         weight = np.array([null.weight for null in nulls])
         residual = np.array([null.effective for null in nulls])
+        found = cls(
+            nulls, None, counts, residual, weight, weight, design, stacked, roots, meat=None
+        )
         if not any(null.is_sandwich for null in nulls):
-            return cls(nulls, None, counts, residual, weight, weight, stacked, None)
-        variance = np.array([null.cell_variance for null in nulls])
-        scaled = np.divide(stacked, weight[:, None], out=np.zeros_like(stacked), where=stacked != 0)
-        meat = (scaled * (counts * variance)[:, None]) @ scaled.swapaxes(1, 2)
-        return cls(nulls, None, counts, residual, weight, variance, stacked, meat)
+            return found
+        found = replace(found, cell_variance=np.array([null.cell_variance for null in nulls]))
+        crossed = found.cross(found.cell_variance, counts[:, None] * design)
+        meat = stacked @ crossed.transpose(1, 0, 2) @ stacked.transpose(0, 2, 1)
+        for at in roots:
+            own = ModelBased.meat(nulls[at].covariance, nulls[at])
+            meat[at, : len(own), : len(own)] = own
+        return replace(found, meat=meat)
 
     @property
     def labels(self) -> IntArray:
@@ -273,8 +291,14 @@ class NullArrays:
 
     def among(self, at: IntArray, rows: IntArray) -> NullArrays:
         """Return some of the models in some of the cells."""
-        place, of_root = np.ix_(at, rows), np.ix_(at, np.arange(self.root.shape[1]), rows)
+        place, design = np.ix_(at, rows), self.design[rows]
+        met = design.any(axis=0)
         weight = self.weight[place]
+        roots = {
+            order: self.roots[each][:, rows]
+            for order, each in enumerate(at.tolist())
+            if each in self.roots
+        }
         return NullArrays(
             [self.nulls[each] for each in at.tolist()],
             rows,
@@ -282,20 +306,45 @@ class NullArrays:
             self.residual[place],
             weight,
             weight if self.meat is None else self.cell_variance[place],
-            self.root[of_root],
+            design[:, met],
+            self.factor[at][:, :, met],
+            roots,
             None if self.meat is None else self.meat[at],
         )
 
-    @cached_property
-    def noisy_root(self) -> FloatArray:
-        """F'Z' times the variances of residuals in place of the weights."""
-        positive = np.where(self.weight > 0, self.weight, 1.0)
-        return np.asarray(self.root * (self.cell_variance / positive)[:, None])
+    def cross(self, weights: FloatArray, sums: Any) -> FloatArray:
+        """Return sums of columns times regressors under weights: regressors × labels × columns."""
+        n_labels, n_columns = len(weights), sums.shape[1]
+        crossed = np.zeros((self.design.shape[1], n_labels, n_columns))
+        by_cell = np.ascontiguousarray(weights.T)
+        # Cells that do not carry a rare label add nothing to it.
+        is_full = (self.design != 0).mean(axis=0) > (1.0 if sparse.issparse(sums) else _FULL)
+        full = np.flatnonzero(is_full)
+        for part in chunks(len(full), 8 * weights.size, limit=PART_BYTES):
+            regressors = self.design[:, full[part], None]
+            weighted = np.multiply(regressors, by_cell[:, None], order="C")
+            found = _multiply(weighted.reshape(len(weighted), -1), sums)
+            crossed[full[part]] = found.reshape(-1, n_labels, n_columns)
+        for at in np.flatnonzero(~is_full).tolist():
+            rows = self.design[:, at].nonzero()[0]
+            weighted = by_cell[rows] * self.design[rows, at, None]
+            crossed[at] = _multiply(weighted, sums[rows])
+        return crossed
 
     def lean(self, sums: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the products of roots with columns, by weights and by variances of residuals."""
-        plain = _multiply(self.root, sums)
-        return plain, plain if self.meat is None else _multiply(self.noisy_root, sums)
+        """Return F'Z' times columns, by weights and by the variances of residuals."""
+        if sparse.issparse(sums) and sums.nnz > _FILLED * sums.shape[0] * sums.shape[1]:
+            sums = sums.toarray()
+        plain = self.factor @ self.cross(self.weight, sums).transpose(1, 0, 2)
+        for at, root in self.roots.items():
+            plain[at] = root @ sums
+        if self.meat is None:
+            return plain, plain
+        noisy = self.factor @ self.cross(self.cell_variance, sums).transpose(1, 0, 2)
+        for at, root in self.roots.items():
+            positive = np.where(self.weight[at] > 0, self.weight[at], 1.0)
+            noisy[at] = (root * (self.cell_variance[at] / positive)) @ sums
+        return plain, noisy
 
     def explain(
         self, first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
@@ -321,8 +370,8 @@ class NullArrays:
             variance = np.asarray(self.cell_variance @ squares)
             scale = np.maximum(self.cell_variance, COLLINEAR * self.weight) @ squares
             scale = np.maximum(scale, least.reshape(len(least), -1))
-        n_labels, rank, _ = self.root.shape
-        for part in chunks(n_columns, 8 * n_labels * rank, limit=_SLAB_BYTES):
+        size = 8 * len(self.nulls) * self.design.shape[1]
+        for part in chunks(n_columns, size, limit=_SLAB_BYTES):
             some = sums if part == slice(0, n_columns) else sums[:, part]
             leaning = self.lean(some)
             explained = self.explain(leaning, leaning)
@@ -335,13 +384,11 @@ class NullArrays:
         return Scores(np.asarray(self.residual @ sums), variance, scale, information)
 
 
-def _multiply(root: FloatArray, sums: Any) -> FloatArray:
-    """Multiply the roots of all labels with columns: labels × rank × columns."""
-    n_labels, rank, n_cells = root.shape
-    if sparse.issparse(sums) and sums.nnz > _FILLED * sums.shape[0] * sums.shape[1]:
-        sums = sums.toarray()
-    found = np.asarray(root.reshape(-1, n_cells) @ sums)
-    return found.reshape(n_labels, rank, sums.shape[1])
+def _multiply(weighted: FloatArray, sums: Any) -> FloatArray:
+    """Return the sums over cells of weights times columns."""
+    if sparse.issparse(sums):
+        return np.asarray((sums.T @ weighted).T)
+    return np.asarray(weighted.T @ sums)
 
 
 class Batches:
@@ -349,8 +396,8 @@ class Batches:
 
     def __init__(self, nulls: Sequence[NullModel]) -> None:
         self._nulls = nulls
-        size = nulls[0].factors.design.size if nulls else 1
-        self._parts = list(chunks(len(nulls), 8 * size, limit=_BATCH_BYTES))
+        size = nulls[0].factors.design.shape[1] if nulls else 0
+        self._parts = list(chunks(len(nulls), 8 * size**2, limit=_BATCH_BYTES))
         self._kept = [NullArrays.of(nulls)] if len(self._parts) == 1 else []
 
     def __iter__(self) -> Iterator[NullArrays]:
