@@ -29,3 +29,7 @@ OWN_VARIANCE = 1e-3
 # Variance inflation from which on the inverse of an information matrix takes more digits from
 # variances of scores than COLLINEAR leaves.
 INFLATED = 1e3
+# Importances that differ by less than this share of the larger one are ties, whatever the order in
+# which a BLAS adds: rounding that adds up over the steps of a forward ranking is about 1e-8 where a
+# column is nearly a linear function of those before it.
+TIE = 1e-7
