@@ -216,22 +216,14 @@ def pool_sides(
     coef: FloatArray, bse: FloatArray, others: FloatArray, errors: FloatArray, rho: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Average two correlated estimates of one parameter, weighted by their precision."""
-    first, second = (
-        np.where(each > 0, 1 / np.where(each > 0, each, 1.0), 0.0) for each in (bse, errors)
-    )
-    total = first**2 + second**2
-    known = total > 0
-    spread = np.sqrt(total + 2 * rho * first * second)
-    divisor = np.where(known, total, 1.0)
-    parts = [
-        np.where(root > 0, root**2 * np.where(root > 0, value, 0.0), 0.0)
-        for root, value in ((first, coef), (second, others))
-    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = (np.where(each > 0, 1 / each, 0.0) for each in (bse, errors))
+        total = first**2 + second**2
+        mean = np.where(first > 0, first**2 * coef, 0.0)
+        mean = (mean + np.where(second > 0, second**2 * others, 0.0)) / total
+        error = np.sqrt(total + 2 * rho * first * second) / total
     alone = np.where(np.isnan(coef), others, coef)
-    return (
-        np.where(known, sum(parts) / divisor, alone),
-        np.where(known, spread / divisor, np.nan),
-    )
+    return np.where(total > 0, mean, alone), np.where(total > 0, error, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
