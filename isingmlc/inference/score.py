@@ -85,19 +85,27 @@ class NullModel:
         """The variance of the residual of one observation in each cell."""
         return self.covariance.cell_variance(self)
 
+    def weighted_regressors(self) -> FloatArray:
+        """Return z w in the uncertain cells: cells × regressors."""
+        regressors = self.factors.design[self.rows[:, None], self.factor.basis]
+        return np.asarray(regressors * self.weight[self.rows, None])
+
+    def orthonormal_factor(self) -> FloatArray:
+        """Return F with the digits that an information matrix of inflated variances has lost."""
+        factor = self.factor
+        if factor.inflation <= INFLATED or factor.root is not None or self.penalised:
+            return factor.matrix
+        # F'AF is nearly the identity: another Cholesky step brings F'Z'W to it.
+        root = factor.matrix.T @ self.weighted_regressors().T
+        products = (root * (self.counts[self.rows] / self.weight[self.rows])) @ root.T
+        found = solve_triangular(np.linalg.cholesky(products), factor.matrix.T, lower=True)
+        return np.asarray(found.T)
+
     def root(self) -> FloatArray:
         """Return F'z w in the uncertain cells: rank × cells."""
-        factor = self.factor
-        if factor.root is not None:
-            return factor.root
-        weight = self.weight[self.rows]
-        regressors = self.factors.design[self.rows[:, None], factor.basis]
-        root = np.asarray(factor.matrix.T @ (regressors * weight[:, None]).T)
-        if factor.inflation > INFLATED and not self.penalised:
-            # Another Cholesky step makes rows orthonormal that rounding left nearly so.
-            products = (root * (self.counts[self.rows] / weight)) @ root.T
-            root = solve_triangular(np.linalg.cholesky(products), root, lower=True)
-        return root
+        if self.factor.root is not None:
+            return self.factor.root
+        return np.asarray(self.orthonormal_factor().T @ self.weighted_regressors().T)
 
     def lean(self, sums: Any) -> FloatArray:
         """Return F'Z'WS of columns with these sums in all cells."""
@@ -242,7 +250,7 @@ class NullArrays:
     """Null models of some labels (K) in some cells (L) as arrays.
 
     The factors F' of all labels (K, rank, D) have zeros for regressors that a label has not. Where
-    they have lost digits, `roots` F'Z'W stand for them, by the place of the label.
+    cross-products have too few digits for them, `roots` F'Z'W stand by the place of the label.
     """
 
     nulls: Sequence[NullModel]
@@ -260,15 +268,14 @@ class NullArrays:
     def of(cls, nulls: Sequence[NullModel]) -> NullArrays:
         """Stack the null models of some labels."""
         counts, design = nulls[0].counts, nulls[0].factors.design
-        factors = [null.factor for null in nulls]
-        rank = max(factor.matrix.shape[1] for factor in factors)
-        stacked = np.zeros((len(nulls), rank, design.shape[1]))
-        roots = {}
+        factors = [null.orthonormal_factor() for null in nulls]
+        rank = max(factor.shape[1] for factor in factors)
+        stacked, roots = np.zeros((len(nulls), rank, design.shape[1])), {}
         for at, (null, factor) in enumerate(zip(nulls, factors, strict=True)):
-            stacked[at, : factor.matrix.shape[1], factor.basis] = factor.matrix
-            if factor.inflation > INFLATED:
+            stacked[at, : factor.shape[1], null.factor.basis] = factor
+            if null.factor.root is not None:
                 roots[at] = np.zeros((rank, len(counts)))
-                roots[at][: factor.matrix.shape[1], null.rows] = null.root()
+                roots[at][: factor.shape[1], null.rows] = null.factor.root
         weight = np.array([null.weight for null in nulls])
         residual = np.array([null.effective for null in nulls])
         found = cls(
@@ -280,7 +287,7 @@ class NullArrays:
         crossed = found.cross(found.cell_variance, counts[:, None] * design)
         meat = stacked @ crossed.transpose(1, 0, 2) @ stacked.transpose(0, 2, 1)
         for at in roots:
-            own = ModelBased.meat(nulls[at].covariance, nulls[at])
+            own = nulls[at].covariance.meat(nulls[at])
             meat[at, : len(own), : len(own)] = own
         return replace(found, meat=meat)
 
