@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from isingmlc.base.tolerances import TIE
+
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 PackedBits: TypeAlias = npt.NDArray[np.uint8]
@@ -88,6 +90,21 @@ def typical_sizes(columns: FloatArray) -> FloatArray:
 def leaves_out_zero(lower: Any, upper: Any) -> Any:
     """Tell which intervals leave out zero; those without limits do not."""
     return (lower > 0) | (upper < 0)
+
+
+def rank_levels(importance: FloatArray) -> IntArray:
+    """Return the levels of importance, from the best on; what differs by rounding alone is tied."""
+    order = np.argsort(-importance, kind="stable")
+    falling = importance[order]
+    falls = falling[:-1] - falling[1:] > TIE * falling[:-1]
+    levels = np.empty(len(order), dtype=np.intp)
+    levels[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
+    return levels
+
+
+def best_first(importance: FloatArray) -> IntArray:
+    """Order features by importance; ties keep the order of the columns."""
+    return np.argsort(rank_levels(importance), kind="stable")
 
 
 def checksum(features: Features) -> int:

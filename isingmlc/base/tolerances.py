@@ -21,3 +21,15 @@ NO_PIVOT = 1e-9
 CLEAR_PIVOT = 1e-5
 # Entries of a direction, of unit size, below this are rounding.
 NO_DIRECTION = 1e-9
+# A column of which the regressors leave less than this share of its variance is collinear.
+COLLINEAR = 1e-10
+# Nor is a column tested that varies in the uncertain rows by less than this share of COLLINEAR of
+# how it varies in all rows: sums around different origins leave more when they are added.
+OWN_VARIANCE = 1e-3
+# Variance inflation from which on the inverse of an information matrix takes more digits from
+# variances of scores than COLLINEAR leaves.
+INFLATED = 1e3
+# Importances that differ by less than this share of the larger one are ties, whatever the order in
+# which a BLAS adds: rounding that adds up over the steps of a forward ranking is about 1e-8 where a
+# column is nearly a linear function of those before it.
+TIE = 1e-7

@@ -8,18 +8,32 @@ The tests of a feature for several labels are dependent. There are three ways to
   of freedom as the matrix has rank;
 - *acat*: a mean of Cauchy variables has nearly the same tail however they depend on each other, so
   p-values are made Cauchy variables and their mean a p-value again. No correlation is needed.
+
+With e the residuals of a label's null model and c what its regressors explain of the feature, the
+score is a sum over rows of :math:`e_i (x_i - c_i)`. So the covariance of the scores for labels k
+and l is :math:`\sum_i e_{ik} e_{il} (x_i - c_{ik}) (x_i - c_{il})`, whatever the feature's
+distribution, and however that depends on the labels: in cells a sum over the feature's variation
+within them and over its means. Labelsets with few rows say little of how a feature varies in them,
+and a single outlier in one of them would make the scores of its labels look the same. So the
+variation in a labelset with N rows counts with N/(N + 10), and the mean variation of the feature in
+all rows with the rest.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri_exp
 
-from isingmlc.base.arrays import FloatArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
+from isingmlc.base.threads import one_thread
+from isingmlc.inference.covariance import Clustered
 from isingmlc.inference.pvalues import LOG_10, chi2_log10_sf, weighted_chi2_log10_sf
+from isingmlc.inference.score import PART_BYTES, NullModel
+from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
 
 COMBINE = ("acat", "sum", "omnibus")
 DEFAULT_COMBINE = "acat"
@@ -28,6 +42,10 @@ LARGEST = 0.999
 # Directions in which correlated scores vary by less than this share of one score do not count.
 RANK = 1e-6
 _LOG_2 = float(np.log(2))
+# Variation within cells below this share of the squares is rounding.
+_ROUNDING = 1e-12
+# What a feature's variation in all rows counts against that in one labelset, in rows.
+_POOLED = 10.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +95,8 @@ def combine_cauchy(log10_pvalue: FloatArray) -> tuple[FloatArray, FloatArray]:
 def combine_acat(log10_pvalue: FloatArray) -> FeatureTests:
     """Combine the tests of each feature by their p-values alone."""
     statistic, log10p = combine_cauchy(log10_pvalue)
-    return FeatureTests("acat", statistic, *_no_df(log10p), _count(log10_pvalue))
+    n_tests = np.asarray((~np.isnan(log10_pvalue)).sum(axis=1), dtype=float)
+    return FeatureTests("acat", statistic, np.full(log10p.shape, np.nan), log10p, n_tests)
 
 
 def normal_scores(sign: FloatArray, log10_pvalue: FloatArray) -> FloatArray:
@@ -91,9 +110,8 @@ def combine_scores(
 ) -> tuple[FeatureTests, FeatureTests]:
     """Combine correlated scores of each feature: their sum of squares, and their quadratic form."""
     total = np.where(n_tests > 0, (scores**2).sum(axis=1), np.nan)
-    by_sum = FeatureTests(
-        "sum", total, *_no_df(weighted_chi2_log10_sf(total, np.maximum(values, 0.0))), n_tests
-    )
+    log10p = weighted_chi2_log10_sf(total, np.maximum(values, 0.0))
+    by_sum = FeatureTests("sum", total, np.full(total.shape, np.nan), log10p, n_tests)
     along = np.einsum("jk,jki->ji", scores, vectors)
     counts = values > RANK
     form = np.divide(along**2, values, out=np.zeros_like(along), where=counts).sum(axis=1)
@@ -102,10 +120,129 @@ def combine_scores(
     return by_sum, FeatureTests("omnibus", form, rank, chi2_log10_sf(form, rank), n_tests)
 
 
-def _count(log10_pvalue: FloatArray) -> FloatArray:
-    return np.asarray((~np.isnan(log10_pvalue)).sum(axis=1), dtype=float)
+@dataclass(frozen=True)
+class ScoreCovariance:
+    """Covariances of the scores of features for several labels, computed when needed."""
+
+    stats: LabelsetStatistics
+    nulls: Sequence[NullModel]
+    positions: IntArray
+    tested: BoolArray
+
+    @property
+    def labels(self) -> IntArray:
+        """The labels that have null models."""
+        return np.array([null.label for null in self.nulls], dtype=np.intp)
+
+    def take(self, positions: IntArray) -> ScoreCovariance:
+        """Return those of some features."""
+        return replace(self, positions=self.positions[positions], tested=self.tested[positions])
+
+    def decompose(self) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Decompose the correlation matrices of the scores, some features at a time."""
+        stats, tested = self.stats, self.tested[:, self.labels]
+        if not np.array_equal(self.positions, np.arange(len(stats.feature_names))):
+            stats = take_features(stats, self.positions)
+        find = _covariances
+        if self.nulls and isinstance(self.nulls[0].covariance, Clustered):
+            find = _cluster_covariances
+        # Many small matrices: more threads only get in each other's way.
+        with one_thread():
+            for part, covariance in find(stats, self.nulls):
+                yield part, *np.linalg.eigh(_correlations(covariance, tested[part]))
 
 
-def _no_df(log10_pvalue: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Put degrees of freedom that do not exist before logarithms of p-values."""
-    return np.full(log10_pvalue.shape, np.nan), log10_pvalue
+def _correlations(covariance: FloatArray, tested: BoolArray) -> FloatArray:
+    """Scale covariances to correlations; what is not tested has zeros."""
+    variance = np.einsum("jkk->jk", covariance)
+    # A score that does not vary in these rows is as if independent of all others.
+    scale = np.where(tested & (variance > 0), np.sqrt(np.maximum(variance, 0.0)), np.inf)
+    correlation = covariance / scale[:, :, None] / scale[:, None, :]
+    diagonal = np.arange(tested.shape[1])
+    correlation[:, diagonal, diagonal] = tested
+    return np.asarray(correlation)
+
+
+def _covariances(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel]
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Compute the covariances of the scores of independent rows, some features at a time."""
+    if not nulls:
+        return
+    residuals = np.array([_residuals(null) for null in nulls]).T
+    n_cells, n_labels = residuals.shape
+    counts, share = stats.counts, _own_share(stats)
+    total_noise = counts @ residuals**2
+    pooled = (residuals * (counts * (1 - share))[:, None]).T @ residuals
+    # In units of the mean variation of a feature, which differs from label to label.
+    unit = np.where(total_noise > 0, total_noise, np.inf)
+    size = 8 * n_labels * max(n_cells, n_labels)
+    for part, block in feature_blocks(stats):
+        for inner in chunks(part.stop - part.start, size, limit=PART_BYTES):
+            sums, squares = dense(block.sums[:, inner]), dense(block.squares[:, inner])
+            means = sums / counts[:, None]
+            within = squares - means * sums
+            # What single rows leave is rounding.
+            within[within <= _ROUNDING * squares] = 0.0
+            total = within.T @ residuals**2
+            covariance = _add_within(within, residuals, share)
+            between = np.zeros((means.shape[1], n_labels, n_cells))
+            for at, null in enumerate(nulls):
+                rest = means[null.rows] - null.fit_to(null.lean(sums))
+                rest *= np.sqrt(counts[null.rows, None]) * residuals[null.rows, at, None]
+                between[:, at, null.rows] = rest.T
+            total += np.einsum("jkg,jkg->jk", between, between)
+            between *= np.sqrt(share)
+            covariance += between @ between.transpose(0, 2, 1)
+            typical = np.sqrt(total / unit)
+            covariance += typical[:, :, None] * typical[:, None, :] * pooled
+            yield slice(part.start + inner.start, part.start + inner.stop), covariance
+
+
+def _add_within(within: FloatArray, residuals: FloatArray, share: FloatArray) -> FloatArray:
+    """Add up products of residuals times the variation of features within cells."""
+    n_labels = residuals.shape[1]
+    found = np.zeros((within.shape[1], n_labels**2))
+    varied = np.flatnonzero(within.any(axis=1))
+    for some in chunks(len(varied), 8 * n_labels**2, limit=PART_BYTES):
+        cells = varied[some]
+        crossed = residuals[cells, :, None] * (share[cells, None] * residuals[cells])[:, None, :]
+        found += within[cells].T @ crossed.reshape(-1, n_labels**2)
+    return found.reshape(-1, n_labels, n_labels)
+
+
+def _cluster_covariances(
+    stats: LabelsetStatistics, nulls: Sequence[NullModel]
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Compute the covariances of scores from those of clusters of dependent rows."""
+    covariance = nulls[0].covariance
+    assert isinstance(covariance, Clustered)
+    clusters = covariance.all_clusters
+    size = 8 * clusters.n_clusters * len(nulls)
+    for part, block in feature_blocks(stats):
+        for inner in chunks(part.stop - part.start, size, limit=PART_BYTES):
+            sums = block.sums[:, inner]
+            scores = np.zeros((sums.shape[1], clusters.n_clusters, len(nulls)))
+            for at, null in enumerate(nulls):
+                assert null.clusters is not None
+                # Clusters of certain rows alone have no score; the others are around their mean.
+                present = np.unique(clusters.codes[null.rows])
+                scores[:, present, at] = null.clusters.centred(null.cluster_scores(sums)).T
+            found = scores.transpose(0, 2, 1) @ scores
+            yield slice(part.start + inner.start, part.start + inner.stop), found
+
+
+def _residuals(null: NullModel) -> FloatArray:
+    """Return the residuals of a label, of the sizes that its type of covariance gives them."""
+    if not null.is_sandwich:
+        return null.effective
+    return np.asarray(np.copysign(np.sqrt(null.cell_variance), null.effective))
+
+
+def _own_share(stats: LabelsetStatistics) -> FloatArray:
+    """Return how much the variation in each cell counts, by the rows with the same labels."""
+    rows = stats.counts
+    if len(stats.context) or stats.context.sampling is not None:
+        same = np.unique(stats.patterns, axis=0, return_inverse=True)[1].ravel()
+        rows = np.asarray(np.bincount(same, weights=stats.counts)[same], dtype=float)
+    return np.asarray(rows / (rows + _POOLED))

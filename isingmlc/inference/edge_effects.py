@@ -15,10 +15,10 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dens
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.pairs import pool_sides
+from isingmlc.inference.moderation import pool_sides
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import fit_products, refit_edges
-from isingmlc.inference.score import feature_scores, null_models, own_spread
+from isingmlc.inference.score import feature_scores, feature_variances, null_models
 from isingmlc.statistics.labelsets import take_features
 
 ONE_STEP = "one-step"
@@ -86,19 +86,11 @@ def _one_step(fit: NetworkFit, arrays: EdgeArrays) -> tuple[FloatArray, FloatArr
         fit = fit.take_features(find_features(fit, arrays.feature_names))
     tested = ~np.isnan(arrays.statistic)
     nulls = null_models(fit, np.flatnonzero(tested.any(axis=0)).tolist())
-    spread = own_spread(fit.stats, fit.settings.intercept)
+    spread = feature_variances(fit.stats, fit.settings.intercept)
     scores = feature_scores(fit.stats, nulls, spread)
-    information = scores.variance
-    if any(null.empirical or null.robust for null in nulls):
-        # The step is as long as the model says; its error is what scores vary by.
-        trusting = [null.trusting() for null in nulls]
-        information = feature_scores(fit.stats, trusting, spread).variance
     coef, bse = np.full((2, *tested.shape), np.nan)
     labels = [null.label for null in nulls]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        step = scores.score / information
-        error = np.sqrt(np.maximum(scores.variance, 0.0)) / information
-    coef[:, labels], bse[:, labels] = step.T, error.T
+    coef[:, labels], bse[:, labels] = (each.T for each in scores.one_step())
     return np.where(tested, coef, np.nan), np.where(tested, bse, np.nan)
 
 
@@ -159,7 +151,7 @@ def refit_product_effects(
 def feature_spread(fit: NetworkFit, names: Sequence[str]) -> FloatArray:
     """Return standard deviations of features, and one for those of zeros and ones."""
     positions = find_features(fit, names)
-    variance = own_spread(fit.stats, intercept=True)[positions]
+    variance = feature_variances(fit.stats, intercept=True)[positions]
     nobs = fit.stats.nobs
     spread = np.sqrt(np.maximum(variance, 0.0) * (nobs / max(nobs - 1.0, 1.0)))
     return np.where(_find_binary(fit, positions), 1.0, spread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.stats import t as student_t
@@ -18,18 +18,13 @@ from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,
+    ScoreCovariance,
     combine_acat,
     combine_scores,
     normal_scores,
 )
+from isingmlc.inference.covariance import hotelling_log10_sf, hotelling_sf
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
-from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
-from isingmlc.inference.robust_law import GuardedPvalues
-from isingmlc.inference.score_covariance import ScoreCovariance
-from isingmlc.inference.score_law import LawPvalues
-
-if TYPE_CHECKING:
-    from isingmlc.inference.pairs import PairPvalues
 
 _NO_COVARIANCE = (
     "combine={combine!r} needs to know how the scores of a feature vary together, as score tests "
@@ -42,9 +37,35 @@ _PERMUTED = (
 )
 
 
+# The arrays of edges and of products, of which either all or none are there.
+_OF_EDGES = ("statistic", "df", "reason", "sign", "coef", "bse")
+_OF_PRODUCTS = tuple(
+    f"product_{name}" for name in ("statistic", "sign", "reason", "coef", "bse", "rho")
+)
+
+
+class Pvalues(Protocol):
+    """p-values of edges or products that do not come from the distribution of their statistics."""
+
+    @property
+    def edge(self) -> FloatArray:
+        """The p-values."""
+
+    @property
+    def log10(self) -> FloatArray:
+        """Their logarithms to base ten."""
+
+    @property
+    def method(self) -> StrArray:
+        """Where each comes from; empty where there is none."""
+
+    def take(self, positions: IntArray) -> Pvalues:
+        """Return those of some features."""
+
+
 @dataclass(frozen=True)
 class GivenPvalues(FrozenArrays):
-    """p-values that do not come from the chi-square distribution."""
+    """p-values that are known."""
 
     edge: FloatArray
     log10: FloatArray
@@ -58,11 +79,11 @@ class GivenPvalues(FrozenArrays):
             self.edge[positions], self.log10[positions], self.method[positions], feature
         )
 
-
-def _stack_pvalues(parts: Sequence[dict[str, Any]]) -> GivenPvalues:
-    """Stack p-values of different features."""
-    names = ("pvalue", "log10p", "pvalue_method")
-    return GivenPvalues(*(np.concatenate([part[name] for part in parts]) for name in names))
+    @classmethod
+    def stack(cls, parts: Sequence[dict[str, Any]]) -> GivenPvalues:
+        """Stack p-values of different features."""
+        names = ("pvalue", "log10p", "pvalue_method")
+        return cls(*(np.concatenate([part[name] for part in parts]) for name in names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +104,8 @@ class EdgeArrays(FrozenArrays):
     distribution: str = "chi-square"
     note: str = ""
     covariance: ScoreCovariance | None = None
-    given: GivenPvalues | LawPvalues | GuardedPvalues | None = None
-    given_products: LawPvalues | PairPvalues | GivenPvalues | None = None
+    given: Pvalues | None = None
+    given_products: Pvalues | None = None
     coef: FloatArray | None = None
     bse: FloatArray | None = None
     product_coef: FloatArray | None = None
@@ -98,9 +119,7 @@ class EdgeArrays(FrozenArrays):
         changed: dict[str, Any] = {
             "feature_names": tuple(self.feature_names[each] for each in at.tolist())
         }
-        of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
-        of_products = ("statistic", "sign", "reason", "coef", "bse", "rho")
-        for name in (*of_edges, *(f"product_{part}" for part in of_products)):
+        for name in (*_OF_EDGES, *_OF_PRODUCTS):
             cells = getattr(self, name)
             changed[name] = None if cells is None else cells[at]
         for name in ("covariance", "given", "given_products"):
@@ -116,15 +135,15 @@ class EdgeArrays(FrozenArrays):
         changed: dict[str, Any] = {
             "feature_names": tuple(name for part in parts for name in part.feature_names),
             "covariance": None,
-            "given": _stack_pvalues([part.columns() for part in parts]),
+            "given": GivenPvalues.stack([part.columns() for part in parts]),
         }
-        of_edges = ("statistic", "df", "reason", "sign", "coef", "bse")
-        of_products = ("statistic", "sign", "reason", "coef", "bse", "rho")
-        for name in (*of_edges, *(f"product_{part}" for part in of_products)):
+        for name in (*_OF_EDGES, *_OF_PRODUCTS):
             cells = [getattr(part, name) for part in parts]
             changed[name] = None if cells[0] is None else np.concatenate(cells)
         if parts[0].product_statistic is not None:
-            changed["given_products"] = _stack_pvalues([part.product_columns() for part in parts])
+            changed["given_products"] = GivenPvalues.stack(
+                [part.product_columns() for part in parts]
+            )
         return replace(parts[0], **changed)
 
     def columns(self) -> dict[str, Any]:
@@ -228,7 +247,7 @@ class EdgeArrays(FrozenArrays):
         check_option("combine", combine, COMBINE)
         if combine == "acat":
             return self._acat
-        permuted = None if self.given is None else self.given.feature
+        permuted = getattr(self.given, "feature", None)
         if permuted is not None:
             if combine != "sum":
                 raise exc.ModelError(_PERMUTED.format(combine=combine))
@@ -259,35 +278,36 @@ class EdgeArrays(FrozenArrays):
     def _by_scores(self) -> tuple[FeatureTests, FeatureTests]:
         """Tests of features by the sum of squared scores, and by their quadratic form."""
         assert self.covariance is not None
-        scores = normal_scores(self.sign, self.log10_pvalue)
+        labels = self.covariance.labels
+        scores = normal_scores(self.sign, self.log10_pvalue)[:, labels]
         n_tests = self._acat.n_tests
-        empty = np.full(n_tests.shape, np.nan)
-        whole = [
+        empty = np.full(len(n_tests), np.nan)
+        tests = [
             FeatureTests(name, empty.copy(), empty.copy(), empty.copy(), n_tests)
             for name in ("sum", "omnibus")
         ]
         for at, values, vectors in self.covariance.decompose():
-            found = combine_scores(scores[at], values, vectors, n_tests[at])
+            by_sum, omnibus = combine_scores(scores[at], values, vectors, n_tests[at])
             if self.df_denom is not None:
-                found = found[0], self._by_hotelling(at, values, vectors)
-            for target, part in zip(whole, found, strict=True):
-                target.statistic[at] = part.statistic
-                target.df[at] = part.df
+                omnibus = self._by_hotelling(at, labels, values, vectors)
+            for target, part in zip(tests, (by_sum, omnibus), strict=True):
+                target.statistic[at], target.df[at] = part.statistic, part.df
                 target.log10_pvalue[at] = part.log10_pvalue
-        return whole[0], whole[1]
+        return tests[0], tests[1]
 
     def _by_hotelling(
-        self, features: IntArray, values: FloatArray, vectors: FloatArray
+        self, features: slice, labels: IntArray, values: FloatArray, vectors: FloatArray
     ) -> FeatureTests:
         """Refer quadratic forms from few clusters to Hotelling's distribution."""
         assert self.df_denom is not None
         size = np.sqrt(self.statistic[features])
-        if isinstance(self.given, GuardedPvalues):
+        by_model = getattr(self.given, "by_model", None)
+        if by_model is not None:
             # Where a variance is not believed, the statistic is at most what the p-value says.
             said = student_t.isf(np.minimum(self.pvalue[features], 1.0) / 2, self.df_denom)
-            size = np.where(self.given.by_model[features], np.minimum(said, size), size)
+            size = np.where(by_model[features], np.minimum(said, size), size)
         own = self.sign[features] * np.nan_to_num(size)
-        _, form = combine_scores(own, values, vectors, self._acat.n_tests[features])
+        _, form = combine_scores(own[:, labels], values, vectors, self._acat.n_tests[features])
         tested = ~np.isnan(self.statistic[features])
         degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
         log10p = np.asarray(hotelling_log10_sf(form.statistic, form.df, degrees))

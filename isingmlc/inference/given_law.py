@@ -17,7 +17,10 @@ from functools import partial
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.inference.blocks import given_scores, statistics_of_products
+from isingmlc.inference.covariance import MODEL_BASED
 from isingmlc.inference.joint_law import (
     LOG_SUSPECT,
     Block,
@@ -28,9 +31,8 @@ from isingmlc.inference.joint_law import (
     trusted_joint_scores,
 )
 from isingmlc.inference.larger_models import leave_products
-from isingmlc.inference.product_scores import given_scores, statistics_of_products
 from isingmlc.inference.refits import refit_products
-from isingmlc.inference.score import COLLINEAR, NullModel, own_spread
+from isingmlc.inference.score import NullModel, feature_variances
 from isingmlc.inference.score_law import (
     CHI2,
     SADDLEPOINT,
@@ -68,7 +70,7 @@ def _find(
     refitted: BoolArray,
 ) -> FoundPvalues:
     """Compute the p-values of all tests."""
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     if fit.is_penalised:
         square, df = _trust(stats, laws, spread, statistic, df, refitted)
     else:
@@ -121,7 +123,7 @@ def _trust(
     if df is not None:
         found, rank = trusted_joint_scores(stats, laws, spread, statistic, df, given=True)
         return np.where(refitted, statistic, found), np.where(refitted, df, rank)
-    scores = given_scores(stats, [law.null.with_noise("weights") for law in laws], spread)
+    scores = given_scores(stats, [law.null.with_covariance(MODEL_BASED) for law in laws], spread)
     found = known_or(statistics_of_products(scores, statistic.shape), statistic)
     return np.where(refitted[:, :, None], statistic, found), None
 

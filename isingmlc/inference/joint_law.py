@@ -32,19 +32,20 @@ from scipy.special import expit, log_ndtr, ndtri_exp
 from scipy.stats import ncx2
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
+from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.inference.product_scores import product_scores, statistics_of_products
-from isingmlc.inference.pvalues import LOG_10, bernoulli_saddlepoint
-from isingmlc.inference.score import (
-    COLLINEAR,
-    NullModel,
+from isingmlc.inference.blocks import (
     joint_columns,
     joint_scale,
     joint_scores,
-    own_spread,
+    product_scores,
+    statistics_of_products,
     term_scale,
     term_scores,
 )
+from isingmlc.inference.covariance import MODEL_BASED, Bernoulli
+from isingmlc.inference.pvalues import LOG_10, bernoulli_saddlepoint
+from isingmlc.inference.score import NullModel, feature_variances
 from isingmlc.inference.score_law import (
     CHI2,
     DIFFERENCE,
@@ -134,13 +135,13 @@ def _find_of_terms(
     log_pvalue, method = alone.log_pvalue[first], alone.method[first]
     stats, source = fit.stats, RowValues(fit, fit.stats)
     place = {int(column): at for at, column in enumerate(first)}
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     for term, columns in stats.term_columns.items():
         at = place[int(columns[0])]
         method[at] = CHI2
         log_pvalue[at] = np.nan
         for law in laws:
-            null = law.null.with_noise("weights")
+            null = law.null.with_covariance(MODEL_BASED)
             here = [at], [null.label]
             square, degrees = statistic[here], df[here]
             if null.penalised and not np.isnan(square):
@@ -166,8 +167,8 @@ def _find_of_products(
     """Compute the p-values of all products."""
     square = statistic
     if fit.is_penalised:
-        nulls = [law.null.with_noise("effective") for law in laws]
-        scores = product_scores(stats, nulls, own_spread(stats, fit.settings.intercept))
+        nulls = [law.null.with_covariance(Bernoulli()) for law in laws]
+        scores = product_scores(stats, nulls, feature_variances(stats, fit.settings.intercept))
         square = known_or(statistics_of_products(scores, statistic.shape), statistic)
     square = deflate(square, laws)
     log_pvalue = np.asarray(chi2_log_sf(square, 1.0))
@@ -206,7 +207,7 @@ def _find_of_joint(
     df: FloatArray,
 ) -> FoundPvalues:
     """Compute the p-values of all edges."""
-    spread = own_spread(stats, fit.settings.intercept)
+    spread = feature_variances(stats, fit.settings.intercept)
     square = statistic
     if fit.is_penalised:
         square, df = trusted_joint_scores(stats, laws, spread, statistic, df)
@@ -252,7 +253,7 @@ def trusted_joint_scores(
     """Return joint tests with variances that the label models say, where there are any."""
     found, rank = np.full((2, *statistic.shape), np.nan)
     for (part, block), law in product(feature_blocks(stats), laws):
-        null = law.null.with_noise("weights")
+        null = law.null.with_covariance(MODEL_BASED)
         at = part, null.label
         found[at], rank[at] = joint_scores(block, null, spread[part], given=given)
     rank[np.isnan(found)] = np.nan
@@ -304,7 +305,7 @@ def blocks_of_rows(
 ) -> Iterator[Block]:
     """Return features and their products as rows, less what one label's model explains of them."""
     # Whatever else variances are taken from, the model says what the rows say of a direction.
-    null = law.null.with_noise("weights")
+    null = law.null.with_covariance(MODEL_BASED)
     columns = joint_columns(stats, null)
     for part, block in feature_blocks(stats):
         wanted = np.flatnonzero(suspects[part])

@@ -34,6 +34,7 @@ from scipy.special import expit, log_expit
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
+from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.flat import climb_flat, is_felt, lengths_of, root_odds
 from isingmlc.fitting.newton import (
     LEAST_MARGIN,
@@ -45,7 +46,7 @@ from isingmlc.fitting.newton import (
     proves_overlap,
 )
 from isingmlc.fitting.old_separation import RANK_TOLERANCE, find_separation, unit_rows
-from isingmlc.inference.score import COLLINEAR, Scores
+from isingmlc.inference.score import Scores
 
 # Variance inflation beyond which an inverse is not to be trusted.
 _SINGULAR = 1e12
@@ -235,7 +236,7 @@ def score_products(null: RowsInPlay, features: FloatArray, max_steps: int) -> Pr
     score = gradient[:, added] - np.einsum("mi,mij->mj", gradient[:, inner], slope)
     left = models.scale - np.einsum("mij,mij->mj", models.crossed, slope)
     own = Scores(score, np.diagonal(variance, axis1=1, axis2=2), models.scale, left)
-    error = own.step_error() / models.size[:, None]
+    error = own.one_step()[1] / models.size[:, None]
     return ProductScores(score, variance, models.scale, models.failed, error)
 
 

@@ -13,8 +13,9 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, make_generator
 from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
+from isingmlc.inference.blocks import joint_scores
 from isingmlc.inference.edges import EdgeArrays, GivenPvalues
-from isingmlc.inference.score import NullModel, joint_scores, own_spread, plain_scores
+from isingmlc.inference.score import Batches, NullModel, feature_variances, score_columns
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of
 from isingmlc.statistics.sums import FeatureSums
@@ -143,7 +144,7 @@ def _permuted_statistics(
     if joint and nulls:
         # Each permutation of a feature is a feature.
         has_constant = 0 in nulls[0].factor.basis
-        spread = np.tile(own_spread(stats, has_constant)[part], count)
+        spread = np.tile(feature_variances(stats, has_constant)[part], count)
         permuted = replace(
             stats,
             source=FeatureSums(sums, squares, np.tile(stats.shift[part], count)),
@@ -152,7 +153,7 @@ def _permuted_statistics(
         )
         scores = np.array([joint_scores(permuted, null, spread)[0] for null in nulls])
     else:
-        scores = plain_scores(nulls, sums, squares).statistic()
+        scores = score_columns(Batches(nulls), sums, squares).statistic()
     for null, values in zip(nulls, scores, strict=True):
         statistic[:, :, null.label] = values.reshape(count, n_part)
     return statistic

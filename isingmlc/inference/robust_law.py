@@ -34,7 +34,8 @@ from scipy.stats import chi2
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray
 from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.inference.score import NullModel, feature_scores, own_spread
+from isingmlc.inference.covariance import MODEL_BASED, Clustered
+from isingmlc.inference.score import NullModel, feature_scores, feature_variances
 from isingmlc.inference.score_law import SADDLEPOINT, edge_pvalues, first_alike
 from isingmlc.statistics.labelsets import feature_blocks
 
@@ -84,8 +85,8 @@ def guard(
     alike = first_alike(statistic)
     believed = np.full(statistic.shape, np.nan)
     believed[:, labels] = _model_statistics(fit, nulls).T[alike]
-    trusting = [replace(null.trusting(), drawn=null.drawn) for null in nulls]
-    found = edge_pvalues(fit, trusting, believed, always=False)
+    by_model = [null.with_covariance(MODEL_BASED) for null in nulls]
+    found = edge_pvalues(fit, by_model, believed, always=False)
     few = np.char.startswith(found.method.astype(str), SADDLEPOINT)
     # Scores are the same, so that statistics are to each other as variances are.
     with np.errstate(invalid="ignore"):
@@ -98,25 +99,25 @@ def guard(
 
 def _least_share(nulls: list[NullModel]) -> float:
     """Return the share of the model's variance that a robust one must have."""
-    clusters = nulls[0].all_clusters
-    if clusters is None:
+    covariance = nulls[0].covariance
+    if not isinstance(covariance, Clustered):
         return _SHARE
-    degrees = max(clusters.n_clusters - 1, 1)
+    degrees = max(covariance.all_clusters.n_clusters - 1, 1)
     return min(_SHARE, float(chi2.ppf(_CHANCE, degrees) / degrees))
 
 
 def _model_statistics(fit: NetworkFit, nulls: list[NullModel]) -> FloatArray:
     """Return the statistics of all features with the model's variances: labels × features."""
     stats = fit.stats
-    by_model = [replace(null, noise_kind="model", all_clusters=None) for null in nulls]
-    scores = feature_scores(stats, by_model, own_spread(stats, fit.settings.intercept))
+    by_model = [null.with_covariance(MODEL_BASED) for null in nulls]
+    scores = feature_scores(stats, by_model, feature_variances(stats, fit.settings.intercept))
     variance = scores.variance.copy()
     for order, null in enumerate(nulls):
-        if null.all_clusters is None:
+        if not isinstance(null.covariance, Clustered):
             continue
         # The sum over clusters of squares, once of residuals and once of their deviations.
-        plainly = Clusters(null.all_clusters.codes, corrected=False)
-        deviations = replace(null, effective=np.sqrt(null.weight), all_clusters=plainly)
+        plainly = Clusters(null.covariance.all_clusters.codes, corrected=False)
+        deviations = replace(null, effective=np.sqrt(null.weight), covariance=Clustered(plainly))
         correlation = _correlation(null, plainly)
         for part, block in feature_blocks(stats):
             together = deviations.cluster_variance(block.sums)

@@ -1,7 +1,7 @@
 r"""Robust errors of larger models, and the Wald statistics that follow from them.
 
 Of a larger model that was fitted with d, the regressors of the null model and what is added, the
-covariance is :math:`A^{-1} M A^{-1}` as for null models (see :mod:`isingmlc.inference.robust`).
+covariance is :math:`A^{-1} M A^{-1}` as for null models (see :mod:`isingmlc.inference.covariance`).
 Rows of a cell share all of d but the feature x, so M needs the same three sums over rows as the
 information A, with squared residuals in place of the weights; of clusters it needs two,
 :math:`\sum e_i` and :math:`\sum e_i x_i`, within cells.
@@ -17,6 +17,7 @@ from scipy.special import expit
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.nodewise import NetworkFit, NodeFit
+from isingmlc.inference.covariance import LEAST_REST
 from isingmlc.inference.larger_models import (
     LargerModels,
     RowsInPlay,
@@ -26,7 +27,6 @@ from isingmlc.inference.larger_models import (
     _inverses,
     _standardise,
 )
-from isingmlc.inference.score import LEAST_REST
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,9 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks, dense
 from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT, information
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.inference.covariance import Bernoulli
 from isingmlc.inference.pvalues import LOG_10, bernoulli_saddlepoint
-from isingmlc.inference.score import NullModel, feature_scores, own_spread
+from isingmlc.inference.score import NullModel, feature_scores, feature_variances
 from isingmlc.inference.tails import chi2_log_sf
 from isingmlc.statistics.labelsets import LabelsetStatistics, cells_of, feature_blocks
 
@@ -223,9 +224,9 @@ def _standardised(fit: NetworkFit, laws: list[ScoreLaw], statistic: FloatArray) 
     """Squares of scores over their variances; those of the model, corrected for leverage."""
     square = statistic.copy()
     if any(law.null.penalised for law in laws):
-        spread = own_spread(fit.stats, fit.settings.intercept)
+        spread = feature_variances(fit.stats, fit.settings.intercept)
         own = feature_scores(
-            fit.stats, [law.null.with_noise("effective") for law in laws], spread
+            fit.stats, [law.null.with_covariance(Bernoulli()) for law in laws], spread
         ).statistic()[:, first_alike(statistic)]
         for law, values in zip(laws, own, strict=True):
             at = ~np.isnan(values) & ~np.isnan(statistic[:, law.null.label])

@@ -16,8 +16,8 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import FrozenResult
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
+from isingmlc.inference.covariance import hotelling_sf
 from isingmlc.inference.pvalues import METHODS, adjust, chi2_sf
-from isingmlc.inference.robust import hotelling_sf
 from isingmlc.networks.covariance import NetworkEstimate
 
 # Combinations, scaled to variances of one, count as dependent below this share of the largest.

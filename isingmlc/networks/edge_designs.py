@@ -14,7 +14,8 @@ from isingmlc.base.arrays import FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.diagnostics import column_moments
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
-from isingmlc.inference.score import feature_scores, null_models, own_spread
+from isingmlc.inference.covariance import MODEL_BASED
+from isingmlc.inference.score import feature_scores, feature_variances, null_models
 from isingmlc.networks.edge_power import NODES, EdgeDesigns, condense, condense_values
 
 # So many rows tell how a feature is distributed.
@@ -54,9 +55,9 @@ def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:
             "prevalence=… and feature_skewness=…."
         )
     labels = judge_fits(fit, 2)
-    nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist(), "weights")
+    nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist(), MODEL_BASED)
     reason = judge_edges(labels, find_constant(stats, fit.settings.intercept))
-    scores = feature_scores(stats, nulls, own_spread(stats, fit.settings.intercept))
+    scores = feature_scores(stats, nulls, feature_variances(stats, fit.settings.intercept))
     collinear = np.zeros(reason.shape, dtype=np.bool_)
     left = np.full(reason.shape, np.nan)
     n_labels = len(stats.label_names)

@@ -15,8 +15,7 @@ from scipy.spatial.distance import pdist
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_option
-from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
-from isingmlc.inference.ordering import best_first
+from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, best_first
 from isingmlc.plots.canvas import measure
 from isingmlc.plots.evidence import describe_level, find_significant
 from isingmlc.plots.layout import cluster_order

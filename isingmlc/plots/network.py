@@ -14,8 +14,7 @@ from matplotlib.lines import Line2D
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import FloatArray
-from isingmlc.inference.ordering import best_first
+from isingmlc.base.arrays import FloatArray, best_first
 from isingmlc.plots.canvas import Places, Room, find_room, legend_band, measure
 from isingmlc.plots.evidence import MARKS, check_edges, describe_level, find_significant
 from isingmlc.plots.layout import boxes_around, overlaps

@@ -35,7 +35,15 @@ from isingmlc.fitting.testable import (
     judge_features,
     judge_fits,
 )
-from isingmlc.inference.score import NullModel, null_models, own_spread, plain_scores
+from isingmlc.inference.covariance import MODEL_BASED
+from isingmlc.inference.score import (
+    Batches,
+    NullModel,
+    feature_scores,
+    feature_variances,
+    null_models,
+    score_columns,
+)
 from isingmlc.model import IsingModel
 from isingmlc.ranking.cross_products import AskedProducts, RowProducts, find_products
 from isingmlc.ranking.sweep import Standing, Sweep, Terms, sweep
@@ -187,7 +195,7 @@ def _fit_null(model: IsingModel, min_count: int) -> _Null:
     fit = NetworkFit(stats, settings, nodes, model.data, model.terms, regressors)
     label_reason = judge_fits(fit, min_count)
     labels = np.flatnonzero(label_reason == Reason.OK)
-    nulls = null_models(fit, labels.tolist(), noise_kind="weights")
+    nulls = null_models(fit, labels.tolist(), MODEL_BASED)
     error = np.array([stats.counts @ null.effective**2 for null in nulls])
     return _Null(labels, label_reason, nulls, error)
 
@@ -201,14 +209,10 @@ def _stand(model: IsingModel, null: _Null, products: RowProducts | AskedProducts
         # Labels without other regressors than the constant differ by a factor alone.
         target = np.array([each.effective for each in nulls]).T / np.sqrt(rate)
         return _stand_equal(model, _equal_null(model), target, rate, null.error, products)
-    shape = (len(model.feature_names), len(nulls))
-    score, variance, scale = (np.empty(shape) for _ in range(3))
-    spread = own_spread(stats, model.intercept)
-    for part, block in feature_blocks(stats):
-        found = plain_scores(nulls, block.sums, block.squares, spread[part])
-        score[part], variance[part], scale[part] = (
-            each.T for each in (found.score, found.variance, found.scale)
-        )
+    found = feature_scores(stats, nulls, feature_variances(stats, model.intercept))
+    score, variance, scale = (
+        np.ascontiguousarray(each.T) for each in (found.score, found.variance, found.scale)
+    )
 
     def cross(column: int) -> FloatArray:
         fitted = np.zeros_like(weights)
@@ -284,9 +288,9 @@ def _stand_equal(
     n_features = len(model.feature_names)
     score = np.empty((n_features, target.shape[1]))
     variance, scale = (np.empty((n_features, 1)) for _ in range(2))
-    spread = own_spread(stats, model.intercept)
+    variances, batches = feature_variances(stats, model.intercept), Batches([null])
     for part, block in feature_blocks(stats):
-        found = plain_scores([null], block.sums, block.squares, spread[part])
+        found = score_columns(batches, block.sums, block.squares, variances[part])
         variance[part], scale[part] = found.variance.T, found.scale.T
         score[part] = block.sums.T @ target
 

@@ -25,8 +25,8 @@ import numpy as np
 from tqdm import tqdm
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.tolerances import TIE
 from isingmlc.inference.combine import normal_scores
-from isingmlc.inference.ordering import TIE
 from isingmlc.inference.pvalues import chi2_log10_sf
 
 # A column with less than this share of its variance left given those picked before has none.

@@ -16,7 +16,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, best_first
 from isingmlc.base.names import display_names, name_writer
 from isingmlc.base.printing import say_count, say_given
 from isingmlc.fitting.testable import Reason, split_reasons
@@ -29,7 +29,6 @@ from isingmlc.inference.edge_effects import (
     refit_product_effects,
 )
 from isingmlc.inference.moderation import can_refit
-from isingmlc.inference.ordering import best_first
 from isingmlc.inference.pvalues import METHODS, wald_limits
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.plots.evidence import check_edges

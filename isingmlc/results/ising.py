@@ -34,13 +34,13 @@ from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.shared import SharedFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
+from isingmlc.inference.covariance import degrees_of_clusters
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.firth import firth_lr_test
-from isingmlc.inference.moderation import moderation_test
-from isingmlc.inference.pairs import pool_wald
+from isingmlc.inference.moderation import moderation_test, pool_wald
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
-from isingmlc.inference.robust import degrees_of_clusters, robust_errors
+from isingmlc.inference.score import robust_errors
 from isingmlc.inference.score_tests import UNITS, is_corrected, score_test
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.networks.bootstrap import (

@@ -11,7 +11,7 @@ from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM, GLMResults, GLMResultsWrapper
 
 from isingmlc import exceptions as exc
-from isingmlc.inference.robust import covariance_root, degrees_of_clusters
+from isingmlc.inference.covariance import degrees_of_clusters
 from isingmlc.inference.score import null_models
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class NodeModels(Mapping[str, Any]):
         whole = results._fit
         matrix = whole.factors[fit.label].matrix
         if whole.is_robust:
-            matrix = covariance_root(null_models(whole, [fit.label])[0])
+            matrix = null_models(whole, [fit.label])[0].coefficient_root()
         degrees = degrees_of_clusters(whole)
         factor[fit.basis, 1 : 1 + matrix.shape[1]] = matrix
         factor = regressors.in_units(factor)[fit.basis]

@@ -13,15 +13,15 @@ from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
-from isingmlc.inference.pooling import (
+from isingmlc.inference.covariance import degrees_of_clusters
+from isingmlc.inference.pvalues import METHODS
+from isingmlc.inference.pvalues import adjust as adjust_pvalues
+from isingmlc.networks.pooling import (
     PooledEstimates,
     equivalent_statistic,
     pool_estimates,
     pool_tests,
 )
-from isingmlc.inference.pvalues import METHODS
-from isingmlc.inference.pvalues import adjust as adjust_pvalues
-from isingmlc.inference.robust import degrees_of_clusters
 from isingmlc.results.edge_tests import EdgeTests
 from isingmlc.results.ising import IsingResults
 

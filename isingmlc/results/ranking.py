@@ -13,13 +13,12 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
-from isingmlc.base.arrays import FloatArray, IntArray, StrArray
+from isingmlc.base.arrays import FloatArray, IntArray, StrArray, rank_levels
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import FrozenResult, cached_array, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
-from isingmlc.inference.ordering import rank_levels
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.results.steps import FeatureSteps, list_steps

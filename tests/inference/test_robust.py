@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.stats import chi2, f, norm, t
 
 import isingmlc as im
-from isingmlc.inference.robust import hotelling_log10_sf, hotelling_sf
+from isingmlc.inference.covariance import hotelling_log10_sf, hotelling_sf
 
 LABELS, COVARIATES = ["y1", "y2", "y3", "y4"], ["age", "sex", "region"]
 FEATURES = ["x1", "x2", "x3", "x4", "x5"]

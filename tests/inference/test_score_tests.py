@@ -274,6 +274,29 @@ def test_a_feature_seen_only_where_the_labels_explain_all_is_collinear():
     assert np.isnan(edges.statistics.loc["x", "a"])
 
 
+@pytest.mark.parametrize("share", [0.1, 1e-3, 1e-5])
+def test_little_that_nearly_collinear_covariates_leave_is_tested(share):
+    generator = np.random.default_rng(1)
+    covariates = generator.normal(size=(800, 3))
+    covariates[:, 1] = covariates[:, 0] + share * covariates[:, 1]
+    labels = covariates[:, :1] * 0.7 + generator.normal(size=(800, 3)) > 0.3
+    explained = covariates @ [1.0, -2.0, 0.5] + 3
+    features = np.column_stack([explained, explained + 1e-3 * generator.normal(size=800)])
+    res = im.IsingModel(labels, features, covariates=covariates).fit()
+    edges = res.score_test(pvalue="chi2")
+    assert (edges.reasons.iloc[0] == "collinear-feature").all()
+    for label, found in enumerate(edges.statistics.iloc[1]):
+        others = np.column_stack([np.ones(800), np.delete(labels, label, axis=1), covariates])
+        probability = res.predict().iloc[:, label].to_numpy()
+        root = np.sqrt(probability * (1 - probability))
+        basis = np.linalg.qr(root[:, None] * others)[0]
+        rest = root * features[:, 1]
+        for _ in range(3):
+            rest -= basis @ (basis.T @ rest)
+        score = (labels[:, label] - probability) / root @ rest
+        assert found == pytest.approx(score**2 / (rest @ rest), rel=1e-6)
+
+
 @pytest.mark.filterwarnings(OURS)
 def test_labels_with_a_single_case_are_too_rare_unless_asked_for():
     labels, features = load_data("plain")

@@ -10,7 +10,7 @@ from statsmodels.imputation.mice import MICE
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.inference.pooling import pool_estimates, pool_tests
+from isingmlc.networks.pooling import pool_estimates, pool_tests
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
