@@ -24,6 +24,7 @@ clusters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -330,8 +331,9 @@ class NullArrays:
         for part in chunks(len(full), 8 * weights.size, limit=PART_BYTES):
             regressors = self.design[:, full[part], None]
             weighted = np.multiply(regressors, by_cell[:, None], order="C")
-            found = _multiply(weighted.reshape(len(weighted), -1), sums)
-            crossed[full[part]] = found.reshape(-1, n_labels, n_columns)
+            n_cells, *shape = weighted.shape
+            found = _multiply(weighted.reshape(n_cells, math.prod(shape)), sums)
+            crossed[full[part]] = found.reshape(*shape, n_columns)
         for at in np.flatnonzero(~is_full).tolist():
             rows = self.design[:, at].nonzero()[0]
             weighted = by_cell[rows] * self.design[rows, at, None]
