@@ -29,7 +29,7 @@ from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT, describe_skips
 from isingmlc.fitting.shared import SHARED
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.covariance import degrees_of_clusters, say_robust
-from isingmlc.inference.edge_effects import BY_LEVEL
+from isingmlc.inference.effects import BY_LEVEL
 from isingmlc.metrics import METRICS
 
 if TYPE_CHECKING:

@@ -124,6 +124,7 @@ class _Problem:
     counts: FloatArray
     penalty: FloatArray
     firth: bool
+    held: BoolArray
 
     def value(self, at: IntArray, coef: FloatArray, predictor: FloatArray) -> FloatArray:
         """Return penalised log-likelihoods."""
@@ -150,9 +151,12 @@ class _Problem:
             leverage = weight * self.design.quadratic(at, inverses(information)[0])
             residual += leverage * (0.5 - chance)
             curvature = self.design.information(at, weight + leverage * chance * otherwise)
-        gradient = self.design.gradient(at, residual) - self.penalty[at] * coef
+        free = ~self.held[at]
+        gradient = (self.design.gradient(at, residual) - self.penalty[at] * coef) * free
         places = np.arange(coef.shape[1])
         information[:, places, places] += self.penalty[at]
+        if not free.all():
+            curvature = curvature * (free[:, :, None] & free[:, None, :])
         return gradient, information, curvature
 
 
@@ -165,18 +169,21 @@ def maximize(
     offset: FloatArray | float = 0.0,
     penalty: FloatArray | float = 0.0,
     firth: bool = False,
+    held: BoolArray | bool = False,
     start: FloatArray | None = None,
     max_iter: int | Sequence[int] = 100,
 ) -> LogisticFits:
     """Maximize the (penalised) likelihoods of m logistic regressions on L rows.
 
     Columns of a model must be linearly independent on its rows with counts; coefficients of
-    columns that a model has not stay zero.
+    columns that a model has not stay zero. Those that are held keep their start; with Firth's
+    penalty their columns stay in the information.
     """
     n_models, shape = len(outcomes), (len(outcomes), n_coefficients)
     signs = np.where(outcomes, 1.0, -1.0)
     counts = np.broadcast_to(counts, signs.shape)
-    problem = _Problem(design, signs, counts, np.broadcast_to(penalty, shape), firth)
+    penalty, held = np.broadcast_to(penalty, shape), np.broadcast_to(held, shape)
+    problem = _Problem(design, signs, counts, penalty, firth, held)
     everyone = np.arange(n_models)
     coef = np.zeros(shape) if start is None else start.copy()
     predictor = design.predict(everyone, coef) + offset

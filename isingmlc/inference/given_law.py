@@ -30,8 +30,7 @@ from isingmlc.inference.joint_law import (
     known_or,
     trusted_joint_scores,
 )
-from isingmlc.inference.larger_models import leave_products
-from isingmlc.inference.refits import refit_products
+from isingmlc.inference.refit import leave_products, refit_products
 from isingmlc.inference.score import NullModel, feature_variances
 from isingmlc.inference.score_law import (
     CHI2,

@@ -35,9 +35,8 @@ from isingmlc.inference.blocks import (
 from isingmlc.inference.combine import normal_scores
 from isingmlc.inference.edges import EdgeArrays, Pvalues
 from isingmlc.inference.given_law import given_pvalues
-from isingmlc.inference.larger_models import leave_products, score_products
 from isingmlc.inference.pvalues import chi2_log10_sf
-from isingmlc.inference.refits import refit_products
+from isingmlc.inference.refit import leave_products, refit_products, score_products
 from isingmlc.inference.score import NullModel, feature_variances
 from isingmlc.inference.score_law import edge_pvalues
 from isingmlc.inference.score_tests import (

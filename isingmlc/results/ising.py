@@ -36,10 +36,9 @@ from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.covariance import degrees_of_clusters
 from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.firth import firth_lr_test
 from isingmlc.inference.moderation import moderation_test, pool_wald
 from isingmlc.inference.pvalues import wald_limits
-from isingmlc.inference.refits import compare_lr_test, compare_tests, refit_test
+from isingmlc.inference.refit import compare_lr_test, compare_tests, firth_lr_test, refit_test
 from isingmlc.inference.score import robust_errors
 from isingmlc.inference.score_tests import UNITS, is_corrected, score_test
 from isingmlc.input.rows import prepare_covariates, prepare_labels
