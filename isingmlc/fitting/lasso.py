@@ -23,11 +23,9 @@ from scipy.special import logit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
 
-# Largest violation of the optimality conditions of a solution, also as a part of the penalty, and
-# of one that only has to tell which columns have a coefficient. Where rounding lets them,
-# solutions go a thousandth further.
+# Largest violation of the optimality conditions of a solution, also as a part of the penalty. Where
+# rounding lets them, solutions go a thousandth further.
 TOLERANCE = 1e-9
-_ROUGH = 1e-6
 _RELATIVE = 1e-3
 _FURTHER = 1e-3
 # Rounding in gradients and objectives.
@@ -60,11 +58,6 @@ _ENOUGH = 0.1
 def tolerance_at(lam: Any) -> Any:
     """Return the violation that a solution may have."""
     return np.minimum(TOLERANCE, _RELATIVE * lam) + ROUNDING
-
-
-def rough_at(lam: Any) -> Any:
-    """Return the violation up to which a fit tells which columns have a coefficient."""
-    return np.minimum(_ROUGH, _RELATIVE * lam)
 
 
 @dataclass(frozen=True, eq=False)
