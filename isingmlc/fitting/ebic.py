@@ -16,9 +16,9 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.base.threads import one_thread
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, tolerance_at
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import Reason, judge_counts
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
@@ -40,8 +40,11 @@ _LOWEST_WIDE = 1e-2
 # Coefficients that a path may lose again after it was ended for a criterion.
 _SPARE = 5
 # Where only a criterion is looked for, paths are followed with violations up to this part of the
-# penalty. One coefficient may then be missed, or one too many be in.
+# penalty: one coefficient may be missed, or one too many be in. Near the end of a path there are no
+# violations: above an explained fraction, or where it rises by less than so many times _RISE.
 _ROUGH = 0.01
+_DECIDED = 0.9
+_DOUBTFUL = 20
 # Labels are sparse columns if they have more entries than this, and fewer ones than this part.
 _MANY = 2**20
 _SPARSE = 0.1
@@ -319,22 +322,25 @@ class LabelModels:
         lines: list[list[Any]] = [[] for _ in some]
         least_price, best = np.zeros(len(some)), np.full(len(some), np.inf)
         left, loss, norm = np.arange(len(some)), fits.losses, fits.norms
+        is_rough = np.full(len(some), rough)
         for place in range(settings.n_lambda):
             lam, loss_before, norm_before = grid[left, place], loss, norm
             # The first penalty of each label lets no column in.
             violation = fits.violations(lam)
             if place:
-                enough = _ROUGH * lam if rough else None
-                violation = fits.solve(lam, settings.max_iter, enough=enough)
+                enough = np.where(is_rough[left], _ROUGH * lam, 0.0)
+                violation = fits.solve(lam, settings.max_iter, enough)
             loss, norm, size = fits.losses, fits.norms, fits.sizes
             found = lam, fits.coef.copy(), loss, size, violation
             for model, *line in zip(left, *found, strict=True):
                 lines[model].append(line)
+            explained, rise = 1 - loss / null_loss[left], (loss_before - loss) / null_loss[left]
+            is_rough[left] &= (place == 0) | ((explained < _DECIDED) & (rise > _DOUBTFUL * _RISE))
             ended = (largest[left] <= ROUNDING) | (place + 1 == settings.n_lambda)
             if place + 1 >= _SHORTEST:
-                ended |= 1 - loss / null_loss[left] > _EXPLAINED
+                ended |= explained > _EXPLAINED
                 if not settings.whole_paths:
-                    ended |= loss_before - loss < _RISE * null_loss[left]
+                    ended |= rise < _RISE
             criterion = price * size + 2 * nobs * loss
             if place:
                 # The loss falls by at most the penalty times what the norm will still gain, which

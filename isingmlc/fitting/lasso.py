@@ -310,18 +310,14 @@ class Regressions:
         for at in range(1, n_steps):
             part = at / n_steps
             between = top ** (1 - part) * lam**part
-            self.solve(between, max_iter, enough=_ENOUGH * between)
+            self.solve(between, max_iter, _ENOUGH * between)
         return self.solve(lam, max_iter)
 
-    def solve(
-        self, lam: FloatArray, max_iter: int, *, enough: FloatArray | None = None
-    ) -> FloatArray:
-        """Find the solutions for some penalties; return their violations."""
+    def solve(self, lam: FloatArray, max_iter: int, enough: FloatArray | float = 0.0) -> FloatArray:
+        """Find the solutions for some penalties, up to a violation; return their violations."""
         penalty = lam[:, None] * self.factors
-        tolerance = tolerance_at(lam)
-        aim = np.maximum(_FURTHER * tolerance, ROUNDING)
-        if enough is not None:
-            aim = tolerance = enough + ROUNDING
+        tolerance = np.maximum(tolerance_at(lam), enough)
+        aim = np.maximum(_FURTHER * tolerance_at(lam), np.maximum(enough, ROUNDING))
         violation = _violations(penalty, self.coef, self.gradient)
         before, least = np.full(len(lam), np.inf), violation.copy()
         for _ in range(max_iter):

@@ -25,7 +25,7 @@ from isingmlc.base.tolerances import (
     ROUNDING_OF_LIKELIHOOD,
     STALLED,
 )
-from isingmlc.fitting.cross_products import CrossProducts
+from isingmlc.fitting.design import CrossProducts
 
 # A step that must be cut to less than this share leads nowhere.
 _SHORTEST = 1e-6

@@ -33,9 +33,9 @@ from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.base.tables import ResultTable
 from isingmlc.base.threads import one_thread
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit, ridge_penalty
 from isingmlc.fitting.old_separation import independent_columns
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.covariance import degrees_of_clusters, reference
 from isingmlc.inference.edges import EdgeArrays
