@@ -16,8 +16,10 @@ from isingmlc.base.arguments import check_count, check_jobs, check_option, check
 from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
 from isingmlc.fitting.dependence import COV_TYPES
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.diagnostics import describe_skips
 from isingmlc.fitting.ebic import fit_paths
+from isingmlc.fitting.joint import check_symmetric, fit_symmetric
 from isingmlc.fitting.neighborhoods import find_neighbors
 from isingmlc.fitting.nodewise import (
     FitSettings,
@@ -25,9 +27,7 @@ from isingmlc.fitting.nodewise import (
     find_aliases,
     fit_nodes,
 )
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.shared import SHARED
-from isingmlc.fitting.symmetric import check_symmetric, fit_symmetric
+from isingmlc.fitting.pseudo import SHARED
 from isingmlc.fitting.testable import find_constant
 from isingmlc.input.context import Context
 from isingmlc.input.formula import read_formula

@@ -25,7 +25,7 @@ from isingmlc.base.tolerances import (
     ROUNDING_OF_LIKELIHOOD,
     STALLED,
 )
-from isingmlc.fitting.cross_products import CrossProducts
+from isingmlc.fitting.design import CrossProducts
 
 # A step that must be cut to less than this share leads nowhere.
 _SHORTEST = 1e-6
@@ -219,8 +219,10 @@ def maximize(
         at = active[~falls & going]
         if len(at):
             move[at] = design.predict(at, step[at])
-            furthest = np.where(counts[at] > 0, np.abs(move[at]), 0.0).max(axis=1, initial=0.0)
-            share = np.minimum(1.0, LONGEST_MOVE / np.maximum(furthest, LONGEST_MOVE))
+            # What is far out may go as far again, or nearly separated rows would take for ever.
+            excess = np.abs(move[at]) / (LONGEST_MOVE + np.abs(predictor[at]))
+            excess = np.where(counts[at] > 0, excess, 0.0).max(axis=1, initial=0.0)
+            share = 1.0 / np.maximum(excess, 1.0)
             step[at] *= share[:, None]
             move[at] *= share[:, None]
             coef[at] += step[at]

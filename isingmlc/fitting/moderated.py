@@ -20,9 +20,8 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.fitting.dependence import Dependence
-from isingmlc.fitting.information import Factors
+from isingmlc.fitting.design import Factors, Regressors
 from isingmlc.fitting.nodewise import FitSettings, NodeFit, fit_nodes, ridge_penalty
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.input.context import Context
 from isingmlc.statistics.labelsets import LabelsetStatistics
 

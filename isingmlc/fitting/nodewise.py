@@ -25,9 +25,9 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.threads import one_thread
 from isingmlc.base.tolerances import NO_DIRECTION
 from isingmlc.fitting.dependence import Dependence
-from isingmlc.fitting.information import Factors
+from isingmlc.fitting.design import Factors, Regressors
 from isingmlc.fitting.logistic import SharedDesign, maximize, proves_overlap
-from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.pseudo import SHARED, SharedFit, SharedTerms
 from isingmlc.fitting.separation import (
     CERTAIN,
     STILL,
@@ -37,7 +37,6 @@ from isingmlc.fitting.separation import (
     peel,
     shortest_direction,
 )
-from isingmlc.fitting.shared import SHARED, SharedFit, SharedTerms
 from isingmlc.input.rows import ModelData, require_rows
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 
@@ -220,24 +219,26 @@ class NetworkFit:
         errors = np.full((len(self.nodes), regressors.n_columns), np.nan)
         for node, line in zip(self.nodes, errors, strict=True):
             factor = self.factors[node.label]
-            spread = factor.matrix
-            if not regressors.in_their_units:
-                whole = _spread(spread, node.basis, regressors.n_columns)
-                spread = regressors.in_units(whole)[node.basis]
+            whole = _spread(factor.matrix, node.basis, regressors.n_columns)
+            spread = regressors.in_units(whole)[node.basis]
             line[node.basis] = np.sqrt(np.einsum("ij,ij->i", spread, spread))
             line[node.basis[factor.aliased]] = np.nan
             line[~np.isfinite(node.coef)] = np.nan
         return errors
 
     @cached_property
+    def plain_residuals(self) -> FloatArray:
+        """Labels less their probabilities, shape (K, L)."""
+        lines = [
+            np.where(self.stats.patterns[:, node.label], node.complement, -node.probability)
+            for node in self.nodes
+        ]
+        return np.array(lines).reshape(self.stats.patterns.T.shape)
+
+    @cached_property
     def residuals(self) -> FloatArray:
         """What scores are the products of sums with, shape (K, L)."""
-        patterns, factors = self.stats.patterns.T, self.factors
-        probability, complement = (
-            np.array([getattr(node, name) for node in self.nodes]).reshape(patterns.shape)
-            for name in ("probability", "complement")
-        )
-        residuals = np.where(patterns, complement, -probability)
+        factors, residuals = self.factors, self.plain_residuals.copy()
         gradients = (self.stats.counts * residuals) @ factors.design
         steps = np.zeros(gradients.shape)
         for node, gradient, step in zip(self.nodes, gradients, steps, strict=True):

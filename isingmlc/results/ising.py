@@ -19,6 +19,7 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.diagnostics import (
     diagnose,
     warn_of_few_carriers,
@@ -30,8 +31,7 @@ from isingmlc.fitting.nodewise import (
     NetworkFit,
     NodeFit,
 )
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.shared import SharedFit
+from isingmlc.fitting.pseudo import SharedFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.covariance import degrees_of_clusters
