@@ -38,7 +38,7 @@ from isingmlc.fitting.old_separation import independent_columns
 from isingmlc.fitting.regressors import Regressors
 from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.covariance import degrees_of_clusters, reference
-from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.edges import EdgeArrays, check_tested, note_on
 from isingmlc.inference.larger_models import (
     LargerModels,
     ProductRests,
@@ -49,7 +49,6 @@ from isingmlc.inference.larger_models import (
 )
 from isingmlc.inference.pvalues import chi2_sf
 from isingmlc.inference.robust_refits import RobustErrors
-from isingmlc.inference.score_tests import check_tested, note_on
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import cells_of
 from isingmlc.statistics.sums import find_cells

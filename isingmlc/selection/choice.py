@@ -19,8 +19,8 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import IntArray
 from isingmlc.base.tables import ResultTable
+from isingmlc.inference.edges import UNITS
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
-from isingmlc.inference.score_tests import UNITS
 from isingmlc.input.rows import ModelData, prepare, scale_rows
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
 from isingmlc.metrics import MEASURES, METRICS
