@@ -216,7 +216,7 @@ def _joint_blocks(
     def multiply(features: FloatArray, weights: FloatArray) -> FloatArray:
         crossed = weights[:, :, None] * columns[:, None, :]
         found = np.asarray(features.T @ crossed.reshape(len(crossed), -1))
-        return found.reshape(-1, *crossed.shape[1:])
+        return found.reshape(features.shape[1], *crossed.shape[1:])
 
     def by_cluster() -> FloatArray:
         scores = [null.cluster_scores(each[:, None] * sums, null.rows).T for each in columns.T]
