@@ -194,7 +194,7 @@ def _covary_by_cell(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> _F
         varied = within.any(axis=1)
         between = np.zeros((means.shape[1], *residuals.shape))
         for at, null in enumerate(nulls):
-            rest = means[null.rows] - null.fit_to(null.lean(sums))
+            rest = means[null.rows] - null.explain(sums)
             between[:, at, null.rows] = rest.T * np.sqrt(counts[null.rows])
         between *= residuals
         inside = np.sqrt(within[varied]).T[:, None] * residuals[:, varied]
