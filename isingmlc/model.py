@@ -39,7 +39,7 @@ from isingmlc.input.rows import (
     require_rows,
     scale_rows,
 )
-from isingmlc.input.sampling import SAMPLING_WEIGHTS, column_of
+from isingmlc.input.sampling import SAMPLING_WEIGHTS
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 from isingmlc.statistics.labelsets import (
@@ -385,7 +385,7 @@ class IsingModel(ReadOnly):
         data, stats = self.data, self.statistics
         counts, drawn = stats.counts, stats.sampling_weights
         if data is not None:
-            drawn = column_of(data.context, SAMPLING_WEIGHTS)
+            drawn = data.context.sampled(SAMPLING_WEIGHTS)
             counts = np.ones(1) if data.weights is None else data.weights
         shares = counts if drawn is None else counts / drawn
         return bool((np.abs(shares - np.round(shares)) <= _WHOLE * np.maximum(shares, 1)).all())

@@ -14,18 +14,26 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
 from isingmlc.base.readonly import FrozenArrays, cached_array
+from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,
     ScoreCovariance,
     combine_acat,
-    combine_scores,
     normal_scores,
+    quadratic_form,
+    sum_of_squares,
 )
-from isingmlc.inference.covariance import hotelling_log10_sf, hotelling_sf
+from isingmlc.inference.covariance import hotelling_log10_sf, hotelling_sf, say_robust
 from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
 
+PRODUCTS = (None, "individual", "joint", "given", "given-joint")
+UNITS = ("term", "column")
+_NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels on average"
+_COVARIATES = "tests are given the covariate{s} {names}"
+_SHARED = "the null model has one interaction per pair of labels ({method})"
+_APPROXIMATE = "the null model is penalised ({penalty}), so p-values are approximate"
 _NO_COVARIANCE = (
     "combine={combine!r} needs to know how the scores of a feature vary together, as score tests "
     "of single features do, but these are {what}. Use combine='acat', which needs their p-values "
@@ -278,37 +286,62 @@ class EdgeArrays(FrozenArrays):
     def _by_scores(self) -> tuple[FeatureTests, FeatureTests]:
         """Tests of features by the sum of squared scores, and by their quadratic form."""
         assert self.covariance is not None
-        labels = self.covariance.labels
+        labels, n_tests = self.covariance.labels, self._acat.n_tests
         scores = normal_scores(self.sign, self.log10_pvalue)[:, labels]
-        n_tests = self._acat.n_tests
-        empty = np.full(len(n_tests), np.nan)
-        tests = [
-            FeatureTests(name, empty.copy(), empty.copy(), empty.copy(), n_tests)
-            for name in ("sum", "omnibus")
-        ]
+        own = scores if self.df_denom is None else self._sign_t()[:, labels]
+        # Sums and logarithms of their tails, quadratic forms and ranks.
+        found = np.full((4, len(scores)), np.nan)
         for at, values, vectors in self.covariance.decompose():
-            by_sum, omnibus = combine_scores(scores[at], values, vectors, n_tests[at])
-            if self.df_denom is not None:
-                omnibus = self._by_hotelling(at, labels, values, vectors)
-            for target, part in zip(tests, (by_sum, omnibus), strict=True):
-                target.statistic[at], target.df[at] = part.statistic, part.df
-                target.log10_pvalue[at] = part.log10_pvalue
-        return tests[0], tests[1]
+            found[:2, at] = sum_of_squares(scores[at], values)
+            found[2:, at] = quadratic_form(own[at], values, vectors)
+        found[:, n_tests == 0] = np.nan
+        total, log10p, form, rank = found
+        by_sum = FeatureTests("sum", total, np.full(total.shape, np.nan), log10p, n_tests)
+        if self.df_denom is None:
+            tail = chi2_log10_sf(form, rank)
+        else:
+            tested = ~np.isnan(self.statistic)
+            degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
+            tail = np.asarray(hotelling_log10_sf(form, rank, degrees))
+        return by_sum, FeatureTests("omnibus", form, rank, tail, n_tests)
 
-    def _by_hotelling(
-        self, features: slice, labels: IntArray, values: FloatArray, vectors: FloatArray
-    ) -> FeatureTests:
-        """Refer quadratic forms from few clusters to Hotelling's distribution."""
+    def _sign_t(self) -> FloatArray:
+        """Return t statistics with their signs, which Hotelling's statistic combines."""
         assert self.df_denom is not None
-        size = np.sqrt(self.statistic[features])
+        size = np.sqrt(self.statistic)
         by_model = getattr(self.given, "by_model", None)
         if by_model is not None:
             # Where a variance is not believed, the statistic is at most what the p-value says.
-            said = student_t.isf(np.minimum(self.pvalue[features], 1.0) / 2, self.df_denom)
-            size = np.where(by_model[features], np.minimum(said, size), size)
-        own = self.sign[features] * np.nan_to_num(size)
-        _, form = combine_scores(own[:, labels], values, vectors, self._acat.n_tests[features])
-        tested = ~np.isnan(self.statistic[features])
-        degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
-        log10p = np.asarray(hotelling_log10_sf(form.statistic, form.df, degrees))
-        return replace(form, log10_pvalue=log10p)
+            said = student_t.isf(np.minimum(self.pvalue, 1.0) / 2, self.df_denom)
+            size = np.where(by_model, np.minimum(said, size), size)
+        return np.asarray(self.sign * np.nan_to_num(size))
+
+
+def check_tested(products: str | None, unit: str) -> None:
+    """Check that what is to be tested can be."""
+    check_option("products", products, PRODUCTS)
+    if products and unit == "term":
+        raise exc.DataError(
+            "products are those of features of one column with labels, but some terms have "
+            "several columns. Name other features, or test single columns, each adjusted for the "
+            f"rest of its term: products={products!r}, unit='column'."
+        )
+
+
+def note_on(fit: NetworkFit) -> str:
+    """Say what to keep in mind about p-values of a fit."""
+    covariates = fit.stats.context.described
+    notes = []
+    if covariates:
+        plural = "s" * (len(covariates) > 1)
+        notes.append(_COVARIATES.format(s=plural, names=", ".join(covariates)))
+    if fit.is_penalised:
+        notes.append(_APPROXIMATE.format(penalty="Firth" if fit.settings.is_firth else "ridge"))
+    if fit.shared is not None:
+        notes.append(_SHARED.format(method=fit.settings.method))
+    if fit.is_robust:
+        notes.append(say_robust(fit))
+    if fit.settings.neighbors != "all":
+        mean = np.mean([node.neighbors.sum() for node in fit.nodes])
+        notes.append(_NEIGHBORS.format(mean=mean, others=len(fit.nodes) - 1))
+    return "; ".join(notes)

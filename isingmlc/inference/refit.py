@@ -56,11 +56,10 @@ from isingmlc.fitting.testable import (
     judge_tests,
 )
 from isingmlc.inference.covariance import MODEL_BASED, degrees_of_clusters, reference
-from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.edges import EdgeArrays, check_tested, note_on
 from isingmlc.inference.larger import LargerFits, Null, fit_firth, fit_larger
 from isingmlc.inference.pvalues import chi2_sf
 from isingmlc.inference.score import Scores, null_models
-from isingmlc.inference.score_tests import check_tested, note_on
 from isingmlc.statistics.labelsets import cells_of
 from isingmlc.statistics.sums import find_cells
 

@@ -86,27 +86,27 @@ class NullModel:
         """The variance of the residual of one observation in each cell."""
         return self.covariance.cell_variance(self)
 
-    def weighted_regressors(self) -> FloatArray:
-        """Return z w in the uncertain cells: cells × regressors."""
-        regressors = self.factors.design[self.rows[:, None], self.factor.basis]
-        return np.asarray(regressors * self.weight[self.rows, None])
+    def weighted_regressors(self, factor: Factor) -> FloatArray:
+        """Return z w in the uncertain cells: regressors × cells."""
+        regressors = self.factors.design[self.rows[:, None], factor.basis]
+        return np.asarray((regressors * self.weight[self.rows, None]).T)
 
-    def orthonormal_factor(self) -> FloatArray:
+    def orthonormal(self, factor: Factor) -> FloatArray:
         """Return F with the digits that an information matrix of inflated variances has lost."""
-        factor = self.factor
         if factor.inflation <= INFLATED or factor.root is not None or self.penalised:
             return factor.matrix
         # F'AF is nearly the identity: another Cholesky step brings F'Z'W to it.
-        root = factor.matrix.T @ self.weighted_regressors().T
+        root = factor.matrix.T @ self.weighted_regressors(factor)
         products = (root * (self.counts[self.rows] / self.weight[self.rows])) @ root.T
         found = solve_triangular(np.linalg.cholesky(products), factor.matrix.T, lower=True)
         return np.asarray(found.T)
 
     def root(self) -> FloatArray:
         """Return F'z w in the uncertain cells: rank × cells."""
-        if self.factor.root is not None:
-            return self.factor.root
-        return np.asarray(self.orthonormal_factor().T @ self.weighted_regressors().T)
+        factor = self.factor
+        if factor.root is not None:
+            return factor.root
+        return np.asarray(self.orthonormal(factor).T @ self.weighted_regressors(factor))
 
     def lean(self, sums: Any) -> FloatArray:
         """Return F'Z'WS of columns with these sums in all cells."""
@@ -115,6 +115,12 @@ class NullModel:
     def fit_to(self, leaning: FloatArray) -> FloatArray:
         """Return what the regressors explain of columns in the uncertain cells."""
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
+
+    def explain(self, sums: Any) -> FloatArray:
+        """Return what the regressors explain of columns with these sums in all cells."""
+        root = self.root()
+        leaning = root @ dense(sums[self.rows])
+        return np.asarray(root.T @ leaning / self.weight[self.rows, None])
 
     @cached_property
     def leverage(self) -> FloatArray:
@@ -172,18 +178,22 @@ def null_models(
     fit: NetworkFit, labels: Sequence[int], covariance: ModelBased | None = None
 ) -> list[NullModel]:
     """Take what score tests need from the fits of some labels."""
+    weights, residuals = fit.weights, fit.residuals
+    shared: dict[str, Any] = {
+        "counts": fit.stats.counts,
+        "factors": fit.factors,
+        "penalised": fit.is_penalised,
+        "covariance": covariance_of(fit) if covariance is None else covariance,
+        "drawn": fit.dependence.drawn if fit.is_robust else None,
+    }
     return [
         NullModel(
             label=label,
-            counts=fit.stats.counts,
-            factors=fit.factors,
-            rows=fit.weights[label].nonzero()[0],
+            rows=weights[label].nonzero()[0],
             probability=fit.nodes[label].probability,
-            weight=fit.weights[label],
-            effective=fit.residuals[label],
-            penalised=fit.is_penalised,
-            covariance=covariance_of(fit) if covariance is None else covariance,
-            drawn=fit.dependence.drawn if fit.is_robust else None,
+            weight=weights[label],
+            effective=residuals[label],
+            **shared,
         )
         for label in labels
     ]
@@ -240,10 +250,8 @@ def join(parts: Sequence[Scores], axis: int) -> Scores:
     """Put scores of different labels (axis 0) or columns (axis 1) together."""
     if len(parts) == 1:
         return parts[0]
-    names = ("score", "variance", "scale", "information")
-    return Scores(
-        *(np.concatenate([getattr(part, name) for part in parts], axis) for name in names)
-    )
+    fields = zip(*(vars(part).values() for part in parts), strict=True)
+    return Scores(*(np.concatenate(each, axis) for each in fields))
 
 
 @dataclass(frozen=True)
@@ -269,14 +277,15 @@ class NullArrays:
     def of(cls, nulls: Sequence[NullModel]) -> NullArrays:
         """Stack the null models of some labels."""
         counts, design = nulls[0].counts, nulls[0].factors.design
-        factors = [null.orthonormal_factor() for null in nulls]
-        rank = max(factor.shape[1] for factor in factors)
+        factors = [null.factor for null in nulls]
+        rank = max(factor.matrix.shape[1] for factor in factors)
         stacked, roots = np.zeros((len(nulls), rank, design.shape[1])), {}
         for at, (null, factor) in enumerate(zip(nulls, factors, strict=True)):
-            stacked[at, : factor.shape[1], null.factor.basis] = factor
-            if null.factor.root is not None:
+            matrix = null.orthonormal(factor).T
+            stacked[at, : len(matrix), factor.basis] = matrix.T
+            if factor.root is not None:
                 roots[at] = np.zeros((rank, len(counts)))
-                roots[at][: factor.shape[1], null.rows] = null.factor.root
+                roots[at][: len(matrix), null.rows] = factor.root
         weight = np.array([null.weight for null in nulls])
         residual = np.array([null.effective for null in nulls])
         found = cls(
@@ -373,12 +382,11 @@ class NullArrays:
         """
         n_columns = sums.shape[1]
         least = np.multiply.outer(self.weight @ self.counts, OWN_VARIANCE * variances)
-        information = np.asarray(self.weight @ squares)
-        variance, scale = information, np.maximum(information, least.reshape(len(least), -1))
+        variance = information = np.asarray(self.weight @ squares)
         if self.meat is not None:
             variance = np.asarray(self.cell_variance @ squares)
-            scale = np.maximum(self.cell_variance, COLLINEAR * self.weight) @ squares
-            scale = np.maximum(scale, least.reshape(len(least), -1))
+        least = np.maximum(COLLINEAR * information, least.reshape(len(least), -1))
+        scale = np.maximum(variance, least)
         size = 8 * len(self.nulls) * self.design.shape[1]
         for part in chunks(n_columns, size, limit=_SLAB_BYTES):
             some = sums if part == slice(0, n_columns) else sums[:, part]

@@ -36,7 +36,7 @@ def list_levels(column: pd.Series) -> tuple[str, ...]:
 def find_levels(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Find the columns of a frame that are categories: pandas categories, and text that is one."""
     found = {}
-    for name, column in frame.items():
+    for name, column in frame.select_dtypes(exclude=["number", "bool"]).items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             found[str(name)] = list_levels(column)
         elif not is_numeric(column) and _is_text(column):

@@ -29,14 +29,12 @@ from isingmlc.base.arrays import (
 )
 from isingmlc.base.readonly import FrozenArrays
 from isingmlc.input.categories import CategoryRecipe, code_categories, find_levels
+from isingmlc.input.checks import check_columns, warn_of_copies
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
-from isingmlc.input.copies import warn_of_copies
 from isingmlc.input.gaps import GapCounts, count_gaps, missing_error
-from isingmlc.input.ranges import check_columns
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
     check_weights,
-    column_of,
     read_sampling,
     scale_weights,
 )
@@ -251,7 +249,7 @@ def prepare(
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, counted = _take(kept, label_matrix, feature_matrix, counted)
         context = None if context is None else context.take(kept)
-    drawn = None if context is None else column_of(context, SAMPLING_WEIGHTS)
+    drawn = None if context is None else context.sampled(SAMPLING_WEIGHTS)
     weights = counted if drawn is None else drawn if counted is None else counted * drawn
     packed = _pack(label_matrix, names)
     if gaps is None and feature_matrix is not None:
@@ -275,7 +273,7 @@ def prepare(
 
 def scale_rows(data: ModelData) -> ModelData:
     """Bring sampling weights to a mean of one, so that observations count as many as there are."""
-    drawn = column_of(data.context, SAMPLING_WEIGHTS)
+    drawn = data.context.sampled(SAMPLING_WEIGHTS)
     if drawn is None or data.weights is None:
         return data
     factor = float((data.weights / drawn).sum() / data.weights.sum())

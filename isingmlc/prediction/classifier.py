@@ -25,7 +25,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.input.copies import warn_of_copies
+from isingmlc.input.checks import warn_of_copies
 from isingmlc.input.estimators import check_frames
 from isingmlc.prediction.fitted import FittedLabels, fit_path, try_penalties
 from isingmlc.prediction.law import DECODINGS

@@ -35,12 +35,12 @@ from isingmlc.fitting.pseudo import SharedFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.covariance import degrees_of_clusters
-from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.moderation import moderation_test, pool_wald
+from isingmlc.inference.edges import UNITS, EdgeArrays
+from isingmlc.inference.moderation import pool_wald
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refit import compare_lr_test, compare_tests, firth_lr_test, refit_test
 from isingmlc.inference.score import robust_errors
-from isingmlc.inference.score_tests import UNITS, is_corrected, score_test
+from isingmlc.inference.score_tests import is_corrected, score_test
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.networks.bootstrap import (
     NetworkBootstrap,
@@ -1248,15 +1248,9 @@ class IsingResults(ReadOnly):
         if same_units and (products, min_count, pvalue) == (None, 2, "auto"):
             edges = self._default_edges
             return edges if features is None else edges.take(features)
-        moderates = products in ("given", "given-joint") and pvalue in ("auto", "chi2")
-        options: dict[str, Any] = {"min_count": min_count, "pvalue": pvalue}
+        options: dict[str, Any] = {"min_count": min_count, "pvalue": pvalue, "refit": refit}
 
         def test(res: IsingResults, names: Sequence[str] | None, unit: str) -> EdgeArrays:
-            if moderates and unit == "column":
-                n_jobs = chance.get("n_jobs", 1)
-                return moderation_test(
-                    res._fit, names, str(products), n_jobs=n_jobs, refit=refit, **options
-                )
             return score_test(res._fit, names, unit, products, **options, **chance)
 
         return self._test_units(features, unit, test)

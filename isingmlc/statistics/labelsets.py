@@ -29,7 +29,7 @@ from isingmlc.base.readonly import cached_array
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData, prepare, require_rows
-from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of, scale_weights
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, scale_weights
 from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
 from isingmlc.statistics.sums import (
     FeatureSums,
@@ -489,18 +489,18 @@ class LabelsetStatistics:
     @cached_property
     def groups(self) -> IntArray | None:
         """The cluster of each cell, numbered from 0; None if there are none."""
-        found = column_of(self.context, GROUPS)
+        found = self.context.sampled(GROUPS)
         return None if found is None else np.unique(found, return_inverse=True)[1].ravel()
 
     @property
     def sampling_weights(self) -> FloatArray | None:
         """The sampling weight of the rows in each cell; None if there are none."""
-        return column_of(self.context, SAMPLING_WEIGHTS)
+        return self.context.sampled(SAMPLING_WEIGHTS)
 
     @property
     def observations(self) -> FloatArray:
         """How many observations each cell has, whatever their sampling weights."""
-        drawn = column_of(self.context, SAMPLING_WEIGHTS)
+        drawn = self.context.sampled(SAMPLING_WEIGHTS)
         # Weights are multiplied and divided by the same numbers.
         return self.counts if drawn is None else np.round(self.counts / drawn, 9)
 

@@ -1,4 +1,4 @@
-"""The numerical range of input: weights that compare, and columns without values of another order.
+"""What input must be like: weights that compare, columns in range, features that are no labels.
 
 A label with fewer rows than parameters is no error: where its rows do not overlap its fit is a
 limit, as with any separation, and it says so by its reason (``determined-label``) and by
@@ -22,11 +22,17 @@ WEIGHT_RATIO = 1e8
 FARTHEST = 1e6
 # Columns with values farther than this, as some rows show it, are looked at.
 _FAR = FARTHEST / 1000
+# So many rows tell how columns vary, and tell them apart.
 _LOOKED_AT = 1000
 # From fewer rows it is not known how a column varies.
 _FEWEST_ROWS = 10
 # Other rows that vary less than this, relative to their size, are constant.
 _CONSTANT = 1e-12
+# Labels with fewer ones or zeros among these rows are not looked for: other columns equal them by
+# chance.
+_FEWEST = 5
+# How many copies are named.
+_SAID = 3
 
 
 def check_ratio(argument: str, least: float, most: float) -> None:
@@ -85,3 +91,29 @@ def _find_suspects(matrix: Any) -> IntArray:
     taken = np.maximum(high - mean, mean - low) ** 2 * n_rows / (n_rows - 1)
     rest = np.maximum(square - n_rows * mean**2 - taken, 0.0) / n_rows
     return np.flatnonzero(np.maximum(ends[1] - mean, mean - ends[0]) > _FAR * np.sqrt(rest))
+
+
+def warn_of_copies(
+    features: Any, labels: Any, feature_names: Sequence[object], label_names: Sequence[object]
+) -> None:
+    """Warn once of features that equal a label in every row."""
+    step = max(1, features.shape[0] // _LOOKED_AT)
+    values, known = dense(features[::step]), dense(labels[::step]) != 0
+    rarer = np.minimum(known.sum(axis=0), (~known).sum(axis=0))
+    counted = np.flatnonzero(rarer >= _FEWEST)
+    # Sums of random whole numbers over the ones of columns are exact as floats, and hardly ever
+    # equal if the columns are not.
+    numbers = np.random.default_rng(0).integers(1, 2**32, len(known)).astype(np.float64)
+    own, marks = numbers @ values, numbers @ known[:, counted].astype(np.float64)
+    said, columns = [], []
+    for at in np.flatnonzero(np.isin(own, marks)).tolist():
+        for label in counted[marks == own[at]].tolist():
+            if (dense(features[:, [at]]) == (dense(labels[:, [label]]) != 0)).all():
+                names = str(feature_names[at]), str(label_names[label])
+                said.append(f"{names[0]!r} (column {at} from 0, equal to label {names[1]!r})")
+                columns.append(at)
+    if said:
+        more = f" and {len(said) - _SAID} more" if len(said) > _SAID else ""
+        copies = ", ".join(said[:_SAID]) + more
+        message = exc.FEATURE_COPIES_LABEL.format(copies=copies, columns=columns[:_SAID])
+        exc.warn(message, exc.DataWarning)
