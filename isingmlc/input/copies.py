@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import dense
+from isingmlc.base.arrays import chunks, dense
 
 # Rows that tell columns apart; a column that equals a label in them is compared in all rows.
 _LOOKED_AT = 1000
@@ -24,13 +25,15 @@ def warn_of_copies(
 ) -> None:
     """Warn once of features that equal a label in every row."""
     step = max(1, features.shape[0] // _LOOKED_AT)
-    values, known = dense(features[::step]), dense(labels[::step]) != 0
+    values, known = features[::step], dense(labels[::step]) != 0
     rarer = np.minimum(known.sum(axis=0), (~known).sum(axis=0))
     counted = np.flatnonzero(rarer >= _FEWEST)
     # Sums of random whole numbers over the ones of columns are exact as floats, and hardly ever
     # equal if the columns are not.
     numbers = np.random.default_rng(0).integers(1, 2**32, len(known)).astype(np.float64)
-    own, marks = numbers @ values, numbers @ known[:, counted].astype(np.float64)
+    marks = numbers @ known[:, counted].astype(np.float64)
+    parts = [slice(None)] if sparse.issparse(values) else chunks(values.shape[1], 8 * len(known))
+    own = np.concatenate([numbers @ values[:, part] for part in parts])
     said, columns = [], []
     for at in np.flatnonzero(np.isin(own, marks)).tolist():
         for label in counted[marks == own[at]].tolist():
