@@ -34,7 +34,6 @@ from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import (
     ModelData,
     add_groups,
-    constant_columns,
     prepare,
     require_rows,
     scale_rows,
@@ -43,7 +42,7 @@ from isingmlc.input.sampling import SAMPLING_WEIGHTS
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
 from isingmlc.statistics.labelsets import (
-    MAX_MEMORY,
+    MAX_BESIDE_ROWS,
     LabelsetStatistics,
     describe_cells,
     in_memory,
@@ -325,7 +324,7 @@ class IsingModel(ReadOnly):
         data = scale_rows(data)
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
-        stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
+        stats = sum_rows(data, shift, MAX_BESIDE_ROWS, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
         self._warn_about_data(stats, where)
 
@@ -394,7 +393,8 @@ class IsingModel(ReadOnly):
         """Mark the features that cannot be tested, from the rows where there are any."""
         if self.data is None:
             return find_constant(self.statistics, self.intercept)
-        return constant_columns(self.data.features, anywhere=self.intercept)
+        low, high = self.data.ends
+        return np.asarray((low == high) & (self.intercept | (low == 0)))
 
     @property
     def terms(self) -> Mapping[str, tuple[str, ...]]:
@@ -625,7 +625,7 @@ class IsingModel(ReadOnly):
     def _of_rows(self, rows: ModelData) -> IsingModel:
         """Build a model of other rows of the same columns, without any warning."""
         shift = None if self.intercept else np.zeros(len(rows.feature_names))
-        stats = sum_rows(rows, shift, MAX_MEMORY, when_needed=True)
+        stats = sum_rows(rows, shift, MAX_BESIDE_ROWS, when_needed=True)
         model = IsingModel.__new__(IsingModel)
         model._hold(stats, self.intercept, rows.terms, rows)
         return model

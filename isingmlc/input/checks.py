@@ -1,8 +1,7 @@
 """What input must be like: weights that compare, columns in range, features that are no labels.
 
-A label with fewer rows than parameters is no error: where its rows do not overlap its fit is a
-limit, as with any separation, and it says so by its reason (``determined-label``) and by
-`LowInformationWarning`; a penalty is the remedy.
+A label with fewer rows than parameters is no error: its fit is a limit, as with any separation, and
+its reason (``determined-label``) and `LowInformationWarning` say so.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arrays import IntArray, dense
+from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 
 # How many times the smallest weight the largest may be.
 WEIGHT_RATIO = 1e8
@@ -22,12 +21,13 @@ WEIGHT_RATIO = 1e8
 FARTHEST = 1e6
 # Columns with values farther than this, as some rows show it, are looked at.
 _FAR = FARTHEST / 1000
-# So many rows tell how columns vary, and tell them apart.
-_LOOKED_AT = 1000
+_LOOKED_AT = 256
 # From fewer rows it is not known how a column varies.
 _FEWEST_ROWS = 10
 # Other rows that vary less than this, relative to their size, are constant.
 _CONSTANT = 1e-12
+# Rows that tell columns apart; a column that equals a label in them is compared in all rows.
+_COMPARED = 1000
 # Labels with fewer ones or zeros among these rows are not looked for: other columns equal them by
 # chance.
 _FEWEST = 5
@@ -45,66 +45,88 @@ def check_ratio(argument: str, least: float, most: float) -> None:
         )
 
 
-def check_columns(argument: str, matrix: Any, names: Sequence[str]) -> None:
-    """Refuse columns with a value that is too far from all others."""
-    if matrix.shape[0] < _FEWEST_ROWS or matrix.dtype.itemsize < 4:
+def column_ends(matrix: Any) -> FloatArray:
+    """Return the smallest and the largest value of each column, shape (2, p)."""
+    return np.array([dense(end(axis=0)).ravel() for end in (matrix.min, matrix.max)], np.float64)
+
+
+def check_columns(argument: str, matrix: Any, names: Sequence[str], ends: FloatArray) -> None:
+    """Refuse columns with a value that is too far from all others, by the ends of the columns."""
+    n_rows = matrix.shape[0]
+    if n_rows < _FEWEST_ROWS or matrix.dtype.itemsize < 4:
         return
-    for at in _find_suspects(matrix).tolist():
-        column = dense(matrix[:, [at]]).ravel().astype(np.float64)
-        place = np.argmax(np.abs(column - column.mean()))
-        others = np.delete(column, place)
+    suspects = _find_suspects(matrix, ends)
+    for part in chunks(len(suspects), 8 * n_rows):
+        columns = dense(matrix[:, suspects[part]]).astype(np.float64)
+        at = np.arange(columns.shape[1])
+        place = np.abs(columns - columns.mean(axis=0)).argmax(axis=0)
+        farthest, columns[place, at] = columns[place, at], columns[0]
+        low, high = column_ends(columns[1:])
         # In units of their size, of which no square is too small for a number.
-        size = np.abs(others).max() or 1.0
-        spread, away = (others / size).std(), abs(column[place] - others.mean()) / size
-        if np.ptp(others) > _CONSTANT * size and away > FARTHEST * spread:
+        size = np.maximum(-low, high)
+        size[size == 0] = 1.0
+        others = columns[1:] / size
+        away = np.abs(farthest / size - others.mean(axis=0))
+        is_far = (high - low > _CONSTANT * size) & (away > FARTHEST * others.std(axis=0))
+        for column in np.flatnonzero(is_far)[:1].tolist():
             raise exc.DataError(
                 exc.OUTLIER.format(
                     argument=argument,
-                    column=names[at],
-                    value=column[place],
-                    low=others.min(),
-                    high=others.max(),
+                    column=names[suspects[part][column]],
+                    value=farthest[column],
+                    low=low[column],
+                    high=high[column],
                     farthest=f"{FARTHEST:g}",
                 )
             )
 
 
-def _find_suspects(matrix: Any) -> IntArray:
-    """Find the columns with a value that is far from others, as some rows or sums show these."""
-    ends = [dense(end(axis=0)).ravel().astype(np.float64) for end in (matrix.min, matrix.max)]
+def _find_suspects(matrix: Any, ends: FloatArray) -> IntArray:
+    """Find the columns with an end that is far from other values, as some rows show these."""
     if sparse.issparse(matrix):
-        n_rows, n_columns = matrix.shape
-        values, at = matrix.data.astype(np.float64), matrix.indices
-        total, square = (
-            np.bincount(at, part, n_columns).astype(float) for part in (values, values**2)
+        values = matrix.data.astype(np.float64)
+        kinds = np.ones(len(values)), values, values**2
+        counts, total, square = (
+            np.bincount(matrix.indices, kind, matrix.shape[1]).astype(float) for kind in kinds
         )
         # Beside a single entry nothing varies.
-        square[np.bincount(at, minlength=n_columns) < 2] = np.inf
-        low, high = ends
-    else:
-        few = matrix[:: max(1, matrix.shape[0] // _LOOKED_AT)].astype(np.float64)
-        few = few - few[0]
-        n_rows, total, square = len(few), few.sum(axis=0), (few**2).sum(axis=0)
-        low, high = few.min(axis=0), few.max(axis=0)
-        ends = [end - matrix[0] for end in ends]
-    mean = total / n_rows
-    taken = np.maximum(high - mean, mean - low) ** 2 * n_rows / (n_rows - 1)
-    rest = np.maximum(square - n_rows * mean**2 - taken, 0.0) / n_rows
-    return np.flatnonzero(np.maximum(ends[1] - mean, mean - ends[0]) > _FAR * np.sqrt(rest))
+        square[counts < 2] = np.inf
+        return np.flatnonzero(_are_far(matrix.shape[0], total, square, ends, ends))
+    few = matrix[:: max(1, matrix.shape[0] // _LOOKED_AT)]
+    is_far = np.zeros(few.shape[1], dtype=np.bool_)
+    for part in chunks(few.shape[1], 8 * len(few)):
+        values = few[:, part].astype(np.float64)
+        origin = values[0].copy()
+        values -= origin
+        sums = values.sum(axis=0), (values**2).sum(axis=0)
+        is_far[part] = _are_far(len(few), *sums, column_ends(values), ends[:, part] - origin)
+    return np.flatnonzero(is_far)
+
+
+def _are_far(
+    n: int, total: FloatArray, square: FloatArray, inner: FloatArray, ends: FloatArray
+) -> BoolArray:
+    """Tell where ends are far from n rows with these sums, squares and ends."""
+    mean = total / n
+    taken = (np.abs(inner - mean) ** 2).max(axis=0) * n / (n - 1)
+    rest = np.maximum(square - n * mean**2 - taken, 0.0) / n
+    return np.asarray(np.abs(ends - mean).max(axis=0) > _FAR * np.sqrt(rest))
 
 
 def warn_of_copies(
     features: Any, labels: Any, feature_names: Sequence[object], label_names: Sequence[object]
 ) -> None:
     """Warn once of features that equal a label in every row."""
-    step = max(1, features.shape[0] // _LOOKED_AT)
-    values, known = dense(features[::step]), dense(labels[::step]) != 0
+    step = max(1, features.shape[0] // _COMPARED)
+    values, known = features[::step], dense(labels[::step]) != 0
     rarer = np.minimum(known.sum(axis=0), (~known).sum(axis=0))
     counted = np.flatnonzero(rarer >= _FEWEST)
     # Sums of random whole numbers over the ones of columns are exact as floats, and hardly ever
     # equal if the columns are not.
     numbers = np.random.default_rng(0).integers(1, 2**32, len(known)).astype(np.float64)
-    own, marks = numbers @ values, numbers @ known[:, counted].astype(np.float64)
+    marks = numbers @ known[:, counted].astype(np.float64)
+    parts = [slice(None)] if sparse.issparse(values) else chunks(values.shape[1], 8 * len(known))
+    own = np.concatenate([numbers @ values[:, part] for part in parts])
     said, columns = [], []
     for at in np.flatnonzero(np.isin(own, marks)).tolist():
         for label in counted[marks == own[at]].tolist():

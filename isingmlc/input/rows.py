@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from isingmlc.base.arrays import (
 )
 from isingmlc.base.readonly import FrozenArrays
 from isingmlc.input.categories import CategoryRecipe, code_categories, find_levels
-from isingmlc.input.checks import check_columns, warn_of_copies
+from isingmlc.input.checks import check_columns, column_ends, warn_of_copies
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
 from isingmlc.input.gaps import GapCounts, count_gaps, missing_error
 from isingmlc.input.sampling import (
@@ -103,34 +104,15 @@ class ModelData(FrozenArrays):
             terms={name: (name,) for name in names},
         )
 
+    @cached_property
+    def ends(self) -> FloatArray:
+        """The smallest and the largest value of each feature, shape (2, p)."""
+        return column_ends(np.empty((1, 0)) if self.features is None else self.features)
+
     def is_changed(self) -> bool:
         """Return whether the features are other than when this was first asked."""
         now = checksum(self.features)
         return bool(vars(self).setdefault("_checksum", now) != now)
-
-
-def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
-    """Mark the columns that are the same in every row."""
-    if features is None:
-        return np.zeros(0, dtype=np.bool_)
-    n_rows, n_columns = features.shape
-    if sparse.issparse(features):
-        n_filled = np.bincount(features.indices[features.data != 0], minlength=n_columns)
-        constant = n_filled == 0
-        suspects = np.flatnonzero(n_filled == n_rows)
-        columns = features[:, suspects].toarray() if len(suspects) else np.empty((n_rows, 0))
-    else:
-        # A few rows tell nearly all columns that vary, and more rows more of those that are left.
-        constant = np.zeros(n_columns, dtype=np.bool_)
-        few = features[:: max(1, n_rows // 16)]
-        suspects = np.flatnonzero((few == few[0]).all(axis=0))
-        for n_few in (64, 256, 1024, 4096):
-            few = features[:: max(1, n_rows // n_few), suspects]
-            suspects = suspects[(few == few[0]).all(axis=0)]
-        columns = features[:, suspects]
-    same = (columns == columns[0]).all(axis=0)
-    constant[suspects] = same if anywhere else same & (columns[0] == 0)
-    return np.asarray(constant)
 
 
 def require_rows(purpose: str, data: ModelData | None, feature_names: tuple[str, ...]) -> ModelData:
@@ -251,14 +233,8 @@ def prepare(
         context = None if context is None else context.take(kept)
     drawn = None if context is None else context.sampled(SAMPLING_WEIGHTS)
     weights = counted if drawn is None else drawn if counted is None else counted * drawn
-    packed = _pack(label_matrix, names)
-    if gaps is None and feature_matrix is not None:
-        check_columns("features", feature_matrix, columns)
-        warn_of_copies(feature_matrix, label_matrix, columns, names)
-    if gaps is None and context is not None and len(context):
-        check_columns("covariates", context.numbers, context.names)
-    return ModelData(
-        packed_labels=packed,
+    data = ModelData(
+        packed_labels=_pack(label_matrix, names),
         label_names=names,
         features=feature_matrix,
         feature_names=columns,
@@ -269,6 +245,12 @@ def prepare(
         covariates=context,
         recipe=recipe,
     )
+    if gaps is None and feature_matrix is not None:
+        check_columns("features", feature_matrix, columns, data.ends)
+        warn_of_copies(feature_matrix, label_matrix, columns, names)
+    if gaps is None and context is not None and len(context):
+        check_columns("covariates", context.numbers, context.names, column_ends(context.numbers))
+    return data
 
 
 def scale_rows(data: ModelData) -> ModelData:
@@ -450,51 +432,28 @@ def _rows_missing(
 ) -> BoolArray:
     """Mark rows with NaN, and list in `blocks` which columns have some; raise for infinities."""
     n_rows = matrix.shape[0]
-    absent = np.zeros(n_rows, dtype=np.bool_)
+    rows = np.zeros((2, n_rows), dtype=np.bool_)
     if matrix.dtype.kind != "f":
-        return absent
-    stored = matrix.data if sparse.issparse(matrix) else matrix
-    if stored.size == 0 or _all_moderate(stored):
-        return absent
-    for test in (_is_too_large, np.isnan):
-        rows = np.zeros(n_rows, dtype=np.bool_)
-        columns = np.zeros(matrix.shape[1], dtype=np.bool_)
-        for block in chunks(n_rows, matrix.shape[1]):
-            if sparse.issparse(matrix):
-                part = matrix[block].tocoo()
-                hit = test(part.data)
-                rows[block.start + part.coords[0][hit]] = True
-                columns[part.coords[1][hit]] = True
-            else:
-                hits = test(matrix[block])
-                rows[block] = hits.any(axis=1)
-                columns |= hits.any(axis=0)
-        if not rows.any():
-            continue
-        listed = exc.shorten(name for name, bad in zip(names, columns, strict=True) if bad)
-        if test is _is_too_large:
-            raise exc.DataError(
-                exc.INFINITE.format(
-                    argument=argument, n_rows=int(rows.sum()), columns=listed, largest=LARGEST
-                )
+        return np.asarray(rows[0])
+    suspects = np.flatnonzero(~(np.abs(column_ends(matrix)) <= LARGEST).all(axis=0))
+    columns: tuple[list[str], list[str]] = [], []
+    for part in chunks(len(suspects), 8 * n_rows):
+        values = dense(matrix[:, suspects[part]])
+        for at, hits in enumerate((np.isnan(values), np.abs(values) > np.float64(LARGEST))):
+            rows[at] |= hits.any(axis=1)
+            columns[at].extend(names[column] for column in suspects[part][hits.any(axis=0)])
+    if columns[1]:
+        raise exc.DataError(
+            exc.INFINITE.format(
+                argument=argument,
+                n_rows=int(rows[1].sum()),
+                columns=exc.shorten(columns[1]),
+                largest=LARGEST,
             )
-        absent |= rows
-        blocks[argument] = listed
-    return absent
-
-
-def _all_moderate(values: Any) -> bool:
-    """Tell in one pass whether all values are numbers of moderate size; False if unsure."""
-    if values.flags.c_contiguous or values.flags.f_contiguous:
-        flat = values.ravel(order="K")
-        with np.errstate(over="ignore", invalid="ignore"):
-            # NaN where any value is NaN, and at least the square of the largest.
-            return bool(np.dot(flat, flat) <= LARGEST**2)
-    return max(-float(values.min()), float(values.max())) <= LARGEST
-
-
-def _is_too_large(values: Any) -> Any:
-    return np.abs(values) > np.float64(LARGEST)
+        )
+    if columns[0]:
+        blocks[argument] = exc.shorten(columns[0])
+    return np.asarray(rows[0])
 
 
 def _pack(matrix: Any, names: tuple[str, ...]) -> PackedBits:

@@ -30,7 +30,13 @@ from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData, prepare, require_rows
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, scale_weights
-from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
+from isingmlc.statistics.blocks import (
+    SumsInBlocks,
+    block_rows,
+    block_width,
+    side_by_side,
+    warn_of_blocks,
+)
 from isingmlc.statistics.sums import (
     FeatureSums,
     ProductsWhenNeeded,
@@ -48,6 +54,8 @@ from isingmlc.statistics.sums import (
 
 # What sums and squares may take before they are computed in blocks of features, in bytes.
 MAX_MEMORY = 2e9
+# The same where the rows stay in memory, from which they are soon computed anew.
+MAX_BESIDE_ROWS = 2**28
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -611,9 +619,10 @@ def _sum_features(
     size = bytes_needed(features, groups.n_groups)
     if size <= max_memory:
         return sum_within(features, groups, shift)
-    cells = name_cells(groups.n_groups, data.context)
-    width = block_width(cells, features.shape[1], size, max_memory)
-    return block_rows(features, groups, shift, width)
+    sizes = features.shape[1], size, max_memory
+    if not keeps_rows:
+        warn_of_blocks(name_cells(groups.n_groups, data.context), *sizes)
+    return block_rows(features, groups, shift, block_width(*sizes))
 
 
 def _sum_products(
