@@ -1102,11 +1102,7 @@ class IsingResults(ReadOnly):
             columns = tuple(terms[name][0] for name in names)
             found = test(self, None if columns == self.feature_names else columns, "column")
             return self._name_tests(replace(found, feature_names=names))
-        rest = {
-            column: tuple(other for other in columns if other != column)
-            for columns in terms.values()
-            for column in columns
-        }
+        rest = self._rest_of_terms
         alone = tuple(name for name in names if not rest[name])
         parts = [test(self, alone, "column")] if alone else []
         parts += [
@@ -1114,6 +1110,15 @@ class IsingResults(ReadOnly):
         ]
         found = EdgeArrays.stack(parts)
         return self._name_tests(found.take([found.feature_names.index(name) for name in names]))
+
+    @property
+    def _rest_of_terms(self) -> dict[str, tuple[str, ...]]:
+        """The other columns of the term of each column."""
+        return {
+            column: tuple(other for other in columns if other != column)
+            for columns in self.model.terms.values()
+            for column in columns
+        }
 
     def _adjusted(self, columns: Sequence[str]) -> IsingResults:
         """Refit the label models with some columns of the features as further covariates."""
