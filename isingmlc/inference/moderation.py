@@ -14,9 +14,9 @@ of what rows add to them. Estimates of the parameter are averaged with the same 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -34,12 +34,12 @@ from isingmlc.inference.blocks import (
 )
 from isingmlc.inference.combine import normal_scores
 from isingmlc.inference.edges import EdgeArrays, Pvalues
-from isingmlc.inference.given_law import given_pvalues
+from isingmlc.inference.joint import Block, GivenBlock, given_pvalues
 from isingmlc.inference.larger_models import leave_products, score_products
+from isingmlc.inference.null_distribution import edge_pvalues
 from isingmlc.inference.pvalues import chi2_log10_sf
 from isingmlc.inference.refits import refit_products
 from isingmlc.inference.score import NullModel, feature_variances
-from isingmlc.inference.score_law import edge_pvalues
 from isingmlc.inference.score_tests import (
     for_products,
     judge_joint,
@@ -119,13 +119,30 @@ def moderation_test(
         rho = score_correlations(fit, large, n_jobs)
         if not corrects:
             return pool_tests(tests, rho)
-        sides = given_pvalues(fit, stats, nulls, tests.product_statistic, None, large)
+        found = tests.product_statistic
+        sides = given_pvalues(fit, stats, nulls, found, None, large, partial(_leave_products, fit))
         alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
         return with_pvalues(pool_tests(tests, rho, sides), alone)
     tests = _test_together(fit, nulls, reason, single, large, n_jobs)
     if not corrects:
         return tests
-    return with_pvalues(tests, given_pvalues(fit, stats, nulls, tests.statistic, tests.df, large))
+    options = tests.statistic, tests.df, large, partial(_leave_products, fit)
+    return with_pvalues(tests, given_pvalues(fit, stats, nulls, *options))
+
+
+def _leave_products(fit: NetworkFit, edges: BoolArray) -> Iterator[GivenBlock]:
+    """Refit models that have a feature, and yield what they leave of its products."""
+    if not edges.any():
+        return
+    data = fit.rows_for("p-values of products")
+    codes = cells_of(fit.stats, data)
+    order = np.argsort(codes, kind="stable")
+    weights = np.ones(len(codes)) if data.weights is None else data.weights
+    for features, node, others, found in refit_products(fit, edges, 1, leave_products):
+        rows = order[node.in_play[codes[order]]]
+        for at, rest, scale, chance, other in zip(features.tolist(), *found, strict=True):
+            block = Block(rest, scale, chance, other, weights[rows], codes[rows])
+            yield node.label, at, others, block
 
 
 def _find_large(fit: NetworkFit, single: EdgeArrays, refit: bool | str) -> BoolArray:

@@ -22,9 +22,10 @@ from isingmlc.inference.blocks import (
 from isingmlc.inference.combine import ScoreCovariance
 from isingmlc.inference.covariance import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.edges import EdgeArrays, Pvalues
-from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pvalues
+from isingmlc.inference.joint import joint_pvalues, term_pvalues
+from isingmlc.inference.null_distribution import edge_pvalues, product_pvalues
 from isingmlc.inference.permutation import permute
-from isingmlc.inference.robust_law import guard
+from isingmlc.inference.robust_pvalues import guard
 from isingmlc.inference.score import (
     NullModel,
     Scores,
@@ -32,7 +33,6 @@ from isingmlc.inference.score import (
     feature_variances,
     null_models,
 )
-from isingmlc.inference.score_law import edge_pvalues
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 PRODUCTS = (None, "individual", "joint", "given", "given-joint")
