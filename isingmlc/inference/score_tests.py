@@ -8,8 +8,9 @@ the step falls short, and the model is fitted to the rows; so it is where that i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,17 +39,17 @@ from isingmlc.inference.blocks import (
 from isingmlc.inference.combine import ScoreCovariance
 from isingmlc.inference.covariance import degrees_of_clusters, reference
 from isingmlc.inference.edges import EdgeArrays, Pvalues, check_tested, note_on
-from isingmlc.inference.given_law import given_pvalues
-from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pvalues
+from isingmlc.inference.joint import Block, GivenBlock, given_pvalues, joint_pvalues, term_pvalues
 from isingmlc.inference.moderation import (
     check_refit,
     find_large,
     pool_tests,
     score_correlations,
 )
+from isingmlc.inference.null_distribution import edge_pvalues, product_pvalues
 from isingmlc.inference.permutation import permute
-from isingmlc.inference.refit import refit_products, score_products
-from isingmlc.inference.robust_law import guard
+from isingmlc.inference.refit import leave_products, refit_products, score_products
+from isingmlc.inference.robust_pvalues import guard
 from isingmlc.inference.score import (
     NullModel,
     Scores,
@@ -56,7 +57,7 @@ from isingmlc.inference.score import (
     feature_variances,
     null_models,
 )
-from isingmlc.inference.score_law import edge_pvalues
+from isingmlc.statistics.labelsets import cells_of
 
 PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 # Sources of p-values that hold whatever the variances of scores come from.
@@ -298,20 +299,37 @@ def _test_given(
     note = "; ".join(filter(None, [single.note, note]))
     kind = "given" if each else "given-joint"
     single = replace(single, products=kind, note=note, covariance=None)
+    refitted = partial(_leave_products, fit)
     if not each:
         tests = _test_given_jointly(tested, single, large, n_jobs)
         if not corrects:
             return tests
-        found = given_pvalues(fit, fit.stats, nulls, tests.statistic, tests.df, large)
+        found = given_pvalues(fit, fit.stats, nulls, tests.statistic, tests.df, large, refitted)
         return _with_pvalues(tests, found)
     tests = _test_given_each(tested, single, large, n_jobs)
     rho = score_correlations(fit, large, n_jobs)
     if not corrects:
         return pool_tests(tests, rho)
     assert tests.product_statistic is not None
-    sides = given_pvalues(fit, fit.stats, nulls, tests.product_statistic, None, large)
+    products = tests.product_statistic
+    sides = given_pvalues(fit, fit.stats, nulls, products, None, large, refitted)
     alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
     return _with_pvalues(pool_tests(tests, rho, sides), alone)
+
+
+def _leave_products(fit: NetworkFit, edges: BoolArray) -> Iterator[GivenBlock]:
+    """Refit models that have a feature, and yield what they leave of its products."""
+    if not edges.any():
+        return
+    data = fit.rows_for("p-values of products")
+    codes = cells_of(fit.stats, data)
+    order = np.argsort(codes, kind="stable")
+    weights = np.ones(len(codes)) if data.weights is None else data.weights
+    for features, node, others, found in refit_products(fit, edges, 1, leave_products):
+        rows = order[node.in_play[codes[order]]]
+        for at, rest, scale, chance, other in zip(features.tolist(), *found, strict=True):
+            block = Block(rest, scale, chance, other, weights[rows], codes[rows])
+            yield node.label, at, others, block
 
 
 def _test_given_each(
