@@ -45,6 +45,8 @@ LARGEST = 0.999
 # Directions in which correlated scores vary by less than this share of one score do not count.
 RANK = 1e-6
 _LOG_2 = float(np.log(2))
+# Of an angle below this the tangent is the angle itself.
+_TINY = 1e-8
 # Variation within cells below this share of the squares is rounding.
 _ROUNDING = 1e-12
 # What a feature's variation in all rows counts against that in one labelset, in rows.
@@ -71,28 +73,20 @@ def combine_cauchy(log10_pvalue: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Combine dependent p-values by their Cauchy transforms, each line of a table by itself."""
     log_p = np.minimum(np.asarray(log10_pvalue, dtype=float) * LOG_10, np.log(LARGEST))
     known = ~np.isnan(log_p)
-    count = known.sum(axis=1).astype(float)
+    least = log_p.min(axis=1, initial=0.0, where=known)[:, None]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
         angle = np.pi * np.exp(log_p)
-        is_small = log_p < -_LOG_2
-        # The cotangent of a small angle, as a logarithm; that of a tiny one is one over the angle.
-        ratio = np.where(angle > 1e-8, np.tan(angle) / angle, 1.0)
-        log_cot = np.where(is_small, -log_p - np.log(np.pi) - np.log(ratio), -np.inf)
-        unit = np.maximum(log_cot.max(axis=1, initial=0.0, where=known), 0.0)
-        parts = np.where(is_small, np.exp(log_cot - unit[:, None]), 0.0)
-        rest = np.where(is_small, 0.0, 1 / np.tan(angle)) * np.exp(-unit)[:, None]
-        mean = np.where(known, parts + rest, 0.0).sum(axis=1) / count
-        statistic = mean * np.exp(unit)
-        # One over T, for its arctangent; where that is tiny they are the same.
-        inverse = np.exp(-unit) / mean
-        log_tail = np.where(inverse > 1e-8, np.log(np.arctan(inverse)), -unit - np.log(mean))
-        upper = log_tail - np.log(np.pi)
-        lower = np.log(0.5 - np.arctan(statistic) / np.pi)
-    log_pvalue = np.where(mean > 0, upper, lower) / LOG_10
+        # In units of one over the smallest p-value; the tangent of a tiny angle is that angle.
+        small = np.exp(least - log_p) / np.pi
+        parts = np.where(angle > _TINY, np.exp(least) / np.tan(angle), small)
+        mean = np.where(known, parts, 0.0).sum(axis=1) / known.sum(axis=1)
+        statistic = mean * np.exp(-least[:, 0])
+        tail = np.log(np.arctan2(1.0, statistic) / np.pi)
+        tail = np.where(statistic > 1 / _TINY, least[:, 0] - np.log(np.pi * mean), tail)
     # A p-value of zero that has no logarithm stays one.
-    log_pvalue = np.where((log_p == -np.inf).any(axis=1), -np.inf, log_pvalue)
-    tested = count > 0
-    return np.where(tested, statistic, np.nan), np.where(tested, log_pvalue, np.nan)
+    tail = np.where((log_p == -np.inf).any(axis=1), -np.inf, tail / LOG_10)
+    tested = known.any(axis=1)
+    return np.where(tested, statistic, np.nan), np.where(tested, tail, np.nan)
 
 
 def combine_acat(log10_pvalue: FloatArray) -> FeatureTests:

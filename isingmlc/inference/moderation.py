@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -143,18 +144,14 @@ def pool_tests(tests: EdgeArrays, rho: FloatArray, sides: Pvalues | None = None)
 
     Shapes: rho (features, labels, labels).
     """
-    statistic, sign, bse = tests.product_statistic, tests.product_sign, tests.product_bse
-    assert statistic is not None
-    assert sign is not None
-    assert bse is not None
-    coef = tests.product_coef
-    is_fitted = coef is not None
-    if coef is None:
-        coef = sign * np.sqrt(statistic) * bse
+    statistic: Any = tests.product_statistic
+    sign: Any = tests.product_sign
+    bse: Any = tests.product_bse
+    is_fitted = tests.product_coef is not None
+    coef: Any = tests.product_coef if is_fitted else sign * np.sqrt(statistic) * bse
     pooled, error = pool_pair(coef, bse, rho)
     found = (pooled / error) ** 2
-    reason = tests.product_reason
-    assert reason is not None
+    reason: Any = tests.product_reason
     reason = np.where(reason == Reason.OK, reason, reason.swapaxes(1, 2))
     given = None if sides is None else PairPvalues(sides, sign.astype(float), bse, rho)
     return replace(

@@ -230,11 +230,9 @@ class Scores:
         """Columns that the regressors explain."""
         return self.variance <= COLLINEAR * self.scale
 
-    def statistic(self) -> FloatArray:
-        """Return the score statistics; NaN where nothing is left to test."""
-        statistic = self.score * self.score
-        statistic /= np.where(self.collinear, np.nan, self.variance)
-        return statistic
+    def statistic(self, added: FloatArray | float = 0.0) -> FloatArray:
+        """Return the score statistics, NaN where nothing is left; `added` goes to variances."""
+        return self.score**2 / np.where(self.collinear, np.nan, self.variance + added)
 
     def one_step(self) -> tuple[FloatArray, FloatArray]:
         """Return the estimates after one Newton step, and their standard errors."""

@@ -52,7 +52,6 @@ from isingmlc.inference.refit import leave_products, refit_products, score_produ
 from isingmlc.inference.robust_pvalues import guard
 from isingmlc.inference.score import (
     NullModel,
-    Scores,
     feature_scores,
     feature_variances,
     null_models,
@@ -158,8 +157,14 @@ def score_test(
         return permute(rows, fit.stats, nulls, tests, count, random_state, n_jobs)
     if pvalue == "chi2" or (products and not corrects):
         return tests
-    if products == "joint":
-        return _with_pvalues(tests, joint_pvalues(fit, fit.stats, nulls, tests.statistic, tests.df))
+    return _correct(tested, tests, pvalue)
+
+
+def _correct(tested: _Tested, tests: EdgeArrays, pvalue: str) -> EdgeArrays:
+    """Take p-values from the distributions of scores where chi-square does not hold."""
+    fit, nulls, statistic = tested.fit, tested.nulls, tests.statistic
+    if tests.products == "joint":
+        return _with_pvalues(tests, joint_pvalues(fit, fit.stats, nulls, statistic, tests.df))
     if tests.product_statistic is not None:
         found = product_pvalues(fit, fit.stats, nulls, tests.product_statistic)
         tests = replace(tests, given_products=found)
@@ -168,12 +173,12 @@ def score_test(
         # it implies; unless they are too small to be believed.
         if fit.is_penalised or not nulls:
             return tests
-        given = guard(fit, nulls, tests.statistic, tests.log10_pvalue, tests.pvalue_method)
+        given = guard(fit, nulls, statistic, tests.log10_pvalue, tests.pvalue_method)
         return tests if given is None else _with_pvalues(tests, given, tests.distribution)
-    if pvalue == "saddlepoint":
-        fit.rows_for("pvalue='saddlepoint'")
     always = pvalue == "saddlepoint"
-    return _with_pvalues(tests, edge_pvalues(fit, nulls, tests.statistic, always=always), pvalue)
+    if always:
+        fit.rows_for("pvalue='saddlepoint'")
+    return _with_pvalues(tests, edge_pvalues(fit, nulls, statistic, always=always), pvalue)
 
 
 def _check_pvalue(fit: NetworkFit, unit: str, products: str | None, pvalue: str) -> None:
@@ -394,16 +399,10 @@ def regularized_statistics(fit: NetworkFit, products: str, min_count: int) -> Fl
     if products == "joint":
         return joint_statistics(stats, nulls, variances, added=added)[0]
 
-    def divide(scores: Scores, added: FloatArray) -> FloatArray:
-        """Divide squared scores by variances with what is added to them."""
-        variance = np.maximum(scores.variance, 0.0) + added
-        square = scores.score**2
-        return np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
-
-    by_label = np.full(added.shape, np.nan)
-    labels = [null.label for null in nulls]
-    by_label[labels] = divide(feature_scores(stats, nulls, variances), added[labels])
+    by_label, labels = np.full(added.shape, np.nan), [null.label for null in nulls]
+    statistic = feature_scores(stats, nulls, variances).statistic(added[labels])
+    by_label[labels] = np.nan_to_num(statistic)
     for found in product_scores(stats, nulls, variances):
         edges = np.ix_(found.labels, found.features)
-        by_label[edges] += divide(found.scores, added[edges])
+        by_label[edges] += np.nan_to_num(found.scores.statistic(added[edges]))
     return by_label.T
