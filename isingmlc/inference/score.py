@@ -49,7 +49,7 @@ _BATCH_BYTES = 2**27
 # Products with sparse columns of more non-zeros than this share are faster with zeros filled in.
 _FILLED = 0.03
 # Regressors that more than this share of the cells have are multiplied with all cells.
-_FULL = 0.15
+_FULL = 0.35
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ WEIGHT_RATIO = 1e8
 FARTHEST = 1e6
 # Columns with values farther than this, as some rows show it, are looked at.
 _FAR = FARTHEST / 1000
-_LOOKED_AT = 256
+_LOOKED_AT = 128
 # From fewer rows it is not known how a column varies.
 _FEWEST_ROWS = 10
 # Other rows that vary less than this, relative to their size, are constant.
@@ -47,7 +47,14 @@ def check_ratio(argument: str, least: float, most: float) -> None:
 
 def column_ends(matrix: Any) -> FloatArray:
     """Return the smallest and the largest value of each column, shape (2, p)."""
-    return np.array([dense(end(axis=0)).ravel() for end in (matrix.min, matrix.max)], np.float64)
+    if not sparse.issparse(matrix):
+        return np.array([matrix.min(axis=0), matrix.max(axis=0)], dtype=np.float64)
+    is_full = np.bincount(matrix.indices, minlength=matrix.shape[1]) == matrix.shape[0]
+    ends = np.where(is_full, [[np.inf], [-np.inf]], 0.0)
+    with np.errstate(invalid="ignore"):
+        np.minimum.at(ends[0], matrix.indices, matrix.data)
+        np.maximum.at(ends[1], matrix.indices, matrix.data)
+    return ends
 
 
 def check_columns(argument: str, matrix: Any, names: Sequence[str], ends: FloatArray) -> None:

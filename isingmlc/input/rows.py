@@ -193,8 +193,10 @@ def prepare(
     n_rows = label_matrix.shape[0]
     blocks: dict[str, str] = {}
     absent = _rows_missing(label_matrix, "labels", names, blocks)
+    ends = None
     if feature_matrix is not None:
-        absent |= _rows_missing(feature_matrix, "features", columns, blocks)
+        ends = column_ends(feature_matrix)
+        absent |= _rows_missing(feature_matrix, "features", columns, blocks, ends)
     if context is not None:
         absent |= _rows_missing(context.numbers, "covariates", context.names, blocks)
         if "covariates" in blocks:
@@ -246,6 +248,8 @@ def prepare(
         recipe=recipe,
     )
     if gaps is None and feature_matrix is not None:
+        if not n_missing:
+            vars(data)["ends"] = ends
         check_columns("features", feature_matrix, columns, data.ends)
         warn_of_copies(feature_matrix, label_matrix, columns, names)
     if gaps is None and context is not None and len(context):
@@ -428,14 +432,15 @@ def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:
 
 
 def _rows_missing(
-    matrix: Any, argument: str, names: tuple[str, ...], blocks: dict[str, str]
+    matrix: Any, argument: str, names: tuple[str, ...], blocks: dict[str, str], ends: Any = None
 ) -> BoolArray:
     """Mark rows with NaN, and list in `blocks` which columns have some; raise for infinities."""
     n_rows = matrix.shape[0]
     rows = np.zeros((2, n_rows), dtype=np.bool_)
     if matrix.dtype.kind != "f":
         return np.asarray(rows[0])
-    suspects = np.flatnonzero(~(np.abs(column_ends(matrix)) <= LARGEST).all(axis=0))
+    ends = column_ends(matrix) if ends is None else ends
+    suspects = np.flatnonzero(~(np.abs(ends) <= LARGEST).all(axis=0))
     columns: tuple[list[str], list[str]] = [], []
     for part in chunks(len(suspects), 8 * n_rows):
         values = dense(matrix[:, suspects[part]])
@@ -443,14 +448,11 @@ def _rows_missing(
             rows[at] |= hits.any(axis=1)
             columns[at].extend(names[column] for column in suspects[part][hits.any(axis=0)])
     if columns[1]:
-        raise exc.DataError(
-            exc.INFINITE.format(
-                argument=argument,
-                n_rows=int(rows[1].sum()),
-                columns=exc.shorten(columns[1]),
-                largest=LARGEST,
-            )
+        n_large, listed = int(rows[1].sum()), exc.shorten(columns[1])
+        message = exc.INFINITE.format(
+            argument=argument, n_rows=n_large, columns=listed, largest=LARGEST
         )
+        raise exc.DataError(message)
     if columns[0]:
         blocks[argument] = exc.shorten(columns[0])
     return np.asarray(rows[0])
