@@ -19,7 +19,7 @@ prove that its maximum is finite is repeated as that of a label model by itself 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from isingmlc.inference.blocks import scaled_forms
 from isingmlc.inference.covariance import covariance_of
 
 # Newton steps after which models that have not converged are fitted one by one.
-_TOGETHER = 12
+_TOGETHER = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +54,7 @@ class LargerDesign:
 
     def among(self, models: IntArray) -> LargerDesign:
         """Return the design of some of the models."""
-        return LargerDesign(
-            self.regressors, self.multipliers, self.sizes, self.x[models], self.uses[models]
-        )
-
-    def with_multipliers(self, multipliers: FloatArray) -> LargerDesign:
-        """Return the design with other multipliers, all columns of which are used."""
-        size = self.regressors.shape[1] + self.x.shape[1] * multipliers.shape[1]
-        uses = np.ones((len(self.x), size), dtype=np.bool_)
-        return LargerDesign(self.regressors, multipliers, self.sizes, self.x, uses)
+        return replace(self, x=self.x[models], uses=self.uses[models])
 
     @cached_property
     def _first(self) -> IntArray:
@@ -80,18 +72,13 @@ class LargerDesign:
     def _columns(self, models: IntArray) -> FloatArray:
         return self.x if len(models) == len(self.x) else self.x[models]
 
-    def _split(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return coefficients of the regressors, and of the columns (models, p, q)."""
-        size = self.regressors.shape[1]
-        return coef[:, :size], coef[:, size:].reshape(len(coef), self.x.shape[1], -1)
-
     def predict(self, models: IntArray, coef: FloatArray) -> FloatArray:
         """Return linear predictors."""
-        inner, added = self._split(coef)
-        predictor = self.spread(inner @ self.regressors.T)
-        slopes = added @ self.multipliers.T
-        for column in range(slopes.shape[1]):
-            predictor += self.spread(slopes[:, column]) * self._columns(models)[:, column]
+        x, size = self._columns(models), self.regressors.shape[1]
+        predictor = self.spread(coef[:, :size] @ self.regressors.T)
+        slopes = coef[:, size:].reshape(*x.shape[:2], -1) @ self.multipliers.T
+        for at in range(x.shape[1]):
+            predictor += self.spread(slopes[:, at]) * x[:, at]
         return predictor
 
     def gradient(self, models: IntArray, residuals: FloatArray) -> FloatArray:
@@ -323,6 +310,10 @@ def _fit_alone(null: Null, found: LargerFits, model: int) -> None:
     cells, x, counts = distinct_rows(
         np.repeat(np.arange(len(null.cells)), null.sizes), design.x[model], null.counts
     )
+    if settings.intercept and (design.multipliers == 1).all():
+        # Counting finds what 0/1 columns separate.
+        low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
+        x = np.where(((x == low) | (x == high)).all(axis=1, keepdims=True), x - low, x)
     added = (x.T[:, :, None] * design.multipliers[cells][:, None, :]).reshape(len(cells), -1)
     added = added[:, design.uses[model, found.n_null :]]
     units = typical_sizes(added)

@@ -29,7 +29,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -164,16 +164,14 @@ class Rows:
                 yield _Job(label, some, np.array([columns[line] for line in some]))
 
 
-def _work(
-    jobs: list[_Job], work: Callable[[_Job], T], n_jobs: int, name: str = "refits"
-) -> Iterator[tuple[_Job, T]]:
+def _work(jobs: list[_Job], work: Callable[[_Job], T], n_jobs: int) -> Iterator[tuple[_Job, T]]:
     """Do jobs in threads; return each with what was found."""
     # The work is in loops of numpy that let other threads run; those of BLAS would be in the way.
     with one_thread():
         found = Parallel(n_jobs=check_jobs(n_jobs), backend="threading", return_as="generator")(
             delayed(work)(job) for job in jobs
         )
-        bar = tqdm(found, name, len(jobs), disable=None, leave=False)
+        bar = tqdm(found, "refits", len(jobs), disable=None, leave=False)
         yield from zip(jobs, bar, strict=True)
 
 
@@ -359,14 +357,8 @@ def _label_factors(null: Null, label: int) -> tuple[IntArray, FloatArray]:
 
 def _take_given(lr: FloatArray, wald: FloatArray, df: FloatArray, products: str) -> BoolArray:
     """Compare models that have products with those that have the feature alone, in place."""
-    tested, given = (
-        (np.s_[..., 1:], np.s_[..., :1])
-        if products == "given"
-        else (
-            np.s_[..., :1],
-            np.s_[..., 1:],
-        )
-    )
+    first, others = np.s_[..., :1], np.s_[..., 1:]
+    tested, given = (others, first) if products == "given" else (first, others)
     lr[tested] = np.maximum(lr[tested] - np.nan_to_num(lr[given]), 0.0)
     df[tested] -= np.nan_to_num(df[given])
     without = np.zeros(df.shape, dtype=np.bool_)
@@ -464,24 +456,24 @@ class _GivenFeature:
         models = fit_larger(null, x, multipliers[:, :1])
         self.n_given = n_given = models.n_null + 1
         everyone = np.arange(len(x))
-        self.design = design = models.design.with_multipliers(multipliers)
+        uses = np.ones((len(x), models.n_null + multipliers.shape[1]), dtype=np.bool_)
+        design = replace(models.design, multipliers=multipliers, uses=uses)
         known = np.isfinite(models.coef).all(axis=1)
         self.failed = ~known & ~np.isnan(models.df)
         # A feature without rank changes nothing.
-        self.coef = np.zeros(design.uses.shape)
-        self.coef[:, : models.n_null] = null.coef
-        self.coef[known, :n_given] = models.coef[known]
-        predictor = design.predict(everyone, self.coef)
+        coef = np.zeros(uses.shape)
+        coef[:, : models.n_null] = null.coef
+        coef[known, :n_given] = models.coef[known]
+        predictor = design.predict(everyone, coef)
         self.probability, self.complement = expit(predictor), expit(-predictor)
         weight = null.counts * self.probability * self.complement
         residual = np.where(null.outcomes, self.complement, -self.probability)
         self.gradient = design.gradient(everyone, null.counts * residual)
         self.information = design.information(everyone, weight)
-        inner = self.information[:, :n_given, :n_given]
-        self.penalty = np.append(null.penalty, 0.0)
-        inner = (inner + np.diag(self.penalty)) * models.design.uses[:, None, :]
-        inner *= models.design.uses[:, :, None]
-        self.crossed = self.information[:, :n_given, n_given:] * models.design.uses[:, :, None]
+        self.penalty, uses = np.append(null.penalty, 0.0), models.design.uses
+        inner = self.information[:, :n_given, :n_given] + np.diag(self.penalty)
+        inner *= uses[:, :, None] & uses[:, None, :]
+        self.crossed = self.information[:, :n_given, n_given:] * uses[:, :, None]
         self.slope = inverses(inner)[0] @ self.crossed
 
     @property
@@ -496,9 +488,8 @@ def score_products(null: Null, x: FloatArray, multipliers: FloatArray) -> Produc
     inner, added = np.s_[: models.n_given], np.s_[models.n_given :]
     explained = models.crossed + models.penalty[:, None] * models.slope
     variance = models.information[:, added, added] - explained.transpose(0, 2, 1) @ models.slope
-    score = models.gradient[:, added] - np.einsum(
-        "mi,mij->mj", models.gradient[:, inner], models.slope
-    )
+    taken = np.einsum("mi,mij->mj", models.gradient[:, inner], models.slope)
+    score = models.gradient[:, added] - taken
     left = models.scale - np.einsum("mij,mij->mj", models.crossed, models.slope)
     own = Scores(score, np.einsum("mii->mi", variance), models.scale, left)
     return ProductScores(score, variance, models.scale, models.failed, own.one_step()[1])
