@@ -116,12 +116,6 @@ class NullModel:
         """Return what the regressors explain of columns in the uncertain cells."""
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
 
-    def explain(self, sums: Any) -> FloatArray:
-        """Return what the regressors explain of columns with these sums in all cells."""
-        root = self.root()
-        leaning = root @ dense(sums[self.rows])
-        return np.asarray(root.T @ leaning / self.weight[self.rows, None])
-
     @cached_property
     def leverage(self) -> FloatArray:
         """Leverage :math:`w z'A^{-1}z` of one observation in each cell; zero if it is certain."""
