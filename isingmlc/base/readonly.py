@@ -53,10 +53,10 @@ class OwnTables:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            kept = vars(self).get("_kept_tables", {})
-            if name not in kept:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return copy_table(kept[name])
+            try:
+                return copy_table(vars(self)["_kept_tables"][name])
+            except KeyError:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *vars(self).get("_kept_tables", ())]

@@ -57,7 +57,6 @@ _POOLED = 10.0
 class FeatureTests:
     """Tests of features over all labels."""
 
-    combine: str
     statistic: FloatArray
     df: FloatArray
     log10_pvalue: FloatArray
@@ -93,7 +92,7 @@ def combine_acat(log10_pvalue: FloatArray) -> FeatureTests:
     """Combine the tests of each feature by their p-values alone."""
     statistic, log10p = combine_cauchy(log10_pvalue)
     n_tests = np.asarray((~np.isnan(log10_pvalue)).sum(axis=1), dtype=float)
-    return FeatureTests("acat", statistic, np.full(log10p.shape, np.nan), log10p, n_tests)
+    return FeatureTests(statistic, np.full(log10p.shape, np.nan), log10p, n_tests)
 
 
 def normal_scores(sign: FloatArray, log10_pvalue: FloatArray) -> FloatArray:
@@ -185,14 +184,14 @@ def _covary_by_cell(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> _F
         within = squares - means * sums
         # What single rows leave is rounding.
         within[within <= _ROUNDING * squares] = 0.0
-        varied = within.any(axis=1)
-        between = np.zeros((means.shape[1], *residuals.shape))
+        varied = np.flatnonzero(within.any(axis=1))
+        n_cells, n_columns = means.shape
+        terms = np.zeros((n_columns, len(nulls), n_cells + len(varied)))
         for at, null in enumerate(nulls):
-            rest = means[null.rows] - null.explain(sums)
-            between[:, at, null.rows] = rest.T * np.sqrt(counts[null.rows])
-        between *= residuals
-        inside = np.sqrt(within[varied]).T[:, None] * residuals[:, varied]
-        terms = np.concatenate([between, inside], axis=2)
+            rest = means[null.rows] - null.fit_to(null.lean(sums))
+            rest *= (np.sqrt(counts) * residuals[at])[null.rows, None]
+            terms[:, at, null.rows] = rest.T
+        terms[:, :, n_cells:] = np.sqrt(within[varied]).T[:, None] * residuals[:, varied]
         typical = np.sqrt(np.einsum("jkg,jkg->jk", terms, terms) / unit)
         terms *= np.sqrt(np.concatenate([share, share[varied]]))
         found = terms @ terms.transpose(0, 2, 1)

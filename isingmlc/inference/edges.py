@@ -78,10 +78,9 @@ class GivenPvalues(FrozenArrays):
 
     def take(self, positions: IntArray) -> GivenPvalues:
         """Return those of some features."""
-        feature = None if self.feature is None else self.feature[positions]
-        return GivenPvalues(
-            self.edge[positions], self.log10[positions], self.method[positions], feature
-        )
+        parts = self.edge, self.log10, self.method, self.feature
+        taken: list[Any] = [None if each is None else each[positions] for each in parts]
+        return GivenPvalues(*taken)
 
 
 def refer(
@@ -246,7 +245,7 @@ class EdgeArrays(FrozenArrays):
                 raise exc.ModelError(_PERMUTED.format(combine=combine))
             nothing = np.full(permuted.shape, np.nan)
             n_tests = self._acat.n_tests
-            return FeatureTests("sum", self.importance, nothing, np.log10(permuted), n_tests)
+            return FeatureTests(self.importance, nothing, np.log10(permuted), n_tests)
         if self.covariance is None:
             raise exc.ModelError(_NO_COVARIANCE.format(combine=combine, what=self._what()))
         by_sum, omnibus = self._by_scores
@@ -281,14 +280,14 @@ class EdgeArrays(FrozenArrays):
             found[2:, at] = quadratic_form(own[at], values, vectors)
         found[:, n_tests == 0] = np.nan
         total, log10p, form, rank = found
-        by_sum = FeatureTests("sum", total, np.full(total.shape, np.nan), log10p, n_tests)
+        by_sum = FeatureTests(total, np.full(total.shape, np.nan), log10p, n_tests)
         if self.df_denom is None:
             tail = chi2_log10_sf(form, rank)
         else:
             tested = ~np.isnan(self.statistic)
             degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
             tail = np.asarray(hotelling_log10_sf(form, rank, degrees))
-        return by_sum, FeatureTests("omnibus", form, rank, tail, n_tests)
+        return by_sum, FeatureTests(form, rank, tail, n_tests)
 
     def _sign_t(self) -> FloatArray:
         """Return t statistics with their signs, which Hotelling's statistic combines."""

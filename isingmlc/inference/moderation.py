@@ -9,19 +9,18 @@ of what rows add to them. Estimates of the parameter are averaged with the same 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
+from isingmlc.base.arrays import BoolArray, FloatArray, chunks
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.testable import Reason
 from isingmlc.inference.combine import normal_scores
-from isingmlc.inference.edges import EdgeArrays, Pvalues
+from isingmlc.inference.edges import EdgeArrays, GivenPvalues, Pvalues
 from isingmlc.inference.pvalues import chi2_log10_sf
 from isingmlc.inference.refit import leave_products, refit_products
 from isingmlc.statistics.labelsets import cells_of
@@ -91,45 +90,6 @@ def pool_sides(
     return np.where(total > 0, mean, alone), np.where(total > 0, error, np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class PairPvalues:
-    """p-values of pairs from corrected p-values of both sides, computed when first asked for.
-
-    Shapes: sign, bse, rho (features, labels, labels).
-    """
-
-    sides: Pvalues
-    sign: FloatArray
-    bse: FloatArray
-    rho: FloatArray
-
-    def take(self, positions: IntArray) -> PairPvalues:
-        """Return those of some features."""
-        arrays = (each[positions] for each in (self.sign, self.bse, self.rho))
-        return PairPvalues(self.sides.take(positions), *arrays)
-
-    @cached_property
-    def log10(self) -> FloatArray:
-        """Logarithms to base ten of the p-values."""
-        coef = normal_scores(self.sign, self.sides.log10) * self.bse
-        pooled, error = pool_pair(coef, self.bse, self.rho)
-        return np.asarray(chi2_log10_sf((pooled / error) ** 2, 1.0))
-
-    @property
-    def edge(self) -> FloatArray:
-        """The p-values."""
-        return np.asarray(10.0**self.log10)
-
-    @property
-    def method(self) -> StrArray:
-        """Where p-values come from: chi-square if those of both sides do."""
-        first = self.sides.method
-        second = first.swapaxes(1, 2)
-        plain = (first == "chi2") | (first == "")
-        said = np.where(plain & (second != ""), second, first)
-        return np.where(np.isnan(self.log10), "", said).astype(object)
-
-
 def pool_pair(coef: FloatArray, bse: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Pool estimates of both sides, features × labels × labels; NaN but for the first label."""
     pooled = pool_sides(coef, bse, coef.swapaxes(1, 2), bse.swapaxes(1, 2), rho)
@@ -153,7 +113,15 @@ def pool_tests(tests: EdgeArrays, rho: FloatArray, sides: Pvalues | None = None)
     found = (pooled / error) ** 2
     reason: Any = tests.product_reason
     reason = np.where(reason == Reason.OK, reason, reason.swapaxes(1, 2))
-    given = None if sides is None else PairPvalues(sides, sign.astype(float), bse, rho)
+    given = None
+    if sides is not None:
+        own, spread = pool_pair(normal_scores(sign, sides.log10) * bse, bse, rho)
+        log10 = np.asarray(chi2_log10_sf((own / spread) ** 2, 1.0))
+        # p-values come from chi-square if those of both sides do.
+        first, second = sides.method, sides.method.swapaxes(1, 2)
+        method = np.where(np.isin(first, ("chi2", "")) & (second != ""), second, first)
+        method[np.isnan(log10)] = ""
+        given = GivenPvalues(10.0**log10, log10, method)
     return replace(
         tests,
         product_statistic=found,

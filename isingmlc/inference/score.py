@@ -116,12 +116,6 @@ class NullModel:
         """Return what the regressors explain of columns in the uncertain cells."""
         return np.asarray(self.root().T @ leaning / self.weight[self.rows, None])
 
-    def explain(self, sums: Any) -> FloatArray:
-        """Return what the regressors explain of columns with these sums in all cells."""
-        root = self.root()
-        leaning = root @ dense(sums[self.rows])
-        return np.asarray(root.T @ leaning / self.weight[self.rows, None])
-
     @cached_property
     def leverage(self) -> FloatArray:
         """Leverage :math:`w z'A^{-1}z` of one observation in each cell; zero if it is certain."""
@@ -152,7 +146,10 @@ class NullModel:
     def cluster_scores(self, sums: Any, rows: IntArray | None = None) -> FloatArray:
         """Return the efficient scores of columns with sums in all or some cells, by cluster."""
         assert self.clusters is not None
-        inside, given = self.places_of(rows)
+        inside, given = np.arange(len(self.rows)), self.rows
+        if rows is not None:
+            common = np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)
+            inside, given = common[1:]
         own = dense(sums[given])
         leaning = self.root()[:, inside] @ own
         own = own * self.effective[self.rows[inside], None]
@@ -166,12 +163,6 @@ class NullModel:
         for part in chunks(sums.shape[1], size, limit=PART_BYTES):
             variance[part] = self.clusters.squares(self.cluster_scores(sums[:, part], rows))
         return variance
-
-    def places_of(self, rows: IntArray | None) -> tuple[IntArray, IntArray]:
-        """Return which uncertain cells are among some, and where these are among them."""
-        if rows is None:
-            return np.arange(len(self.rows)), self.rows
-        return np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)[1:]
 
 
 def null_models(
@@ -201,18 +192,16 @@ def null_models(
 
 def robust_errors(fit: NetworkFit) -> FloatArray:
     """Return robust standard errors of all coefficients."""
-    regressors = fit.regressors
+    regressors, nulls = fit.regressors, null_models(fit, range(len(fit.nodes)))
     errors = np.full((len(fit.nodes), regressors.n_columns), np.nan)
-    for node, null in zip(fit.nodes, null_models(fit, range(len(fit.nodes))), strict=True):
-        if not len(null.rows) or not len(node.basis):
-            continue
-        root = null.coefficient_root()
-        whole = np.zeros((regressors.n_columns, root.shape[1]))
-        whole[node.basis] = root
-        errors[node.label] = np.linalg.norm(regressors.in_units(whole), axis=1)
-        unknown = np.ones(regressors.n_columns, dtype=np.bool_)
-        unknown[node.basis[~null.factor.aliased]] = False
-        errors[node.label, unknown | ~np.isfinite(node.coef)] = np.nan
+    for node, null, line in zip(fit.nodes, nulls, errors, strict=True):
+        if len(null.rows) and len(node.basis):
+            root = null.coefficient_root()
+            whole = np.zeros((regressors.n_columns, root.shape[1]))
+            whole[node.basis] = root
+            line[node.basis] = np.linalg.norm(regressors.in_units(whole)[node.basis], axis=1)
+            line[node.basis[null.factor.aliased]] = np.nan
+            line[~np.isfinite(node.coef)] = np.nan
     return errors
 
 

@@ -29,7 +29,6 @@ from isingmlc.fitting.testable import (
     judge_tests,
 )
 from isingmlc.inference.blocks import (
-    given_scores,
     joint_statistics,
     product_scores,
     scaled_forms,
@@ -147,9 +146,14 @@ def score_test(
     tested = _Tested.of(fit, min_count, products=products is not None)
     if is_given:
         return _test_given(tested, products == "given", corrects, refit, n_jobs)
-    tests = _test_jointly(tested) if products == "joint" else _test_features(tested)
+    nowhere = np.zeros(tested.reason.shape, dtype=np.bool_)
+    if products == "joint":
+        tests = _test_jointly(tested, nowhere, n_jobs, given=False)
+    else:
+        tests = _test_features(tested)
     if products == "individual":
-        tests = _test_products(tested, tests)
+        tests = replace(tests, products=products)
+        tests = _test_each(tested, tests, nowhere, n_jobs, given=False)
     fit, nulls = tested.fit, tested.nulls
     if pvalue == "permutation":
         count = check_count("n_permutations", n_permutations, 1)
@@ -226,37 +230,58 @@ def _test_features(tested: _Tested) -> EdgeArrays:
     return tested.arrays(statistic, df, reason, sign, covariance=covariance)
 
 
-def _test_products(tested: _Tested, single: EdgeArrays) -> EdgeArrays:
-    """Test the products of features with other labels, one by one."""
-    signs = np.zeros(tested.product_shape[::-1], dtype=np.int8).T
-    scores = product_scores(tested.fit.stats, tested.nulls, tested.variances)
-    found = statistics_of_products(scores, tested.product_shape, signs)
-    found[tested.constant], signs[tested.constant] = np.nan, 0
-    return replace(
-        single,
-        products="individual",
-        product_statistic=found,
-        product_sign=signs,
-        covariance=None,
-    )
+def _test_each(
+    tested: _Tested, single: EdgeArrays, large: BoolArray, n_jobs: int, *, given: bool
+) -> EdgeArrays:
+    """Test the products of features with other labels, in the model of one label, one by one.
+
+    Models that have the feature are fitted where it is `large`.
+    """
+    shape, fit = tested.product_shape, tested.fit
+    sign, separated = np.zeros(shape[::-1], dtype=np.int8).T, np.zeros(large.shape, dtype=np.bool_)
+    error: Any = np.full(shape[::-1], np.nan).T if given else None
+    scores = product_scores(fit.stats, tested.nulls, tested.variances, given=given)
+    statistic = statistics_of_products(scores, shape, sign, error)
+    for lines, node, others, found in refit_products(fit, large, n_jobs, score_products):
+        variance = np.diagonal(found.variance, axis1=1, axis2=2)
+        usable = (variance > COLLINEAR * found.scale) & ~found.separated[:, None]
+        values = np.full(variance.shape, np.nan)
+        np.divide(found.score**2, variance, out=values, where=usable)
+        at = lines[:, None], node.label, others
+        statistic[lines, node.label] = np.nan
+        statistic[at], sign[at], error[at] = values, np.sign(found.score), found.error
+        separated[lines, node.label] = found.separated
+    statistic[tested.constant] = np.nan
+    untested = np.isnan(statistic)
+    sign[untested] = 0
+    tests = replace(single, product_statistic=statistic, product_sign=sign, covariance=None)
+    if not given:
+        return tests
+    error[untested] = np.nan
+    reason = judge_products(np.broadcast_to(single.reason[:, :, None], shape), ~untested)
+    reason[separated] = Reason.SEPARATED_ALTERNATIVE
+    return replace(tests, product_reason=reason, product_bse=error)
 
 
-def _test_jointly(tested: _Tested) -> EdgeArrays:
-    """Test each feature together with all its products."""
-    found = joint_statistics(tested.fit.stats, tested.nulls, tested.variances)
-    nowhere = np.zeros(tested.reason.shape, dtype=np.bool_)
-    statistic, df, reason = _judge_joint(*found, tested.reason, nowhere)
-    return tested.arrays(statistic, df, reason, np.zeros(reason.shape), products="joint")
-
-
-def _judge_joint(
-    statistic: FloatArray, df: FloatArray, reason: StrArray, separated: BoolArray
-) -> tuple[FloatArray, FloatArray, StrArray]:
-    """Leave out joint tests of nothing, with the reasons why."""
+def _test_jointly(tested: _Tested, large: BoolArray, n_jobs: int, *, given: bool) -> EdgeArrays:
+    """Test each feature together with all its products, or all products given the feature."""
+    fit, reason = tested.fit, tested.reason
+    statistic, df = joint_statistics(fit.stats, tested.nulls, tested.variances, given=given)
+    separated = np.zeros(reason.shape, dtype=np.bool_)
+    for lines, node, _, found in refit_products(fit, large, n_jobs, score_products):
+        at = lines, node.label
+        statistic[at], df[at], separated[at] = np.nan, np.nan, found.separated
+        kept = ~found.separated
+        if found.score.shape[1] and kept.any():
+            statistic[lines[kept], node.label], df[lines[kept], node.label] = scaled_forms(
+                found.score[kept], found.scale[kept], found.variance[kept]
+            )
     usable = (reason == Reason.OK) & ~separated
-    found = usable & (df > 0)
-    reason = judge_tests(reason, usable & ~found, separated)
-    return np.where(found, statistic, np.nan), np.where(found, df, np.nan), reason
+    is_tested = usable & (df > 0)
+    reason = judge_tests(reason, usable & ~is_tested, separated)
+    statistic, df = np.where(is_tested, statistic, np.nan), np.where(is_tested, df, np.nan)
+    products = "given-joint" if given else "joint"
+    return tested.arrays(statistic, df, reason, np.zeros(reason.shape), products=products)
 
 
 def _test_terms(tested: _Tested, corrects: bool) -> EdgeArrays:
@@ -302,16 +327,15 @@ def _test_given(
     rest = "one Newton step for the others" if n_refits < n_edges else "none approximated"
     note = _REFITTED.format(n_refits=n_refits, n_edges=n_edges, rest=rest)
     note = "; ".join(filter(None, [single.note, note]))
-    kind = "given" if each else "given-joint"
-    single = replace(single, products=kind, note=note, covariance=None)
     refitted = partial(_leave_products, fit)
     if not each:
-        tests = _test_given_jointly(tested, single, large, n_jobs)
+        tests = replace(_test_jointly(tested, large, n_jobs, given=True), note=note)
         if not corrects:
             return tests
         found = given_pvalues(fit, fit.stats, nulls, tests.statistic, tests.df, large, refitted)
         return _with_pvalues(tests, found)
-    tests = _test_given_each(tested, single, large, n_jobs)
+    single = replace(single, products="given", note=note)
+    tests = _test_each(tested, single, large, n_jobs, given=True)
     rho = score_correlations(fit, large, n_jobs)
     if not corrects:
         return pool_tests(tests, rho)
@@ -335,58 +359,6 @@ def _leave_products(fit: NetworkFit, edges: BoolArray) -> Iterator[GivenBlock]:
         for at, rest, scale, chance, other in zip(features.tolist(), *found, strict=True):
             block = Block(rest, scale, chance, other, weights[rows], codes[rows])
             yield node.label, at, others, block
-
-
-def _test_given_each(
-    tested: _Tested, single: EdgeArrays, large: BoolArray, n_jobs: int
-) -> EdgeArrays:
-    """Test each product by itself, in the model of one label."""
-    shape = tested.product_shape
-    sign, error = np.zeros(shape[::-1], dtype=np.int8).T, np.full(shape[::-1], np.nan).T
-    scores = given_scores(tested.fit.stats, tested.nulls, tested.variances)
-    statistic = statistics_of_products(scores, shape, sign, error)
-    separated = np.zeros(shape, dtype=np.bool_)
-    for lines, node, others, found in refit_products(tested.fit, large, n_jobs, score_products):
-        variance = np.diagonal(found.variance, axis1=1, axis2=2)
-        usable = (variance > COLLINEAR * found.scale) & ~found.separated[:, None]
-        values = np.full(variance.shape, np.nan)
-        np.divide(found.score**2, variance, out=values, where=usable)
-        at = lines[:, None], node.label, others
-        statistic[lines, node.label] = np.nan
-        statistic[at], sign[at], error[at] = values, np.sign(found.score), found.error
-        separated[lines, node.label] = found.separated[:, None]
-    statistic[(single.reason == Reason.CONSTANT_FEATURE).any(axis=1)] = np.nan
-    untested = np.isnan(statistic)
-    sign[untested], error[untested] = 0, np.nan
-    reason = judge_products(np.broadcast_to(single.reason[:, :, None], shape), ~untested)
-    reason[separated] = Reason.SEPARATED_ALTERNATIVE
-    return replace(
-        single,
-        product_statistic=statistic,
-        product_sign=sign,
-        product_reason=reason,
-        product_bse=error,
-    )
-
-
-def _test_given_jointly(
-    tested: _Tested, single: EdgeArrays, large: BoolArray, n_jobs: int
-) -> EdgeArrays:
-    """Test all products of a feature together."""
-    stats, reason = tested.fit.stats, tested.reason
-    statistic, rank = joint_statistics(stats, tested.nulls, tested.variances, given=True)
-    separated = np.zeros(reason.shape, dtype=np.bool_)
-    for lines, node, _, found in refit_products(tested.fit, large, n_jobs, score_products):
-        values, ranks = np.full((2, len(lines)), np.nan)
-        kept = ~found.separated
-        if found.score.shape[1] and kept.any():
-            values[kept], ranks[kept] = scaled_forms(
-                found.score[kept], found.scale[kept], found.variance[kept]
-            )
-        statistic[lines, node.label], rank[lines, node.label] = values, ranks
-        separated[lines, node.label] = found.separated
-    statistic, rank, reason = _judge_joint(statistic, rank, reason, separated)
-    return replace(single, statistic=statistic, df=rank, reason=reason, sign=np.zeros(reason.shape))
 
 
 def regularized_statistics(fit: NetworkFit, products: str, min_count: int) -> FloatArray:

@@ -71,7 +71,7 @@ class ModelData(FrozenArrays):
         """Rows kept."""
         return int(self.packed_labels.shape[0])
 
-    @property
+    @cached_property
     def context(self) -> Context:
         """The covariates, with no column where there are none."""
         return Context.empty(self.n_rows) if self.covariates is None else self.covariates
