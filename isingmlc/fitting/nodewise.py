@@ -24,7 +24,6 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.threads import one_thread
 from isingmlc.base.tolerances import NO_DIRECTION
-from isingmlc.fitting.dependence import Dependence
 from isingmlc.fitting.design import Factors, Regressors
 from isingmlc.fitting.logistic import SharedDesign, maximize, proves_overlap
 from isingmlc.fitting.pseudo import SHARED, SharedFit, SharedTerms
@@ -38,6 +37,7 @@ from isingmlc.fitting.separation import (
     shortest_direction,
 )
 from isingmlc.input.rows import ModelData, require_rows
+from isingmlc.statistics.dependence import Dependence
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 
 # Newton steps after which fits that have not converged are looked at for separation.
@@ -47,8 +47,10 @@ _LOOK = 8
 _CERTAIN_MOVE = 0.2
 # A weight below this is felt nowhere, but what is divided by it may overflow.
 _UNFELT = 1e-150
-# What the models that are fitted together may take.
+# What the models that are fitted together may take, and what the directions of coefficients that
+# rows do not identify may take in all.
 _BLOCK_BYTES = 2**28
+_MOST_BYTES = 16e9
 
 
 @dataclass(frozen=True)
@@ -269,8 +271,14 @@ def fit_nodes(
         regressors = Regressors.of(patterns, counts)
     table = _Table(regressors, patterns.T, counts, settings)
     each = 8 * (12 * len(counts) + 4 * regressors.n_columns**2)
+    uses = regressors.used_by(neighbors, settings.intercept)
+    needed = 8.0 * uses[:, table.is_free].sum() * regressors.n_columns
+    if needed > _MOST_BYTES and not settings.is_firth:
+        raise exc.ModelError(
+            exc.TOO_LARGE.format(n_labels=len(uses), needed=needed / 1e9, most=_MOST_BYTES / 1e9)
+        )
     with one_thread():
-        nodes = _start(table, regressors.used_by(neighbors, settings.intercept))
+        nodes = _start(table, uses)
         blocks = [nodes[block] for block in chunks(len(nodes), each, limit=_BLOCK_BYTES)]
         done: Iterable[int] = (_fit_block(table, block) for block in blocks)
         if n_jobs != 1 and len(blocks) > 1:

@@ -13,7 +13,7 @@ import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.moderation import pool_sides
 from isingmlc.inference.pvalues import wald_limits

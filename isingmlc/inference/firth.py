@@ -31,7 +31,7 @@ from isingmlc.fitting.newton import firth_maxima
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.old_separation import independent_columns
 from isingmlc.fitting.pair_sums import PairSums
-from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.fitting.reasons import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.refits import refuse_robust
 from isingmlc.statistics.labelsets import cells_of

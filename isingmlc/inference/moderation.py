@@ -25,7 +25,7 @@ from isingmlc.base.arguments import check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, judge_products, judge_tests
+from isingmlc.fitting.reasons import Reason, judge_products, judge_tests
 from isingmlc.inference.blocks import (
     given_scores,
     joint_statistics,

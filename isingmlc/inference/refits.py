@@ -36,7 +36,7 @@ from isingmlc.base.threads import one_thread
 from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit, ridge_penalty
 from isingmlc.fitting.old_separation import independent_columns
-from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.fitting.reasons import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.covariance import degrees_of_clusters, reference
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger_models import (

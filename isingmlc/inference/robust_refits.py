@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import expit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
-from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.nodewise import NetworkFit, NodeFit
 from isingmlc.inference.covariance import LEAST_REST
 from isingmlc.inference.larger_models import (
@@ -27,6 +26,7 @@ from isingmlc.inference.larger_models import (
     _inverses,
     _standardise,
 )
+from isingmlc.statistics.dependence import Clusters
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,8 @@ from scipy import sparse
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks, dense
-from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT, information
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.reasons import LEAST_PER_COEFFICIENT, information
 from isingmlc.inference.covariance import Bernoulli
 from isingmlc.inference.pvalues import LOG_10, bernoulli_saddlepoint
 from isingmlc.inference.score import NullModel, feature_scores, feature_variances

@@ -12,7 +12,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.fitting.reasons import Reason, find_constant, judge_edges, judge_fits, judge_tests
 from isingmlc.inference.blocks import (
     joint_statistics,
     product_scores,
