@@ -10,8 +10,8 @@ sparse features alike.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,9 @@ from isingmlc.prediction.law import LabelsetLaw, list_labelsets
 
 # Largest gradient, per observation, of a fit that has converged.
 _TOLERANCE = 1e-12
+# So many columns are solved for exactly; the line search of conjugate gradients may stop digits
+# before, but takes a time that grows with the columns, not with their cube.
+_FEW_COLUMNS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,16 @@ class EffectsFit:
     effects: FloatArray
     converged: BoolArray
     n_steps: IntArray
+
+
+@contextmanager
+def _quiet_solver() -> Iterator[None]:
+    """Silence what the solver says of single models: convergence is reported for all of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # At the last digit of the gradient no step leads further.
+        warnings.filterwarnings("ignore", "(the )?line search")
+        yield
 
 
 def fit_effects(
@@ -64,7 +77,7 @@ def fit_effects(
             columns = sparse.hstack([sparse.csr_array(others), scaled], format="csr")
         model = LogisticRegression(
             C=1 / penalty,
-            solver="newton-cg",
+            solver="newton-cholesky" if columns.shape[1] <= _FEW_COLUMNS else "newton-cg",
             tol=_TOLERANCE,
             max_iter=max_steps,
             warm_start=start is not None,
@@ -74,11 +87,9 @@ def fit_effects(
             model.coef_ = np.append(own, start.effects[label] * scaler.scale_)[None]
             model.intercept_ = start.thresholds[label : label + 1]
             model.classes_ = np.array([False, True])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the caller says so
-            return model.fit(columns, labels[:, label], sample_weight=weights)
+        return model.fit(columns, labels[:, label], sample_weight=weights)
 
-    with one_thread():
+    with one_thread(), _quiet_solver():
         models = Parallel(n_jobs, backend="threading")(
             delayed(fit_one)(label) for label in range(n_labels)
         )
@@ -181,7 +192,7 @@ def try_penalties(
             for model in path
         ]
 
-    with one_thread() if n_jobs != 1 else nullcontext():
+    with one_thread() if n_jobs != 1 else nullcontext(), _quiet_solver():
         scores = Parallel(n_jobs, backend="threading")(delayed(measure)(*split) for split in splits)
     folds = np.array(scores).T
     table = pd.DataFrame({"penalty": np.asarray(penalties, dtype=np.float64)})
