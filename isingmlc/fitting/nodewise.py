@@ -348,7 +348,7 @@ class _Table:
     @cached_property
     def padded(self) -> FloatArray:
         """All columns, and one of zeros."""
-        return np.pad(self.regressors.matrix, ((0, 0), (0, 1)))
+        return np.asfortranarray(np.pad(self.regressors.matrix, ((0, 0), (0, 1))))
 
     def design_of(self, nodes: Sequence[Node]) -> tuple[Design, IntArray]:
         """Return the design of some models, and which columns its coefficients are of."""
