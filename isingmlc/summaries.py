@@ -28,7 +28,7 @@ from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.pseudo import SHARED
 from isingmlc.fitting.reasons import LEAST_PER_COEFFICIENT, Reason, describe_skips
 from isingmlc.inference.covariance import degrees_of_clusters, say_robust
-from isingmlc.inference.edge_effects import BY_LEVEL
+from isingmlc.inference.effects import BY_LEVEL
 from isingmlc.metrics import METRICS
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from scipy import sparse
 from scipy.linalg import lapack, qr
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks_by_size, typical_sizes
-from isingmlc.fitting.pair_sums import PairSums
 from isingmlc.fitting.separation import Columns, independent_columns
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
@@ -248,11 +247,6 @@ class Regressors:
         if rows is None or self.binary.all():
             return independent_columns(gram)
         return independent_columns(gram, lambda: self.matrix[rows][:, columns])
-
-    @cached_property
-    def pairs(self) -> PairSums:
-        """Cross-products of the columns under many weights."""
-        return PairSums(self.matrix, self.binary)
 
     def used_by(self, neighbors: BoolArray, intercept: bool) -> BoolArray:
         """Mark the columns that the model of each label has."""

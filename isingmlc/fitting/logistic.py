@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
 from isingmlc.base.tolerances import (
@@ -29,6 +28,8 @@ from isingmlc.fitting.design import CrossProducts
 
 # A step that must be cut to less than this share leads nowhere.
 _SHORTEST = 1e-6
+# Odds against what happened, exp(-margin), do not overflow from here on.
+_LEAST_MARGIN = -700.0
 # Added to the diagonal before a matrix is inverted, which a variance inflation of MOST_INFLATED or
 # less does not feel.
 _REGULAR = 1e-13
@@ -152,36 +153,42 @@ class _Problem:
     counts: FloatArray
     penalty: FloatArray
     firth: bool
+    held: BoolArray
 
-    def value(self, at: IntArray, coef: FloatArray, predictor: FloatArray) -> FloatArray:
-        """Return penalised log-likelihoods."""
-        counts = self.counts[at]
-        log_chance = log_expit(self.signs[at] * predictor)
-        value = np.vecdot(counts, np.where(counts > 0, log_chance, 0.0))
-        value -= 0.5 * np.vecdot(self.penalty[at], coef**2)
+    def value(self, at: IntArray, coef: FloatArray, against: FloatArray) -> FloatArray:
+        """Return penalised log-likelihoods, by the odds against what happened."""
+        place = self.place(at)
+        value = -np.vecdot(self.counts[place], np.log1p(against))
+        value -= 0.5 * np.vecdot(self.penalty[place], coef**2)
         if self.firth:
-            weight = counts * expit(predictor) * expit(-predictor)
+            weight = self.counts[place] * against * (1 / (1 + against)) ** 2
             value += 0.5 * _log_determinants(self.design.information(at, weight))
         return np.asarray(value)
 
     def derivatives(
-        self, at: IntArray, coef: FloatArray, predictor: FloatArray
+        self, at: IntArray, coef: FloatArray, against: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return gradients, information, and the curvature that steps are made with."""
-        signs, counts = self.signs[at], self.counts[at]
-        chance, otherwise = expit(predictor), expit(-predictor)
-        residual = counts * signs * np.where(signs > 0, otherwise, chance)
-        weight = counts * chance * otherwise
+        place, chance = self.place(at), 1 / (1 + against)
+        free = ~self.held[place]
+        residual = self.counts[place] * (against * chance)
+        weight = residual * chance
         information = self.design.information(at, weight)
         curvature = information
         if self.firth:
             leverage = weight * self.design.quadratic(at, inverses(information)[0])
             residual += leverage * (0.5 - chance)
-            curvature = self.design.information(at, weight + leverage * chance * otherwise)
-        gradient = self.design.gradient(at, residual) - self.penalty[at] * coef
-        places = np.arange(coef.shape[1])
-        information[:, places, places] += self.penalty[at]
+            curvature = self.design.information(at, weight + leverage * against * chance**2)
+            curvature *= free[:, :, None] & free[:, None, :]
+        gradient = self.design.gradient(at, self.signs[place] * residual)
+        gradient = (gradient - self.penalty[place] * coef) * free
+        columns = np.arange(coef.shape[1])
+        information[:, columns, columns] += self.penalty[place]
         return gradient, information, curvature
+
+    def place(self, at: IntArray) -> IntArray | slice:
+        """Return where models stand among all, so that no copy is made of all of them."""
+        return slice(None) if len(at) == len(self.signs) else at
 
 
 def maximize(
@@ -193,30 +200,32 @@ def maximize(
     offset: FloatArray | float = 0.0,
     penalty: FloatArray | float = 0.0,
     firth: bool = False,
+    held: BoolArray | bool = False,
     start: FloatArray | None = None,
     max_iter: int | Sequence[int] = 100,
 ) -> LogisticFits:
     """Maximize the (penalised) likelihoods of m logistic regressions on L rows.
 
     Columns of a model must be linearly independent on its rows with counts; coefficients of
-    columns that a model has not stay zero.
+    columns that a model has not stay zero. Firth's penalty may have some that are `held` there.
     """
     n_models, shape = len(outcomes), (len(outcomes), n_coefficients)
     signs = np.where(outcomes, 1.0, -1.0)
     counts = np.broadcast_to(counts, signs.shape)
-    problem = _Problem(design, signs, counts, np.broadcast_to(penalty, shape), firth)
-    everyone = np.arange(n_models)
+    penalty, held = np.broadcast_to(penalty, shape), np.broadcast_to(held, shape)
+    problem = _Problem(design, signs, counts, penalty, firth, held)
+    active = np.arange(n_models)
     coef = np.zeros(shape) if start is None else start.copy()
-    predictor = design.predict(everyone, coef) + offset
+    predictor = design.predict(active, coef) + offset
     value, decrement = np.full(n_models, -np.inf), np.full(n_models, np.inf)
     gradient, step, move = np.zeros(shape), np.zeros(shape), np.zeros(signs.shape)
     information = np.zeros((*shape, n_coefficients))
     length, steps = np.ones(n_models), np.zeros(n_models, dtype=np.intp)
-    converged = np.zeros(n_models, dtype=np.bool_)
-    most = np.broadcast_to(max_iter, n_models)
-    active = everyone
+    converged, most = np.zeros(n_models, dtype=np.bool_), np.broadcast_to(max_iter, n_models)
     while len(active):
-        found = problem.value(active, coef[active], predictor[active])
+        place = problem.place(active)
+        against = np.exp(-np.maximum(signs[place] * predictor[place], _LEAST_MARGIN))
+        found = problem.value(active, coef[place], against)
         slack = ROUNDING_OF_LIKELIHOOD * (1 + np.abs(value[active]))
         falls = ~(found >= value[active] - slack) & (steps[active] > 0)
         back = active[falls]
@@ -228,9 +237,8 @@ def maximize(
         at = active[~falls]
         value[at] = found[~falls]
         if len(at):
-            gradient[at], information[at], curvature = problem.derivatives(
-                at, coef[at], predictor[at]
-            )
+            against = against[~falls] if len(back) else against
+            gradient[at], information[at], curvature = problem.derivatives(at, coef[at], against)
             step[at] = newton_steps(curvature, gradient[at])
             previous, decrement[at] = decrement[at], np.vecdot(gradient[at], step[at])
             stalled = (decrement[at] <= STALLED) & (decrement[at] >= previous)
@@ -239,15 +247,16 @@ def maximize(
         going &= falls | (steps[active] < most[active])
         at = active[~falls & going]
         if len(at):
-            move[at] = design.predict(at, step[at])
+            place = problem.place(at)
+            move[place] = design.predict(at, step[at])
             # What is far out may go as far again, or nearly separated rows would take for ever.
-            excess = np.abs(move[at]) / (LONGEST_MOVE + np.abs(predictor[at]))
-            excess = np.where(counts[at] > 0, excess, 0.0).max(axis=1, initial=0.0)
+            excess = np.abs(move[place]) / (LONGEST_MOVE + np.abs(predictor[place]))
+            excess = (excess * (counts[place] > 0)).max(axis=1, initial=0.0)
             share = 1.0 / np.maximum(excess, 1.0)
             step[at] *= share[:, None]
-            move[at] *= share[:, None]
+            move[place] *= share[:, None]
             coef[at] += step[at]
-            predictor[at] += move[at]
+            predictor[place] += move[place]
             length[at] = 1.0
             steps[at] += 1
         active = active[going]

@@ -300,6 +300,18 @@ def fit_nodes(
     return assemble_fits(regressors, patterns, counts, settings.intercept, neighbors, nodes)
 
 
+def fit_alone(
+    regressors: Regressors, outcome: BoolArray, counts: FloatArray, settings: FitSettings
+) -> Node:
+    """Fit the model of one label that has all columns."""
+    table = _Table(regressors, outcome[None], counts, settings)
+    uses = np.ones((1, regressors.n_columns), dtype=np.bool_)
+    uses[:, 0] = settings.intercept
+    (node,) = nodes = _start(table, uses)
+    _fit_block(table, nodes)
+    return node
+
+
 def ridge_penalty(settings: FitSettings, regressors: Regressors) -> FloatArray | None:
     """Return the penalties of all columns, if any; the constant is free, and mostly the context."""
     if not settings.ridge:

@@ -24,7 +24,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +44,31 @@ LEAST_REST = 1e-8
 _SMALLEST = 1e-290
 
 
+class Residuals(Protocol):
+    """Residuals of models, and what types of covariance ask of them besides."""
+
+    @property
+    def effective(self) -> FloatArray:
+        """The residuals."""
+
+    @property
+    def weight(self) -> FloatArray:
+        """Their variances, if the models hold."""
+
+    @property
+    def drawn(self) -> FloatArray | None:
+        """Sampling weights."""
+
+    @property
+    def leverage(self) -> FloatArray:
+        """The leverage of one observation."""
+
+
 @dataclass(frozen=True)
 class ModelBased:
     """Residuals vary as the label model says."""
 
-    def cell_variance(self, null: NullModel) -> FloatArray:
+    def cell_variance(self, null: Residuals) -> FloatArray:
         """Return the variance of the residual of one observation in each cell."""
         return null.weight if null.drawn is None else null.weight * null.drawn
 
@@ -64,7 +84,7 @@ MODEL_BASED = ModelBased()
 class Bernoulli(ModelBased):
     """Outcomes have the probabilities that belong to the residuals of a penalised model."""
 
-    def cell_variance(self, null: NullModel) -> FloatArray:
+    def cell_variance(self, null: Residuals) -> FloatArray:
         """Return the variance of the residual of one observation in each cell."""
         away = np.minimum(np.abs(null.effective), 1.0)
         return np.where(null.weight > 0, away * (1 - away), 0.0)
@@ -73,7 +93,7 @@ class Bernoulli(ModelBased):
 class HC0(ModelBased):
     """Residuals vary by their squares."""
 
-    def cell_variance(self, null: NullModel) -> FloatArray:
+    def cell_variance(self, null: Residuals) -> FloatArray:
         """Return the variance of the residual of one observation in each cell."""
         squares = null.effective**2
         return squares if null.drawn is None else squares * null.drawn
@@ -82,7 +102,7 @@ class HC0(ModelBased):
 class HC2(HC0):
     """Residuals vary by their squares over one minus their leverage."""
 
-    def cell_variance(self, null: NullModel) -> FloatArray:
+    def cell_variance(self, null: Residuals) -> FloatArray:
         """Return the variance of the residual of one observation in each cell."""
         return super().cell_variance(null) / np.maximum(1.0 - null.leverage, LEAST_REST)
 

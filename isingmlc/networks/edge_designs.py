@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +38,27 @@ class FittedEdges(NamedTuple):
     label: IntArray
     feature_names: tuple[str, ...]
     reason: StrArray
+
+    @classmethod
+    def stack(cls, parts: Sequence[FittedEdges]) -> FittedEdges:
+        """Put the edges of different features together."""
+        first = np.cumsum([0, *(len(part.feature_names) for part in parts)])
+        features = [part.feature + at for part, at in zip(parts, first, strict=False)]
+        designs: list[Any] = [part.designs for part in parts if len(part.label)]
+        return cls(
+            EdgeDesigns(
+                *(
+                    np.concatenate([getattr(each, field.name) for each in designs])
+                    for field in fields(EdgeDesigns)
+                )
+            )
+            if designs
+            else parts[0].designs,
+            np.concatenate(features),
+            np.concatenate([part.label for part in parts]),
+            tuple(name for part in parts for name in part.feature_names),
+            np.concatenate([part.reason for part in parts]),
+        )
 
 
 def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:

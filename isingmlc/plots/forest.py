@@ -14,7 +14,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_names, check_number
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
-from isingmlc.inference.edge_effects import BY_LEVEL
+from isingmlc.inference.effects import BY_LEVEL
 from isingmlc.plots.style import (
     FAINT,
     INK,

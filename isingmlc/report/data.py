@@ -21,7 +21,7 @@ from isingmlc.base.names import display_names, name_writer
 from isingmlc.base.printing import say_count, say_given
 from isingmlc.fitting.reasons import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
-from isingmlc.inference.edge_effects import (
+from isingmlc.inference.effects import (
     ONE_STEP,
     feature_spread,
     find_features,

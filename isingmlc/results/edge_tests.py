@@ -19,7 +19,8 @@ from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.reasons import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
-from isingmlc.inference.edge_effects import (
+from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.effects import (
     BY_LEVEL,
     INFINITE,
     NEEDS_ROWS,
@@ -30,12 +31,11 @@ from isingmlc.inference.edge_effects import (
     find_features,
     mark_effects,
     product_effects,
+    profile_limits,
     refit_effects,
     refit_product_effects,
     with_finite_limits,
 )
-from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.profile_limits import profile_limits
 from isingmlc.inference.pvalues import METHODS, adjust_within, wald_limits
 
 if TYPE_CHECKING:

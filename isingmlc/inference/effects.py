@@ -1,23 +1,33 @@
-"""Effects of features on labels, with errors: one step from the score, or fitted.
+r"""Effects of features on labels, with errors: one step from the score, or fitted.
 
 A score s with variance v says what one Newton step from the null model would give: a coefficient
 s/v with the error 1/√v. That costs nothing beyond the test, and is right while effects are small.
+
+A feature that separates a label has an infinite effect without a standard error, so that Wald's
+interval has no ends. The likelihood has: with :math:`\ell_\infty` its limit and
+:math:`\ell(\gamma)` what is left of it if the effect is :math:`\gamma`, all other coefficients
+fitted, the interval holds the :math:`\gamma` with
+:math:`2(\ell_\infty - \ell(\gamma)) \le \chi^2_{1, 1 - \alpha}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import chi2
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
+from isingmlc.fitting.logistic import StackedDesign, maximize
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.larger import distinct_rows
 from isingmlc.inference.moderation import pool_sides
 from isingmlc.inference.pvalues import wald_limits
-from isingmlc.inference.refits import fit_products, refit_edges
+from isingmlc.inference.refit import Rows, fit_products, refit_edges
 from isingmlc.inference.score import feature_scores, feature_variances, null_models
 from isingmlc.statistics.labelsets import take_features
 
@@ -26,6 +36,10 @@ FITTED = "fitted"
 INFINITE = "infinite"
 BY_LEVEL = "by-level"
 NEEDS_ROWS = "needs-rows"
+# More infinite effects than this take long: the others have no limit.
+MOST_EDGES = 500
+# Where a limit is looked for, in standard deviations of the feature.
+_FURTHEST = 64.0
 # Rounding of sums leaves less than this of a row.
 _NO_DIFFERENCE = 1e-9
 
@@ -201,3 +215,69 @@ def with_finite_limits(
         np.where(falls, -np.inf, np.where(rises, other, lower)),
         np.where(rises, np.inf, np.where(falls, other, upper)),
     )
+
+
+def profile_limits(
+    fit: NetworkFit, names: Sequence[str], coef: FloatArray, level: float
+) -> FloatArray:
+    """Return the finite limits of effects that are infinite."""
+    limits = np.full(coef.shape, np.nan)
+    edges = np.argwhere(np.isinf(coef))[:MOST_EDGES]
+    if not len(edges) or fit.rows is None or fit.is_penalised or fit.is_robust:
+        return limits
+    features = np.unique(edges[:, 0])
+    refits, _ = refit_edges(fit, "intervals", [names[at] for at in features], None, min_count=1)
+    gains = refits.lr[..., 0]
+    place = {name: at for at, name in enumerate(fit.stats.feature_names)}
+    rows, fall = Rows(fit, "intervals"), float(chi2.isf(1 - level, 1))
+    for feature, label in edges.tolist():
+        gain = float(gains[np.searchsorted(features, feature), label])
+        if np.isfinite(gain):
+            excess, spread = _profile(rows, place[names[feature]], label, gain - fall)
+            side = np.sign(coef[feature, label])
+            limits[feature, label] = _find_limit(excess, side) / spread
+    return limits
+
+
+def _profile(
+    rows: Rows, column: int, label: int, least: float
+) -> tuple[Callable[[float], float], float]:
+    """Return how far twice the gain in likelihood is below `least` at effects of a feature.
+
+    Effects are those of a standard deviation, which is returned too.
+    """
+    null = rows.null(label)
+    x = rows.take(null, np.array([[column]]))[0]
+    cells, x, counts = distinct_rows(
+        np.repeat(np.arange(len(null.cells)), null.sizes), x, null.counts
+    )
+    spread = float(np.sqrt(np.average(x[0] ** 2, weights=counts)))
+    design = StackedDesign(null.columns[cells][None])
+    known = {0.0: null.coef}
+
+    def excess(effect: float) -> float:
+        nearest = min(known, key=lambda each: abs(each - effect))
+        fits = maximize(
+            design,
+            null.outcome[cells][None],
+            counts,
+            len(null.coef),
+            offset=effect * x / spread,
+            start=known[nearest][None],
+        )
+        known[effect] = fits.coef[0]
+        return least - 2 * (float(fits.llf[0]) - null.value)
+
+    return excess, spread
+
+
+def _find_limit(excess: Callable[[float], float], side: float) -> float:
+    """Find the zero of a function that falls towards an infinite effect on one side."""
+    at_zero = excess(0.0)
+    away = side if at_zero > 0 else -side
+    near, reach = 0.0, 1.0
+    while excess(away * reach) * at_zero > 0:
+        near, reach = reach, 2 * reach
+        if reach > _FURTHEST:
+            return np.nan
+    return float(brentq(excess, away * near, away * reach, xtol=1e-10))
