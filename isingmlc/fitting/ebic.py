@@ -145,20 +145,16 @@ class FreeColumns:
         limits, aliased = np.zeros(columns.shape), np.zeros((n_labels, n_context), dtype=np.bool_)
         if not n_context:
             return cls(columns, limits, aliased)
-        place = slice(1 + n_labels, 1 + n_labels + n_context)
-        in_play = np.empty(labels.T.shape, dtype=np.bool_)
-        for block in chunks(n_labels, 32 * len(weights)):
-            some = labels[:, block]
-            alone = np.zeros((some.shape[1], some.shape[1]), dtype=np.bool_)
-            regressors = Regressors.of(some, weights, context)
-            own = np.arange(regressors.n_columns - n_context, regressors.n_columns)
-            nulls = fit_nodes(some, weights, FitSettings(), alone, regressors=regressors)
-            for label, null in enumerate(nulls, block.start):
-                columns[label, place] = np.isin(own, null.basis)
-                in_play[label] = null.in_play
-                infinite = np.where(np.isfinite(null.coef), 0.0, null.coef)
-                limits[label, 0], limits[label, place] = infinite[0], infinite[own]
-                aliased[label] = np.isnan(infinite[own]) & (null.aliased[own] != 0).any(axis=1)
+        alone = np.zeros((n_labels, n_labels), dtype=np.bool_)
+        regressors = Regressors.of(labels, weights, context)
+        nulls = fit_nodes(labels, weights, FitSettings(), alone, regressors=regressors)
+        own = np.arange(1 + n_labels, regressors.n_columns)
+        for label, null in enumerate(nulls):
+            columns[label, own] = np.isin(own, null.basis)
+            infinite = np.where(np.isfinite(null.coef), 0.0, null.coef)
+            limits[label, 0], limits[label, own] = infinite[0], infinite[own]
+            aliased[label] = np.isnan(infinite[own]) & (null.aliased[own] != 0).any(axis=1)
+        in_play = np.array([null.in_play for null in nulls])
         return cls(columns, limits, aliased, None if in_play.all() else in_play)
 
     @property
@@ -306,10 +302,10 @@ class LabelModels:
 
     def fit_at(self, some: IntArray, lam: FloatArray) -> list[L1Path]:
         """Fit some labels with given penalties, as paths of one penalty."""
-        lam, fits = (chosen := self.solve(some, lam)).lam, chosen.fits
-        lines = zip(lam, fits.coef, fits.losses, fits.sizes, chosen.violation, strict=True)
-        paths = [_Path.of([line], 0.0) for line in lines]
-        return list(map(self._in_user_units, some, paths, chosen.largest.tolist()))
+        chosen = self.solve(some, lam)
+        fits, largest = chosen.fits, chosen.largest.tolist()
+        lines = zip(chosen.lam, fits.coef, fits.losses, fits.sizes, chosen.violation, strict=True)
+        return list(map(self._in_user_units, some, [_Path.of([line]) for line in lines], largest))
 
     def _follow(self, some: IntArray, *, rough: bool = False) -> list[_Path]:
         """Fit one penalty after the other up to where paths end."""
@@ -392,7 +388,7 @@ class _Path:
     least_price: float
 
     @classmethod
-    def of(cls, lines: Sequence[Sequence[Any]], least_price: float) -> _Path:
+    def of(cls, lines: Sequence[Sequence[Any]], least_price: float = 0.0) -> _Path:
         """Put fits together."""
         parts: list[Any] = [np.array(part) for part in zip(*lines, strict=True)]
         return cls(*[*parts, least_price])

@@ -360,7 +360,7 @@ class _Table:
     @cached_property
     def padded(self) -> FloatArray:
         """All columns, and one of zeros."""
-        return np.pad(self.regressors.matrix, ((0, 0), (0, 1)))
+        return np.asfortranarray(np.pad(self.regressors.matrix, ((0, 0), (0, 1))))
 
     def design_of(self, nodes: Sequence[Node]) -> tuple[Design, IntArray]:
         """Return the design of some models, and which columns its coefficients are of."""
@@ -420,13 +420,14 @@ def _start(table: _Table, uses: BoolArray) -> list[Node]:
     size = regressors.n_columns
     uncertain = np.ones(table.outcomes.shape, dtype=np.bool_)
     peeled: list[list[FloatArray]] = [[] for _ in uses]
-    binary = np.flatnonzero(regressors.binary & table.is_free)
+    is_used = table.is_free & uses.any(axis=0)
+    binary = np.flatnonzero(regressors.binary & is_used)
     binary = binary[binary > 0]  # rows with the constant are all rows
     if not table.settings.is_firth:
         binary_columns = regressors.matrix[:, binary]
         uncertain, peeled = peel(table.outcomes.T, binary_columns, uses[:, binary], intercept)
     places = np.concatenate([[0], binary])
-    has_relations = bool(len(regressors.relations_among(np.flatnonzero(table.is_free)).dropped))
+    has_relations = bool(len(regressors.relations_among(np.flatnonzero(is_used)).dropped))
     nodes = []
     for label, own in enumerate(uses):
         columns: IntArray = np.flatnonzero(own)

@@ -35,8 +35,8 @@ _LEAST_NEEDED = 5.0
 _LISTED = 5
 # Features with more skewness than this are skewed.
 SKEWED = 1.0
-# A mean and a variance this close to those of a column of zeros and ones are those of one.
-_BINARY = 1e-9
+# Relative differences below this are rounding.
+_ROUNDING = 1e-9
 # Temporaries of this size are soon in the processor's cache again.
 _CACHE_BYTES = 2**18
 
@@ -257,8 +257,10 @@ def describe_skips(stats: LabelsetStatistics) -> str:
     for label, name in enumerate(names):
         has = stats.patterns[:, label]
         together = counts[has] @ stats.patterns[has]
-        others = np.flatnonzero(together >= _LEAST_NEEDED)
-        others = others[others != label]
+        together[label] = 0.0
+        # Two labels that cover all rows of a label have at least as many with it, together.
+        least = (counts[has].sum() - together.max(initial=0.0)) * (1 - _ROUNDING)
+        others = np.flatnonzero(together >= max(_LEAST_NEEDED, least))
         part = absent[np.ix_(has, others)]
         lacking = part.T @ (counts[has][:, None] * part)
         without = lacking.diagonal()
@@ -338,7 +340,7 @@ def column_moments(stats: LabelsetStatistics) -> tuple[FloatArray, FloatArray, B
     moved = stats.column_sums / stats.nobs
     variance = stats.column_squares / stats.nobs - moved**2
     mean = moved + stats.shift
-    binary = np.abs(variance - mean * (1 - mean)) <= _BINARY * np.abs(variance)
+    binary = np.abs(variance - mean * (1 - mean)) <= _ROUNDING * np.abs(variance)
     return mean, variance, binary
 
 
