@@ -52,12 +52,12 @@ from isingmlc.inference.null_distribution import (
     SADDLEPOINT,
     EdgePvalues,
     NullDistribution,
-    PointsOfFeatures,
     deflate,
     find_pvalues,
     null_distributions,
     tails_of_columns,
 )
+from isingmlc.inference.points import PointsOfFeatures
 from isingmlc.inference.pvalues import chi2_log_sf, chi2_sum_log_sf
 from isingmlc.inference.saddlepoint import CHI2_HOLDS, Scores, upper_tails
 from isingmlc.inference.score import NullModel, feature_variances
@@ -236,7 +236,7 @@ def joint_pvalues(
 ) -> EdgePvalues:
     """Return p-values of joint tests, corrected where chi-square does not hold."""
     find = partial(_find_joint, fit, stats, statistic, df)
-    return EdgePvalues.of(fit, nulls, statistic, find, several=True)
+    return EdgePvalues(fit, nulls, statistic, find, several=True)
 
 
 def given_pvalues(
@@ -253,7 +253,7 @@ def given_pvalues(
     Of `refitted` edges what models that have the feature leave comes from `refit`.
     """
     find = partial(_find_given, fit, stats, statistic, df, refitted, refit)
-    return EdgePvalues.of(fit, nulls, statistic, find, several=True)
+    return EdgePvalues(fit, nulls, statistic, find, several=True)
 
 
 def term_pvalues(
@@ -266,7 +266,7 @@ def term_pvalues(
 ) -> EdgePvalues:
     """Return p-values of terms, corrected where chi-square does not hold."""
     find = partial(_find_terms, fit, single, first, statistic, df)
-    return EdgePvalues.of(fit, nulls, statistic, find, several=True)
+    return EdgePvalues(fit, nulls, statistic, find, several=True)
 
 
 def _find_joint(
@@ -338,7 +338,7 @@ def _find_terms(
     """Compute log p-values of terms, those of one column as of features, and their methods."""
     stats = fit.stats
     nulls = [each.null for each in distributions]
-    alone = find_pvalues(fit, single, False, null_distributions(fit, nulls))
+    alone = find_pvalues(fit, stats, single, False, null_distributions(fit, nulls))
     square, degrees = deflate(statistic, distributions), df.copy()
     lines = [int(np.flatnonzero(first == at[0])[0]) for at in stats.term_columns.values()]
     spread = feature_variances(stats, fit.settings.intercept)

@@ -121,7 +121,7 @@ def moderation_test(
             return pool_tests(tests, rho)
         found = tests.product_statistic
         sides = given_pvalues(fit, stats, nulls, found, None, large, partial(_leave_products, fit))
-        alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
+        alone = edge_pvalues(fit, nulls, tests.statistic)
         return with_pvalues(pool_tests(tests, rho, sides), alone)
     tests = _test_together(fit, nulls, reason, single, large, n_jobs)
     if not corrects:

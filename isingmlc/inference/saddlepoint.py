@@ -91,7 +91,8 @@ class Scores:
 
     def take(self, at: BoolArray) -> Scores:
         """Return some of the scores."""
-        return Scores(self.count[at], self.outcomes[:, np.repeat(at, self.count)], self.normal[at])
+        listed = np.flatnonzero(np.repeat(at, self.count))
+        return Scores(self.count[at], self.outcomes.take(listed, axis=1), self.normal[at])
 
     def standardized(self) -> tuple[Scores, FloatArray]:
         """Return the scores over their standard deviations, and their variances."""

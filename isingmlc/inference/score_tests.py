@@ -23,7 +23,7 @@ from isingmlc.inference.combine import ScoreCovariance
 from isingmlc.inference.covariance import degrees_of_clusters, reference, say_robust
 from isingmlc.inference.edges import EdgeArrays, Pvalues
 from isingmlc.inference.joint import joint_pvalues, term_pvalues
-from isingmlc.inference.null_distribution import edge_pvalues, product_pvalues
+from isingmlc.inference.null_distribution import edge_pvalues
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.robust_pvalues import guard
 from isingmlc.inference.score import (
@@ -103,7 +103,7 @@ def score_test(
     if pvalue == "chi2" or (products and not corrects):
         return tests
     if tests.product_statistic is not None:
-        found = product_pvalues(fit, for_products(fit), nulls, tests.product_statistic)
+        found = edge_pvalues(fit, nulls, tests.product_statistic, for_products(fit))
         tests = replace(tests, given_products=found)
     if fit.is_robust:
         # Robust variances are there for what the model is wrong about, and so is the distribution
