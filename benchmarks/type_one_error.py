@@ -25,6 +25,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from feature_pvalues import LEVEL, LEVELS, gibbs, ring, topics
+from scipy import sparse
 
 import isingmlc as im
 from isingmlc.exceptions import DataWarning, IsingWarning, LowInformationWarning
@@ -125,9 +126,40 @@ def terms(share: float, penalty: float | str | None = None) -> Draw:
     return draw
 
 
+def rare(shares: tuple[float, float], kind: str, n_rows: int) -> Draw:
+    """Make five labels at these shares, and features of one kind."""
+
+    def draw(rng: np.random.Generator) -> im.EdgeTests:
+        labels = rng.random((n_rows, 5)) < np.linspace(*shares, 5)
+        features = rng.lognormal(size=(n_rows, 200))
+        if kind == "0/1 at 1%":
+            features = (rng.random((n_rows, 200)) < 0.01).astype(float)
+        if kind == "sparse lognormal":
+            features = sparse.csr_array(features * (rng.random((n_rows, 200)) < 0.02))
+        return im.IsingModel(labels.astype(int), features).fit().score_test()
+
+    return draw
+
+
+def with_covariates(rng: np.random.Generator) -> im.EdgeTests:
+    """Adjust many rows for two covariates, on which labels and features depend."""
+    covariates = rng.normal(size=(20_000, 2))
+    labels = rng.random((20_000, 5)) < 1 / (1 + np.exp(4.5 - covariates[:, :1]))
+    features = np.exp(rng.normal(size=(20_000, 50)) + 0.3 * covariates[:, 1:])
+    model = im.IsingModel(labels.astype(int), features, covariates=covariates)
+    return model.fit().score_test()
+
+
 PENALTIES = {"none": None, "ridge": 1.0, "firth": "firth"}
 SETTINGS: dict[str, Draw] = {
     **{name: plain(name) for name in LEVEL},
+    "labels at 1-5%, 0/1 features at 1%, 1,000 rows": rare((0.01, 0.05), "0/1 at 1%", 1000),
+    "labels at 1-5%, 0/1 features at 1%, 5,000 rows": rare((0.01, 0.05), "0/1 at 1%", 5000),
+    "labels at .3-.5%, 0/1 features at 1%, 5,000 rows": rare((0.003, 0.005), "0/1 at 1%", 5000),
+    "labels at .3-.5%, lognormal features, 5,000 rows": rare((0.003, 0.005), "lognormal", 5000),
+    "labels at 2%, lognormal features, 1,000 rows": rare((0.02, 0.02), "lognormal", 1000),
+    "labels at 2%, sparse lognormal, 2,000 rows": rare((0.02, 0.02), "sparse lognormal", 2000),
+    "20,000 rows, two covariates, lognormal features": with_covariates,
     "20 topic-like labels, 400 rows": many_topics(20, 400),
     "80 topic-like labels, 1500 rows": many_topics(80, 1500),
     "50 clusters of 20 rows": clusters(50, 20),

@@ -85,7 +85,7 @@ def guard(
     believed = np.full(statistic.shape, np.nan)
     believed[:, labels] = _model_statistics(fit, nulls).T[first_equal(statistic)]
     by_model = [null.with_covariance(MODEL_BASED) for null in nulls]
-    found = edge_pvalues(fit, by_model, believed, always=False)
+    found = edge_pvalues(fit, by_model, believed)
     few = np.char.startswith(found.method.astype(str), SADDLEPOINT)
     # Scores are the same, so that statistics are to each other as variances are.
     with np.errstate(invalid="ignore"):

@@ -45,7 +45,7 @@ from isingmlc.inference.moderation import (
     pool_tests,
     score_correlations,
 )
-from isingmlc.inference.null_distribution import edge_pvalues, product_pvalues
+from isingmlc.inference.null_distribution import edge_pvalues
 from isingmlc.inference.permutation import permute
 from isingmlc.inference.refit import leave_products, refit_products, score_products
 from isingmlc.inference.robust_pvalues import guard
@@ -170,7 +170,7 @@ def _correct(tested: _Tested, tests: EdgeArrays, pvalue: str) -> EdgeArrays:
     if tests.products == "joint":
         return _with_pvalues(tests, joint_pvalues(fit, fit.stats, nulls, statistic, tests.df))
     if tests.product_statistic is not None:
-        found = product_pvalues(fit, fit.stats, nulls, tests.product_statistic)
+        found = edge_pvalues(fit, nulls, tests.product_statistic, fit.stats)
         tests = replace(tests, given_products=found)
     if fit.is_robust:
         # Robust variances are there for what the model is wrong about, and so is the distribution
@@ -342,7 +342,7 @@ def _test_given(
     assert tests.product_statistic is not None
     products = tests.product_statistic
     sides = given_pvalues(fit, fit.stats, nulls, products, None, large, refitted)
-    alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
+    alone = edge_pvalues(fit, nulls, tests.statistic)
     return _with_pvalues(pool_tests(tests, rho, sides), alone)
 
 

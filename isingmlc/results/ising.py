@@ -1173,13 +1173,13 @@ class IsingResults(ReadOnly):
             cumulants of a score show that it holds, and a saddlepoint approximation elsewhere;
             where the rows say little for the number of coefficients of a label's model, and under
             a penalty, variances are scaled to what residuals vary by. ``"saddlepoint"``
-            approximates all of statistics above 4, and permutations are a slow reference; both
-            need the rows of the data. Products are treated like features. Tests of several
-            columns, which are joint tests and terms, refer to a mixture of noncentral chi-square
-            distributions, over the outcomes of the rows that matter most, where chi-square does
-            not hold, and below 1e-6 to a saddlepoint approximation that is too large rather than
-            too small; joint tests also to permutations. Given the feature, outcomes have the
-            probabilities of the model that has it. Robust fits have large-sample p-values, but
+            approximates all that chi-square finds below 0.05 from the rows; permutations are
+            a slow reference; both need the rows of the data. Products are treated like features.
+            Where chi-square does not hold, tests of several columns (joint tests, terms) refer to a
+            mixture of noncentral chi-square distributions, over the outcomes of the rows that
+            matter most, and below 1e-6 to a saddlepoint approximation; joint tests also to
+            permutations. Given the feature, outcomes have the probabilities of the model that has
+            it. Robust fits have large-sample p-values, but
             single features have the variance of the label model (times a design effect, with
             clusters) where few rows decide. Terms without rows have large-sample p-values. The
             column ``pvalue_method`` of `EdgeTests.to_frame` says what was used for each edge.
