@@ -38,7 +38,8 @@ def find_levels(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Find the columns of a frame that are categories: pandas categories, and text that is one."""
     found = {}
     # Most columns of a wide frame are numbers, as their types tell at once.
-    others = np.flatnonzero([not is_plain(dtype) for dtype in frame.dtypes])
+    special = {dtype for dtype in set(frame.dtypes) if not is_plain(dtype)}
+    others = np.flatnonzero([dtype in special for dtype in frame.dtypes])
     for name, column in frame.iloc[:, others].items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             found[str(name)] = list_levels(column)
