@@ -15,12 +15,10 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_option, check_penalty
 from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
-from isingmlc.fitting.dependence import COV_TYPES
 from isingmlc.fitting.design import Regressors
-from isingmlc.fitting.diagnostics import describe_skips
 from isingmlc.fitting.ebic import fit_paths
 from isingmlc.fitting.joint import check_symmetric, fit_symmetric
-from isingmlc.fitting.neighborhoods import find_neighbors
+from isingmlc.fitting.neighbors import find_neighbors
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NodeFit,
@@ -28,7 +26,7 @@ from isingmlc.fitting.nodewise import (
     fit_nodes,
 )
 from isingmlc.fitting.pseudo import SHARED
-from isingmlc.fitting.testable import find_constant
+from isingmlc.fitting.reasons import describe_skips, find_constant
 from isingmlc.input.context import Context
 from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import (
@@ -41,6 +39,7 @@ from isingmlc.input.rows import (
 from isingmlc.input.sampling import SAMPLING_WEIGHTS
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
+from isingmlc.statistics.dependence import COV_TYPES
 from isingmlc.statistics.labelsets import (
     MAX_BESIDE_ROWS,
     LabelsetStatistics,

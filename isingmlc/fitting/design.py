@@ -93,6 +93,18 @@ class CrossProducts:
                 products[:, at] = products[:, :, at] = (weights * design[:, at]) @ design
         return products
 
+    def are_few(self, columns: Sequence[IntArray]) -> bool:
+        """Return whether models have so few of the columns that each is better off by itself."""
+        return bool(4 * max(map(len, columns), default=0) < self.design.shape[1])
+
+    def of_columns(self, columns: Sequence[IntArray], weights: FloatArray) -> list[FloatArray]:
+        """Return Z'WZ of some columns under each line of weights."""
+        if not self.are_few(columns):
+            whole = self.under(weights)
+            return [own[at[:, None], at] for own, at in zip(whole, columns, strict=True)]
+        lines = (self.design.T[at] for at in columns)
+        return [(own * line) @ own.T for own, line in zip(lines, weights, strict=True)]
+
     def quadratic_forms(self, matrices: FloatArray) -> FloatArray:
         """Return z'Mz of each row of the design for symmetric M, shape (m, L)."""
         design, wide = self.design, self._wide
@@ -221,7 +233,7 @@ class Regressors:
 
     def relations_among(self, columns: IntArray) -> Columns:
         """Tell which of some columns are linear functions of those before them, in all rows."""
-        return self.independent(self._gram, columns, slice(None))
+        return self.independent(self._gram[columns[:, None], columns], columns, slice(None))
 
     @cached_property
     def _gram(self) -> FloatArray:
@@ -232,10 +244,9 @@ class Regressors:
         self, gram: FloatArray, columns: IntArray, rows: BoolArray | slice | None
     ) -> Columns:
         """Choose linearly independent columns by cross-products, in doubt by rows if given."""
-        some = gram[columns[:, None], columns]
         if rows is None or self.binary.all():
-            return independent_columns(some)
-        return independent_columns(some, lambda: self.matrix[rows][:, columns])
+            return independent_columns(gram)
+        return independent_columns(gram, lambda: self.matrix[rows][:, columns])
 
     def used_by(self, neighbors: BoolArray, intercept: bool) -> BoolArray:
         """Mark the columns that the model of each label has."""
@@ -291,17 +302,19 @@ class Factors:
     ) -> None:
         self._products, self._counts, self._penalty = products, counts, penalty
         self.bases, self._weights = bases, weights
-        sizes = np.array([8 * len(basis) ** 2 for basis in bases])
-        self._blocks = chunks_by_size(sizes, _KEPT_BYTES)
+        sizes = np.array([len(basis) for basis in bases])
+        if not products.are_few(bases):
+            sizes[:] = products.design.shape[1]
+        self._blocks = chunks_by_size(8 * sizes**2, _KEPT_BYTES)
         self._kept: dict[int, Factor] = {}
 
     def __getitem__(self, label: int) -> Factor:
         """Return the factor of a label, and keep those of its neighbours in the list."""
         if label not in self._kept:
             block = next(part for part in self._blocks if part.start <= label < part.stop)
-            weights = self._weights[block]
-            products = self._products.under(self._counts * weights)
-            found = map(self._factor, self.bases[block], weights, products)
+            bases, weights = self.bases[block], self._weights[block]
+            products = self._products.of_columns(bases, self._counts * weights)
+            found = map(self._factor, bases, weights, products)
             self._kept = dict(enumerate(found, block.start))
         return self._kept[label]
 
@@ -310,12 +323,12 @@ class Factors:
         """The constant, all labels and the context."""
         return self._products.design
 
-    def _factor(self, basis: IntArray, weight: FloatArray, products: FloatArray) -> Factor:
+    def _factor(self, basis: IntArray, weight: FloatArray, information: FloatArray) -> Factor:
         """Factor the information of one label."""
         if not len(basis):
             return Factor(basis, np.zeros((0, 0)), np.zeros(0, dtype=np.bool_), 1.0)
         penalty = np.zeros(len(basis)) if self._penalty is None else self._penalty[basis]
-        found = _from_information(products[basis[:, None], basis] + np.diag(penalty))
+        found = _from_information(information + np.diag(penalty))
         if found is not None:
             values, inflation = found
             return Factor(basis, values, np.zeros(len(basis), dtype=np.bool_), inflation)

@@ -19,7 +19,7 @@ from isingmlc.base.threads import one_thread
 from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, tolerance_at
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
-from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.fitting.reasons import Reason, judge_counts
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics

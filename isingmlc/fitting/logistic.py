@@ -77,6 +77,34 @@ class SharedDesign:
 
 
 @dataclass(frozen=True)
+class NarrowDesign:
+    """A few columns of one matrix for each model, shape (m, d); the last and zero one for none."""
+
+    matrix: FloatArray
+    columns: IntArray
+
+    def predict(self, models: IntArray, coef: FloatArray) -> FloatArray:
+        """Return linear predictors."""
+        whole = np.zeros((len(coef), self.matrix.shape[1]))
+        np.put_along_axis(whole, self.columns[models], coef, axis=1)
+        return np.asarray(whole @ self.matrix.T)
+
+    def gradient(self, models: IntArray, residuals: FloatArray) -> FloatArray:
+        """Return Z'e."""
+        return np.take_along_axis(residuals @ self.matrix, self.columns[models], axis=1)
+
+    def information(self, models: IntArray, weights: FloatArray) -> FloatArray:
+        """Return Z'WZ."""
+        lines = (self.matrix.T[at] for at in self.columns[models])
+        return np.array([(own * line) @ own.T for own, line in zip(lines, weights, strict=True)])
+
+    def quadratic(self, models: IntArray, matrices: FloatArray) -> FloatArray:
+        """Return z'Mz of each row."""
+        lines = (self.matrix.T[at] for at in self.columns[models])
+        return np.array([np.vecdot((m @ z).T, z.T) for m, z in zip(matrices, lines, strict=True)])
+
+
+@dataclass(frozen=True)
 class StackedDesign:
     """A matrix for each model, shape (m, L, d)."""
 

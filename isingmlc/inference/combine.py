@@ -31,10 +31,10 @@ from scipy.special import ndtri_exp
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 from isingmlc.base.threads import one_thread
-from isingmlc.fitting.dependence import Clusters
 from isingmlc.inference.covariance import Clustered
 from isingmlc.inference.pvalues import LOG_10, weighted_chi2_log10_sf
 from isingmlc.inference.score import PART_BYTES, NullModel
+from isingmlc.statistics.dependence import Clusters
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
 
 _Find: TypeAlias = Callable[[Any, Any], FloatArray]

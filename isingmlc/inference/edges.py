@@ -15,7 +15,7 @@ from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
 from isingmlc.base.readonly import FrozenArrays, cached_array
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,

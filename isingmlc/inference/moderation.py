@@ -18,7 +18,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, chunks
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.combine import normal_scores
 from isingmlc.inference.edges import EdgeArrays, GivenPvalues, Pvalues
 from isingmlc.inference.pvalues import chi2_log10_sf

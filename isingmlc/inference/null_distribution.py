@@ -42,8 +42,8 @@ from isingmlc.base.arrays import (
     chunks_by_size,
     dense,
 )
-from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT, information
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.reasons import LEAST_PER_COEFFICIENT, information
 from isingmlc.inference.blocks import product_scores, statistics_of_products
 from isingmlc.inference.covariance import Bernoulli
 from isingmlc.inference.pvalues import LOG_10, chi2_log_sf

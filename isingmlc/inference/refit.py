@@ -46,8 +46,7 @@ from isingmlc.base.tables import ResultTable
 from isingmlc.base.threads import one_thread
 from isingmlc.fitting.logistic import inverses
 from isingmlc.fitting.nodewise import NetworkFit, NodeFit, ridge_penalty
-from isingmlc.fitting.separation import independent_columns
-from isingmlc.fitting.testable import (
+from isingmlc.fitting.reasons import (
     Reason,
     find_constant,
     judge_counts,
@@ -55,6 +54,7 @@ from isingmlc.fitting.testable import (
     judge_fits,
     judge_tests,
 )
+from isingmlc.fitting.separation import independent_columns
 from isingmlc.inference.covariance import MODEL_BASED, degrees_of_clusters, reference
 from isingmlc.inference.edges import EdgeArrays, check_tested, note_on
 from isingmlc.inference.larger import LargerFits, Null, fit_firth, fit_larger

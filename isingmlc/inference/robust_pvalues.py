@@ -32,11 +32,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray
-from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.covariance import MODEL_BASED, Clustered
 from isingmlc.inference.null_distribution import SADDLEPOINT, edge_pvalues, first_equal
 from isingmlc.inference.score import NullModel, feature_scores, feature_variances
+from isingmlc.statistics.dependence import Clusters
 from isingmlc.statistics.labelsets import feature_blocks
 
 # A robust variance below this share of the model's is not believed, however many clusters or rows

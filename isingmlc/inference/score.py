@@ -36,10 +36,10 @@ from scipy.linalg import solve_triangular
 
 from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
 from isingmlc.base.tolerances import COLLINEAR, INFLATED, OWN_VARIANCE
-from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.design import Factor, Factors
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.covariance import MODEL_BASED, Clustered, ModelBased, covariance_of
+from isingmlc.statistics.dependence import Clusters
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # Temporaries that grow with the number of features, and factors of a batch of labels, take so much.

@@ -20,7 +20,7 @@ from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import (
+from isingmlc.fitting.reasons import (
     Reason,
     find_constant,
     judge_edges,

@@ -15,7 +15,7 @@ from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import FrozenResult
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.covariance import hotelling_sf
 from isingmlc.inference.pvalues import METHODS, adjust, chi2_sf
 from isingmlc.networks.covariance import NetworkEstimate

@@ -19,7 +19,7 @@ import numpy as np
 from isingmlc.base.arrays import FloatArray, StrArray, chunks
 from isingmlc.fitting.joint import SharedCovariance
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import judge_pairs
+from isingmlc.fitting.reasons import judge_pairs
 from isingmlc.networks.weights import pair_shares, pair_weights
 
 # What influences on many functions may take at a time.

@@ -13,9 +13,15 @@ from scipy.special import expit, logit
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray, dense
-from isingmlc.fitting.diagnostics import column_moments
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.fitting.reasons import (
+    Reason,
+    column_moments,
+    find_constant,
+    judge_edges,
+    judge_fits,
+    judge_tests,
+)
 from isingmlc.inference.covariance import MODEL_BASED
 from isingmlc.inference.score import feature_scores, feature_variances, null_models
 from isingmlc.networks.edge_power import NODES, EdgeDesigns, condense, condense_values

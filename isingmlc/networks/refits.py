@@ -31,7 +31,7 @@ from isingmlc.fitting.nodewise import (
     fit_nodes,
     ridge_penalty,
 )
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.networks.weights import pair_weights
 
 # What the models of the draws that are fitted together may take.

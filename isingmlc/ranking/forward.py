@@ -27,7 +27,7 @@ from isingmlc.base.arguments import check_count, check_number, check_option, che
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.design import Factors, Regressors
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
-from isingmlc.fitting.testable import (
+from isingmlc.fitting.reasons import (
     Reason,
     find_constant,
     judge_counts,

@@ -20,11 +20,6 @@ from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.design import Regressors
-from isingmlc.fitting.diagnostics import (
-    diagnose,
-    warn_of_few_carriers,
-    warn_of_little_information,
-)
 from isingmlc.fitting.moderated import ModeratedFit, find_moderators
 from isingmlc.fitting.nodewise import (
     FitSettings,
@@ -32,7 +27,12 @@ from isingmlc.fitting.nodewise import (
     NodeFit,
 )
 from isingmlc.fitting.pseudo import SharedFit
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import (
+    Reason,
+    diagnose,
+    warn_of_few_carriers,
+    warn_of_little_information,
+)
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.covariance import degrees_of_clusters
 from isingmlc.inference.edges import UNITS, EdgeArrays

@@ -22,7 +22,7 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.ebic import NetworkSettings
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.networks.bootstrap import quantiles
 from isingmlc.networks.edge_designs import FittedEdges, read_edges
 from isingmlc.networks.edge_power import (
