@@ -301,6 +301,7 @@ class Factors:
         penalty: FloatArray | None,
     ) -> None:
         self._products, self._counts, self._penalty = products, counts, penalty
+        self.design = products.design
         self.bases, self._weights = bases, weights
         sizes = np.array([len(basis) for basis in bases])
         if not products.are_few(bases):
@@ -317,11 +318,6 @@ class Factors:
             found = map(self._factor, bases, weights, products)
             self._kept = dict(enumerate(found, block.start))
         return self._kept[label]
-
-    @property
-    def design(self) -> FloatArray:
-        """The constant, all labels and the context."""
-        return self._products.design
 
     def _factor(self, basis: IntArray, weight: FloatArray, information: FloatArray) -> Factor:
         """Factor the information of one label."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,9 +64,6 @@ def product_scores(
                         alone = own.take(np.ix_(at, columns)), sums[:, columns], (first, second)
                         found = _adjust(some, found, mine, its, *alone)
                     yield ProductScores(other, some.labels, place + columns, found)
-
-
-given_scores = partial(product_scores, given=True)
 
 
 def _adjust(

@@ -37,10 +37,10 @@ from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chun
 from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.blocks import (
-    given_scores,
     joint_columns,
     joint_scale,
     joint_statistics,
+    product_scores,
     statistics_of_products,
     term_scale,
     term_scores,
@@ -397,7 +397,8 @@ def _model_based(
     spread = feature_variances(stats, fit.settings.intercept)
     nulls = [each.null.with_covariance(MODEL_BASED) for each in distributions]
     if statistic.ndim == 3:
-        found = statistics_of_products(given_scores(stats, nulls, spread), statistic.shape)
+        scores = product_scores(stats, nulls, spread, given=True)
+        found = statistics_of_products(scores, statistic.shape)
         rank, refitted = df, refitted[:, :, None]
     else:
         found, rank = joint_statistics(stats, nulls, spread, given=given)

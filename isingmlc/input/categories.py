@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
@@ -38,8 +37,8 @@ def find_levels(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Find the columns of a frame that are categories: pandas categories, and text that is one."""
     found = {}
     # Most columns of a wide frame are numbers, as their types tell at once.
-    others = np.flatnonzero([not is_plain(dtype) for dtype in frame.dtypes])
-    for name, column in frame.iloc[:, others].items():
+    plain = {dtype: is_plain(dtype) for dtype in set(frame.dtypes)}
+    for name, column in frame.iloc[:, [not plain[dtype] for dtype in frame.dtypes]].items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             found[str(name)] = list_levels(column)
         elif not is_numeric(column) and _is_text(column):
