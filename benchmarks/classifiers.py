@@ -59,7 +59,7 @@ import isingmlc as im
 from isingmlc.base.arrays import dense
 from isingmlc.experiments.paper import load_paper_table
 from isingmlc.experiments.sources import FEWER_LABELS, Split, find_sources, load_split
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.input.rows import prepare
 from isingmlc.metrics import METRICS, evaluate
 from isingmlc.results.ranking import FeatureRanking, FeatureScores

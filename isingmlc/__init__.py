@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from isingmlc.base.printing import IsingSummary
     from isingmlc.base.tables import ResultTable
     from isingmlc.datasets.table_one import TableOne, describe
-    from isingmlc.fitting.testable import Reason
+    from isingmlc.fitting.reasons import Reason
     from isingmlc.model import IsingModel
     from isingmlc.networks.bootstrap import NetworkBootstrap
     from isingmlc.networks.case_dropping import CaseDropping
@@ -101,7 +101,7 @@ _MODULES = {
     "NetworkPlan": "results.sample_size",
     "RankingAgreement": "results.ranking",
     "RankingRoc": "results.ranking",
-    "Reason": "fitting.testable",
+    "Reason": "fitting.reasons",
     "RegularizedIsingResults": "results.regularized",
     "ResultTable": "base.tables",
     "SelectionResult": "selection.result",

@@ -428,6 +428,11 @@ SKIPPED = (
     "rows in which they were asked, with the screening label left out (if there are two, as "
     "covariates)."
 )
+TOO_LARGE = (
+    "without a penalty the models of {n_labels:,} labels may need {needed:.0f} GB of memory, more "
+    "than {most:.0f} GB. Give each label fewer others, as fit(neighbors='ebic') or "
+    "fit(neighbors=20) do, or use fit(penalty=1.0)."
+)
 ALIASED = (
     "label(s) {names} are linear functions of other {others}: their coefficients are not "
     "identified where those stand before them, and NaN there. Fitted probabilities are not "

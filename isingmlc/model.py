@@ -15,35 +15,33 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_jobs, check_option, check_penalty
 from isingmlc.base.arrays import BoolArray, dense
 from isingmlc.base.readonly import ReadOnly
-from isingmlc.fitting.dependence import COV_TYPES
-from isingmlc.fitting.diagnostics import describe_skips
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.ebic import fit_paths
-from isingmlc.fitting.neighborhoods import find_neighbors
+from isingmlc.fitting.joint import check_symmetric, fit_symmetric
+from isingmlc.fitting.neighbors import find_neighbors
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NodeFit,
     find_aliases,
     fit_nodes,
 )
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.shared import SHARED
-from isingmlc.fitting.symmetric import check_symmetric, fit_symmetric
-from isingmlc.fitting.testable import find_constant
+from isingmlc.fitting.pseudo import SHARED
+from isingmlc.fitting.reasons import describe_skips, find_constant
 from isingmlc.input.context import Context
 from isingmlc.input.formula import read_formula
 from isingmlc.input.rows import (
     ModelData,
     add_groups,
-    constant_columns,
     prepare,
     require_rows,
     scale_rows,
 )
-from isingmlc.input.sampling import SAMPLING_WEIGHTS, column_of
+from isingmlc.input.sampling import SAMPLING_WEIGHTS
 from isingmlc.results.ising import IsingResults
 from isingmlc.results.regularized import RegularizedIsingResults
+from isingmlc.statistics.dependence import COV_TYPES
 from isingmlc.statistics.labelsets import (
-    MAX_MEMORY,
+    MAX_BESIDE_ROWS,
     LabelsetStatistics,
     describe_cells,
     in_memory,
@@ -325,7 +323,7 @@ class IsingModel(ReadOnly):
         data = scale_rows(data)
         # Without an intercept a score statistic depends on where a feature's zero is.
         shift = None if intercept else np.zeros(len(data.feature_names))
-        stats = sum_rows(data, shift, MAX_MEMORY, when_needed=True)
+        stats = sum_rows(data, shift, MAX_BESIDE_ROWS, when_needed=True)
         self._hold(stats, intercept, data.terms, data)
         self._warn_about_data(stats, where)
 
@@ -385,7 +383,7 @@ class IsingModel(ReadOnly):
         data, stats = self.data, self.statistics
         counts, drawn = stats.counts, stats.sampling_weights
         if data is not None:
-            drawn = column_of(data.context, SAMPLING_WEIGHTS)
+            drawn = data.context.sampled(SAMPLING_WEIGHTS)
             counts = np.ones(1) if data.weights is None else data.weights
         shares = counts if drawn is None else counts / drawn
         return bool((np.abs(shares - np.round(shares)) <= _WHOLE * np.maximum(shares, 1)).all())
@@ -394,7 +392,8 @@ class IsingModel(ReadOnly):
         """Mark the features that cannot be tested, from the rows where there are any."""
         if self.data is None:
             return find_constant(self.statistics, self.intercept)
-        return constant_columns(self.data.features, anywhere=self.intercept)
+        low, high = self.data.ends
+        return np.asarray((low == high) & (self.intercept | (low == 0)))
 
     @property
     def terms(self) -> Mapping[str, tuple[str, ...]]:
@@ -625,7 +624,7 @@ class IsingModel(ReadOnly):
     def _of_rows(self, rows: ModelData) -> IsingModel:
         """Build a model of other rows of the same columns, without any warning."""
         shift = None if self.intercept else np.zeros(len(rows.feature_names))
-        stats = sum_rows(rows, shift, MAX_MEMORY, when_needed=True)
+        stats = sum_rows(rows, shift, MAX_BESIDE_ROWS, when_needed=True)
         model = IsingModel.__new__(IsingModel)
         model._hold(stats, self.intercept, rows.terms, rows)
         return model

@@ -8,7 +8,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.printing import IsingSummary, Table, list_rows, two_columns
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 
 if TYPE_CHECKING:
     from isingmlc.networks.bootstrap import NetworkBootstrap

@@ -447,17 +447,16 @@ def _code(y: npt.NDArray[Any]) -> BoolArray:
     if columns.dtype.kind not in "biuf" or (columns != np.round(columns)).any():
         what = "fractions" if columns.dtype.kind == "f" else "text or objects"
         raise exc.DataError(
-            f"y must hold 0/1 labels, one column per label, but has {what}. Code each label "
-            "first, e.g. y = (y == 'yes').astype(int) for text or y = (y > limit).astype(int) "
-            "for numbers."
+            f"y must hold 0/1 labels, one column per label, but has {what}. Code the value that "
+            "means yes as 1 and the other as 0."
         )
     lowest, highest = columns.min(axis=0), columns.max(axis=0)
     other = ((columns != lowest) & (columns != highest)).any(axis=0)
     if other.any():
         raise exc.DataError(
             f"y must have two values in each column, but column(s) "
-            f"{exc.shorten(np.flatnonzero(other))} have more. Code each label as a column of its "
-            "own, e.g. with sklearn.preprocessing.MultiLabelBinarizer."
+            f"{exc.shorten(np.flatnonzero(other))} have more. Make a 0/1 column of each of their "
+            "values."
         )
     # A column of ones is a label that every row carries, one of zeros a label that none does.
     return np.asarray(np.where(lowest == highest, columns != 0, columns == highest))

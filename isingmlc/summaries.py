@@ -25,9 +25,8 @@ from isingmlc.base.printing import (
     two_columns,
 )
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.diagnostics import LEAST_PER_COEFFICIENT, describe_skips
-from isingmlc.fitting.shared import SHARED
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.pseudo import SHARED
+from isingmlc.fitting.reasons import LEAST_PER_COEFFICIENT, Reason, describe_skips
 from isingmlc.inference.covariance import degrees_of_clusters, say_robust
 from isingmlc.inference.effects import BY_LEVEL
 from isingmlc.metrics import METRICS

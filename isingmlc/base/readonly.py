@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -34,23 +33,41 @@ class FrozenArrays:
     """Base of frozen dataclasses behind results: their arrays are read-only."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, field.name, freeze(getattr(self, field.name)))
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, freeze(value))
 
 
 class OwnTables:
     """Base of results that hold tables: each access returns a table of its own.
 
-    What a user does with it stays with the copy.
+    What a user does with it stays with the copy. Tables are kept apart from other attributes, so
+    that `__getattr__` alone finds them.
     """
 
-    def __getattribute__(self, name: str) -> Any:
-        value = super().__getattribute__(name)
-        return copy_table(value) if isinstance(value, pd.DataFrame | pd.Series) else value
+    def _keep_tables(self) -> None:
+        own = vars(self)
+        names = [name for name in own if isinstance(own[name], pd.DataFrame | pd.Series)]
+        own.setdefault("_kept_tables", {}).update({name: own.pop(name) for name in names})
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return copy_table(vars(self)["_kept_tables"][name])
+            except KeyError:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *vars(self).get("_kept_tables", ())]
 
 
 class FrozenResult(OwnTables, FrozenArrays):
     """Base of results that are frozen dataclasses: arrays are read-only, tables are copies."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._keep_tables()
 
 
 class cached_array(cached_property[T]):  # noqa: N801
@@ -82,6 +99,7 @@ class ReadOnly(OwnTables):
     def _fill(self, **attributes: object) -> None:
         for name, value in attributes.items():
             object.__setattr__(self, name, freeze(value))
+        self._keep_tables()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(

@@ -16,10 +16,10 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
 from isingmlc.base.threads import one_thread
-from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, rough_at, tolerance_at
+from isingmlc.fitting.design import Regressors
+from isingmlc.fitting.lasso import EXCLUDED, ROUNDING, Columns, Regressions, tolerance_at
 from isingmlc.fitting.nodewise import FitSettings, fit_nodes
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.fitting.reasons import Reason, judge_counts
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.statistics.labelsets import LabelsetStatistics
@@ -39,12 +39,12 @@ _LOWEST = 1e-4
 _LOWEST_WIDE = 1e-2
 # Coefficients that a path may lose again after it was ended for a criterion.
 _SPARE = 5
-# Where a criterion alone is looked for, so many penalties are one step. Those between are fitted
-# only if the criterion may be least there with this many coefficients fewer than on either side, or
-# if the deviance rises by less than so many times what ends a path.
-_STRIDE = 4
-_LACKING = 1
-_SLOW = 20
+# Where only a criterion is looked for, paths are followed with violations up to this part of the
+# penalty: one coefficient may be missed, or one too many be in. Near the end of a path there are no
+# violations: above an explained fraction, or where it rises by less than so many times _RISE.
+_ROUGH = 0.01
+_DECIDED = 0.9
+_DOUBTFUL = 20
 # Labels are sparse columns if they have more entries than this, and fewer ones than this part.
 _MANY = 2**20
 _SPARSE = 0.1
@@ -281,154 +281,94 @@ class LabelModels:
 
     def choose(self, some: IntArray) -> Chosen:
         """Fit some labels with the penalties that the criterion chooses, to the last digits."""
-        paths = self._follow(some, _STRIDE)
-        # Paths may end, and the criterion be least, between two of their fits.
-        paths = [
-            self._cut(label, path)
-            for label, path in zip(some, self._fill(some, paths), strict=True)
-        ]
-        best = [int(self._criterion(path).argmin()) for path in paths]
-        fits = self.regressions(some)
-        fits.start_at(np.array([path.coef[at] for path, at in zip(paths, best, strict=True)]))
-        lam = np.array([path.lam[at] for path, at in zip(paths, best, strict=True)])
-        largest = np.array([path.lam[0] for path in paths])
-        return Chosen(fits, lam, largest, fits.solve(lam, self.settings.max_iter))
-
-    def _criterion(self, path: _Path) -> FloatArray:
-        """Return the criterion of the fits on a path."""
-        return self.price * path.size + 2 * self.columns.nobs * path.loss
-
-    def _fill(self, some: IntArray, paths: Sequence[_Path]) -> list[_Path]:
-        """Add fits between those of coarse paths that may be chosen, or after which paths end."""
-        grid, nulls = (
-            self._grid(some, np.array([path.lam[0] for path in paths])),
-            self._null_losses(some),
+        paths = self._follow(some, rough=True)
+        rough = [self.price * path.size + 2 * self.columns.nobs * path.loss for path in paths]
+        near = [np.flatnonzero(each <= each.min() + self.price) for each in rough]
+        model = np.repeat(np.arange(len(some)), [len(places) for places in near])
+        lam, coef = (
+            np.concatenate([getattr(path, name)[at] for path, at in zip(paths, near, strict=True)])
+            for name in ("lam", "coef")
         )
-        places: list[tuple[int, int]] = []
-        starts: list[FloatArray] = []
-        for model, path in enumerate(paths):
-            # Between two fits the loss is at least that of the later one.
-            charge = self.price * (np.minimum(path.size[1:], path.size[:-1]) - _LACKING)
-            criterion = self._criterion(path)
-            wanted = charge + 2 * self.columns.nobs * path.loss[1:] < criterion.min()
-            may_end = 1 - path.loss[1:] / nulls[model] > _EXPLAINED
-            if not self.settings.whole_paths:
-                may_end |= -np.diff(path.loss) < _SLOW * _RISE * nulls[model] * np.diff(path.place)
-            # Where a path ends matters up to what may be chosen.
-            furthest = np.flatnonzero(wanted).max(initial=int(criterion.argmin()) - 1)
-            wanted |= may_end & (np.arange(len(wanted)) <= furthest)
-            for gap in np.flatnonzero(wanted):
-                first, last = path.place[gap], path.place[gap + 1]
-                for place in range(first + 1, last):
-                    part = (path.lam[gap] - grid[model, place]) / (
-                        path.lam[gap] - path.lam[gap + 1]
-                    )
-                    starts.append(path.coef[gap] + part * (path.coef[gap + 1] - path.coef[gap]))
-                    places.append((model, place))
-        if not places:
-            return list(paths)
-        models, at = np.array(places).T
-        fits, lam = self.regressions(some[models]), grid[models, at]
-        fits.start_at(np.array(starts))
-        violation = fits.solve(lam, self.settings.max_iter, enough=rough_at(lam))
-        added = at, lam, fits.coef, fits.losses, fits.sizes, violation
-        return [
-            path.with_fits([part[models == model] for part in added])
-            for model, path in enumerate(paths)
-        ]
-
-    def _cut(self, label: int, path: _Path) -> _Path:
-        """End a path where glmnet would end it."""
-        null_loss = float(self._null_losses(np.array([label]))[0])
-        ended = 1 - path.loss / null_loss > _EXPLAINED
-        if not self.settings.whole_paths:
-            falls = -np.diff(path.loss) / np.diff(path.place)
-            ended[1:] |= falls < _RISE * null_loss
-        ended &= path.place + 1 >= _SHORTEST
-        end = int(ended.argmax()) + 1 if ended.any() else len(path.lam)
-        return path.first(end)
+        fits = self.regressions(some[model])
+        fits.start_at(coef)
+        violation = fits.solve(lam, self.settings.max_iter)
+        criterion = self.price * fits.sizes + 2 * self.columns.nobs * fits.losses
+        order = np.lexsort((criterion, model))
+        is_best = np.zeros(len(model), dtype=np.bool_)
+        is_best[order[np.unique(model[order], return_index=True)[1]]] = True
+        fits.keep(is_best)
+        largest = np.array([path.lam[0] for path in paths])
+        return Chosen(fits, lam[is_best], largest, violation[is_best])
 
     def fit_paths(self, some: IntArray) -> list[L1Path]:
         """Fit the paths of some labels."""
-        return [
-            self._name(label, path) for label, path in zip(some, self._follow(some), strict=True)
-        ]
+        return list(map(self._in_user_units, some, self._follow(some)))
 
     def fit_at(self, some: IntArray, lam: FloatArray) -> list[L1Path]:
         """Fit some labels with given penalties, as paths of one penalty."""
-        chosen = self.solve(some, lam)
-        lam, fits = chosen.lam, chosen.fits
-        parts = lam, fits.coef, fits.losses, fits.sizes, chosen.violation
-        lines = zip(np.zeros(len(lam), dtype=np.intp), *parts, strict=True)
-        return [
-            self._name(label, _Path.of([line]), largest)
-            for label, line, largest in zip(some, lines, chosen.largest, strict=True)
-        ]
+        lam, fits = (chosen := self.solve(some, lam)).lam, chosen.fits
+        lines = zip(lam, fits.coef, fits.losses, fits.sizes, chosen.violation, strict=True)
+        paths = [_Path.of([line], 0.0) for line in lines]
+        return list(map(self._in_user_units, some, paths, chosen.largest.tolist()))
 
-    def _grid(self, some: IntArray, largest: FloatArray) -> FloatArray:
-        """Return the penalties of the paths of some labels, a line per label."""
-        n_columns = self.usable_for(some).sum(axis=1) + self.free.columns[some, 1:].sum(axis=1)
-        lowest = np.where(self.columns.nobs > n_columns, _LOWEST, _LOWEST_WIDE)
-        return np.asarray(largest[:, None] * np.geomspace(1, lowest, self.settings.n_lambda).T)
-
-    def _follow(self, some: IntArray, stride: int = 1) -> list[_Path]:
-        """Fit one penalty after the other up to where paths end; roughly if some are left out."""
+    def _follow(self, some: IntArray, *, rough: bool = False) -> list[_Path]:
+        """Fit one penalty after the other up to where paths end."""
         settings, nobs, price = self.settings, self.columns.nobs, self.price
         fits, null_loss = self.regressions(some), self._null_losses(some)
         largest = fits.find_largest(settings.max_iter)
-        grid = self._grid(some, largest)
+        n_columns = self.usable_for(some).sum(axis=1) + self.free.columns[some, 1:].sum(axis=1)
+        lowest = np.where(nobs > n_columns, _LOWEST, _LOWEST_WIDE)
+        grid = largest[:, None] * np.geomspace(1, lowest, settings.n_lambda).T
         lines: list[list[Any]] = [[] for _ in some]
-        settled = np.zeros(len(some), dtype=np.bool_)
-        left, best, last = np.arange(len(some)), np.full(len(some), np.inf), 0
-        loss = norm = lam = np.full(len(some), np.nan)
-        for place in sorted({*range(0, settings.n_lambda, stride), settings.n_lambda - 1}):
-            before, lam = (loss, norm, lam), grid[left, place]
+        least_price, best = np.zeros(len(some)), np.full(len(some), np.inf)
+        left, loss, norm = np.arange(len(some)), fits.losses, fits.norms
+        is_rough = np.full(len(some), rough)
+        for place in range(settings.n_lambda):
+            lam, loss_before, norm_before = grid[left, place], loss, norm
             # The first penalty of each label lets no column in.
             violation = fits.violations(lam)
             if place:
-                enough = rough_at(lam) if stride > 1 else None
-                violation = fits.solve(lam, settings.max_iter, enough=enough)
+                enough = np.where(is_rough[left], _ROUGH * lam, 0.0)
+                violation = fits.solve(lam, settings.max_iter, enough)
             loss, norm, size = fits.losses, fits.norms, fits.sizes
-            here = np.full(len(left), place)
-            found = here, lam, fits.coef.copy(), loss, size, violation
+            found = lam, fits.coef.copy(), loss, size, violation
             for model, *line in zip(left, *found, strict=True):
                 lines[model].append(line)
+            explained, rise = 1 - loss / null_loss[left], (loss_before - loss) / null_loss[left]
+            is_rough[left] &= (place == 0) | ((explained < _DECIDED) & (rise > _DOUBTFUL * _RISE))
             ended = (largest[left] <= ROUNDING) | (place + 1 == settings.n_lambda)
             if place + 1 >= _SHORTEST:
-                ended |= 1 - loss / null_loss[left] > _EXPLAINED
+                ended |= explained > _EXPLAINED
                 if not settings.whole_paths:
-                    ended |= before[0] - loss < _RISE * null_loss[left] * (place - last)
+                    ended |= rise < _RISE
             criterion = price * size + 2 * nobs * loss
             if place:
                 # The loss falls by at most the penalty times what the norm will still gain, which
                 # is taken to go on as it does now.
-                growth = (norm - before[1]) / (before[2] - lam)
+                growth = (norm - norm_before) / (grid[left, place - 1] - lam)
                 least = criterion - price * _SPARE - 2 * nobs * lam**2 * growth
                 hopeless = (least >= best[left]) & (criterion > best[left])
-                settled[left] = hopeless & ~ended
+                least_price[left[hopeless & ~ended]] = price
                 ended |= hopeless
-            best[left], last = np.minimum(best[left], criterion), place
+            best[left] = np.minimum(best[left], criterion)
             fits.keep(~ended)
-            left, loss, norm, lam = left[~ended], loss[~ended], norm[~ended], lam[~ended]
+            left, loss, norm = left[~ended], loss[~ended], norm[~ended]
             if not len(left):
                 break
-        return [
-            _Path.of(own, price if at_end else 0.0)
-            for own, at_end in zip(lines, settled, strict=True)
-        ]
+        return list(map(_Path.of, lines, least_price.tolist()))
 
     def _null_losses(self, some: IntArray) -> FloatArray:
         """Return the losses of the thresholds alone."""
         positives = self.columns.share @ self.labels[:, some]
         return np.asarray(entr(positives) + entr(1 - positives))
 
-    def _name(self, label: int, path: _Path, largest: float | None = None) -> L1Path:
+    def _in_user_units(self, label: int, path: _Path, largest: float | None = None) -> L1Path:
         """Return the fits of a label, in the units of its columns."""
         some = np.array([label])
         found = self.in_units(np.repeat(some, len(path.lam)), path.coef)
         return L1Path(
             lam=path.lam,
-            lam_max=float(path.lam[0] if largest is None else largest),
+            lam_max=float(path.lam[0]) if largest is None else largest,
             n_columns=int(self.usable_for(some).sum()),
             intercept=found[:, 0].copy(),
             coef=sparse.csr_array(found[:, 1:]),
@@ -442,35 +382,20 @@ class LabelModels:
 
 @dataclass(frozen=True, eq=False)
 class _Path:
-    """Fits of one label, in standardised columns: one line per penalty, and its place."""
+    """Fits of one label in standardised columns, one line per penalty."""
 
-    place: IntArray
     lam: FloatArray
     coef: FloatArray
     loss: FloatArray
     size: IntArray
     violation: FloatArray
-    least_price: float = 0.0
+    least_price: float
 
     @classmethod
-    def of(cls, lines: Sequence[Sequence[Any]], least_price: float = 0.0) -> _Path:
+    def of(cls, lines: Sequence[Sequence[Any]], least_price: float) -> _Path:
         """Put fits together."""
-        place, lam, coef, loss, size, violation = map(np.array, zip(*lines, strict=True))
-        return cls(place, lam, coef, loss, size, violation, least_price)
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.place, self.lam, self.coef, self.loss, self.size, self.violation
-
-    def with_fits(self, added: Sequence[Any]) -> _Path:
-        """Put further fits in their places."""
-        order = np.argsort(np.append(self.place, added[0]))
-        parts = zip(self._parts(), added, strict=True)
-        joined: list[Any] = [np.concatenate(part)[order] for part in parts]
-        return _Path(*joined)
-
-    def first(self, end: int) -> _Path:
-        """Return the first fits."""
-        return _Path(*(part[:end] for part in self._parts()))
+        parts: list[Any] = [np.array(part) for part in zip(*lines, strict=True)]
+        return cls(*[*parts, least_price])
 
 
 def fit_paths(

@@ -23,11 +23,9 @@ from scipy.special import logit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, dense
 
-# Largest violation of the optimality conditions of a solution, also as a part of the penalty, and
-# of one that only has to tell which columns have a coefficient. Where rounding lets them,
-# solutions go a thousandth further.
+# Largest violation of the optimality conditions of a solution, also as a part of the penalty. Where
+# rounding lets them, solutions go a thousandth further.
 TOLERANCE = 1e-9
-_ROUGH = 1e-6
 _RELATIVE = 1e-3
 _FURTHER = 1e-3
 # Rounding in gradients and objectives.
@@ -60,11 +58,6 @@ _ENOUGH = 0.1
 def tolerance_at(lam: Any) -> Any:
     """Return the violation that a solution may have."""
     return np.minimum(TOLERANCE, _RELATIVE * lam) + ROUNDING
-
-
-def rough_at(lam: Any) -> Any:
-    """Return the violation up to which a fit tells which columns have a coefficient."""
-    return np.minimum(_ROUGH, _RELATIVE * lam)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,18 +310,14 @@ class Regressions:
         for at in range(1, n_steps):
             part = at / n_steps
             between = top ** (1 - part) * lam**part
-            self.solve(between, max_iter, enough=_ENOUGH * between)
+            self.solve(between, max_iter, _ENOUGH * between)
         return self.solve(lam, max_iter)
 
-    def solve(
-        self, lam: FloatArray, max_iter: int, *, enough: FloatArray | None = None
-    ) -> FloatArray:
-        """Find the solutions for some penalties; return their violations."""
+    def solve(self, lam: FloatArray, max_iter: int, enough: FloatArray | float = 0.0) -> FloatArray:
+        """Find the solutions for some penalties, up to a violation; return their violations."""
         penalty = lam[:, None] * self.factors
-        tolerance = tolerance_at(lam)
-        aim = np.maximum(_FURTHER * tolerance, ROUNDING)
-        if enough is not None:
-            aim = tolerance = enough + ROUNDING
+        tolerance = np.maximum(tolerance_at(lam), enough)
+        aim = np.maximum(_FURTHER * tolerance_at(lam), np.maximum(enough, ROUNDING))
         violation = _violations(penalty, self.coef, self.gradient)
         before, least = np.full(len(lam), np.inf), violation.copy()
         for _ in range(max_iter):

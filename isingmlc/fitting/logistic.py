@@ -24,7 +24,7 @@ from isingmlc.base.tolerances import (
     ROUNDING_OF_LIKELIHOOD,
     STALLED,
 )
-from isingmlc.fitting.cross_products import CrossProducts
+from isingmlc.fitting.design import CrossProducts
 
 # A step that must be cut to less than this share leads nowhere.
 _SHORTEST = 1e-6
@@ -74,6 +74,34 @@ class SharedDesign:
     def quadratic(self, models: IntArray, matrices: FloatArray) -> FloatArray:
         """Return z'Mz of each row."""
         return self.products.quadratic_forms(matrices)
+
+
+@dataclass(frozen=True)
+class NarrowDesign:
+    """A few columns of one matrix for each model, shape (m, d); the last and zero one for none."""
+
+    matrix: FloatArray
+    columns: IntArray
+
+    def predict(self, models: IntArray, coef: FloatArray) -> FloatArray:
+        """Return linear predictors."""
+        whole = np.zeros((len(coef), self.matrix.shape[1]))
+        np.put_along_axis(whole, self.columns[models], coef, axis=1)
+        return np.asarray(whole @ self.matrix.T)
+
+    def gradient(self, models: IntArray, residuals: FloatArray) -> FloatArray:
+        """Return Z'e."""
+        return np.take_along_axis(residuals @ self.matrix, self.columns[models], axis=1)
+
+    def information(self, models: IntArray, weights: FloatArray) -> FloatArray:
+        """Return Z'WZ."""
+        lines = (self.matrix.T[at] for at in self.columns[models])
+        return np.array([(own * line) @ own.T for own, line in zip(lines, weights, strict=True)])
+
+    def quadratic(self, models: IntArray, matrices: FloatArray) -> FloatArray:
+        """Return z'Mz of each row."""
+        lines = (self.matrix.T[at] for at in self.columns[models])
+        return np.array([np.vecdot((m @ z).T, z.T) for m, z in zip(matrices, lines, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -221,8 +249,10 @@ def maximize(
         if len(at):
             place = problem.place(at)
             move[place] = design.predict(at, step[at])
-            furthest = (np.abs(move[place]) * (counts[place] > 0)).max(axis=1, initial=0.0)
-            share = np.minimum(1.0, LONGEST_MOVE / np.maximum(furthest, LONGEST_MOVE))
+            # What is far out may go as far again, or nearly separated rows would take for ever.
+            excess = np.abs(move[place]) / (LONGEST_MOVE + np.abs(predictor[place]))
+            excess = (excess * (counts[place] > 0)).max(axis=1, initial=0.0)
+            share = 1.0 / np.maximum(excess, 1.0)
             step[at] *= share[:, None]
             move[place] *= share[:, None]
             coef[at] += step[at]

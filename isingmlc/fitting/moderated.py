@@ -19,10 +19,8 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
-from isingmlc.fitting.dependence import Dependence
-from isingmlc.fitting.information import Factors
-from isingmlc.fitting.nodewise import FitSettings, NodeFit, fit_nodes, ridge_penalty
-from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.design import Regressors
+from isingmlc.fitting.nodewise import FitSettings, NetworkFit, NodeFit, fit_nodes
 from isingmlc.input.context import Context
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
@@ -91,27 +89,25 @@ class ModeratedFit:
         )
 
     @cached_property
-    def nodes(self) -> tuple[NodeFit, ...]:
+    def fit(self) -> NetworkFit:
         """The fits of all labels."""
-        return fit_nodes(
-            self.stats.patterns,
-            self.stats.counts,
-            self.settings,
-            self.neighbors,
-            regressors=self.regressors,
+        stats, settings, regressors = self.stats, self.settings, self.regressors
+        nodes = fit_nodes(
+            stats.patterns, stats.counts, settings, self.neighbors, regressors=regressors
         )
+        return NetworkFit(stats, settings, nodes, None, {}, regressors)
 
     def at(self, values: Mapping[str, Any]) -> NetworkValues:
         """Evaluate thresholds and interactions."""
         context = self.stats.context
         numbers = _numbers_at(context, self.moderators, values)
-        n_labels, n_context = len(self.nodes), len(self._middle)
+        n_labels, n_context = len(self.neighbors), len(self._middle)
         point = self._middle.copy()
         point[self._moderating] = context.columns_at(numbers)[0, self._moderating]
         # One line for the threshold, where no label is present, and one for each other label.
         lines = np.zeros((1 + n_labels, self.regressors.n_columns))
         lines[0, 0], lines[0, 1 + n_labels : 1 + n_labels + n_context] = 1.0, point
-        lines[0] = (lines[0] - self.regressors.centre) / self.regressors.scale
+        lines[0] = self.regressors.functions_of_units(lines[0])
         every = np.arange(n_labels)
         lines[1 + every, 1 + every] = 1.0
         moved = point[self._moderating] - self._origin
@@ -148,52 +144,42 @@ class ModeratedFit:
 
     def _evaluate(self, lines: FloatArray) -> NetworkValues:
         """Evaluate linear functions of the coefficients of each label, one line each."""
-        stats, n_labels = self.stats, len(self.nodes)
-        weights = np.array([node.weight for node in self.nodes])
-        factors = Factors(
-            self.regressors.products,
-            stats.counts,
-            [node.basis for node in self.nodes],
-            weights,
-            ridge_penalty(self.settings, self.regressors),
-        )
+        fit, regressors, n_labels = self.fit, self.regressors, len(self.neighbors)
+        counts, dependence = fit.stats.counts, fit.dependence
         estimates, errors = np.full((2, n_labels, 1 + n_labels), np.nan)
-        law = Dependence.of(stats, self.settings.cov_type, self.settings.use_correction)
         # What each row of a cell adds to an estimate: their squares add up to its variance.
-        influences = np.zeros((n_labels, n_labels, len(stats.counts)))
-        for node in self.nodes:
-            used = lines.copy()
-            used[:, self.regressors.label_of == node.label] = 0.0
-            estimates[node.label] = _estimate(node, used)
-            factor = factors[node.label].matrix
+        influences = np.zeros((n_labels, n_labels, len(counts)))
+        for label, (node, residual) in enumerate(zip(fit.nodes, fit.plain_residuals, strict=True)):
+            used = np.where(regressors.label_of == label, 0.0, lines)
+            estimates[label] = _estimate(node, used)
+            factor = fit.factors[label].matrix
             leaning = used[:, node.basis] @ factor
-            errors[node.label] = np.linalg.norm(leaning, axis=1)
-            residual = np.where(stats.patterns[:, node.label], node.complement, -node.probability)
-            seen = self.regressors.matrix[:, node.basis] @ factor
-            if self.settings.penalty is not None:
+            errors[label] = np.linalg.norm(leaning, axis=1)
+            seen = regressors.matrix[:, node.basis] @ factor
+            if fit.is_penalised:
                 # What the penalty pulls is no part of the spread.
-                pull = factor.T @ ((stats.counts * residual) @ self.regressors.matrix)[node.basis]
+                pull = factor.T @ ((counts * residual) @ regressors.matrix)[node.basis]
                 residual = residual - node.weight * (seen @ pull)
             if self.settings.cov_type == "HC2":
                 leverage = node.weight * np.einsum("gi,gi->g", seen, seen)
-                leverage = leverage if law.drawn is None else law.drawn * leverage
+                leverage *= 1.0 if dependence.drawn is None else dependence.drawn
                 residual = residual / np.sqrt(np.maximum(1.0 - leverage, _ROUNDING))
             influence = (leaning @ seen.T) * residual
-            influences[node.label] = influence[1:]
-            if self.settings.cov_type != "nonrobust":
-                errors[node.label] = np.sqrt(law.variances(influence.T))
+            influences[label] = influence[1:]
+            if fit.is_robust:
+                errors[label] = np.sqrt(dependence.variances(influence.T))
         errors[~np.isfinite(estimates)] = np.nan
-        slopes = estimates[:, 1:]
-        slopes[np.eye(n_labels, dtype=np.bool_)] = np.nan
-        slopes[~self.neighbors & ~np.eye(n_labels, dtype=np.bool_)] = 0.0
+        slopes, own = estimates[:, 1:], np.eye(n_labels, dtype=np.bool_)
+        slopes[own] = np.nan
+        slopes[~self.neighbors & ~own] = 0.0
         both = 0.5 * (influences + influences.transpose(1, 0, 2))
         return NetworkValues(
             estimates[:, 0],
             errors[:, 0],
             slopes,
             np.where(np.isnan(slopes) | ~self.neighbors, np.nan, errors[:, 1:]),
-            np.sqrt([law.variances(each.T) for each in both]),
-            law.degrees,
+            np.sqrt([dependence.variances(each.T) for each in both]),
+            dependence.degrees,
         )
 
 

@@ -24,10 +24,15 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
 from isingmlc.base.threads import one_thread
 from isingmlc.base.tolerances import NO_DIRECTION
-from isingmlc.fitting.dependence import Dependence
-from isingmlc.fitting.information import Factors
-from isingmlc.fitting.logistic import SharedDesign, maximize, proves_overlap
-from isingmlc.fitting.regressors import Regressors
+from isingmlc.fitting.design import Factors, Regressors
+from isingmlc.fitting.logistic import (
+    Design,
+    NarrowDesign,
+    SharedDesign,
+    maximize,
+    proves_overlap,
+)
+from isingmlc.fitting.pseudo import SHARED, SharedFit, SharedTerms
 from isingmlc.fitting.separation import (
     CERTAIN,
     STILL,
@@ -37,8 +42,8 @@ from isingmlc.fitting.separation import (
     peel,
     shortest_direction,
 )
-from isingmlc.fitting.shared import SHARED, SharedFit, SharedTerms
 from isingmlc.input.rows import ModelData, require_rows
+from isingmlc.statistics.dependence import Dependence
 from isingmlc.statistics.labelsets import LabelsetStatistics, take_features
 
 # Newton steps after which fits that have not converged are looked at for separation.
@@ -48,8 +53,10 @@ _LOOK = 8
 _CERTAIN_MOVE = 0.2
 # A weight below this is felt nowhere, but what is divided by it may overflow.
 _UNFELT = 1e-150
-# What the models that are fitted together may take.
+# What the models that are fitted together may take, and what the directions of coefficients that
+# rows do not identify may take in all.
 _BLOCK_BYTES = 2**28
+_MOST_BYTES = 16e9
 
 
 @dataclass(frozen=True)
@@ -220,24 +227,26 @@ class NetworkFit:
         errors = np.full((len(self.nodes), regressors.n_columns), np.nan)
         for node, line in zip(self.nodes, errors, strict=True):
             factor = self.factors[node.label]
-            spread = factor.matrix
-            if not regressors.in_their_units:
-                whole = _spread(spread, node.basis, regressors.n_columns)
-                spread = regressors.in_units(whole)[node.basis]
+            whole = _spread(factor.matrix, node.basis, regressors.n_columns)
+            spread = regressors.in_units(whole)[node.basis]
             line[node.basis] = np.sqrt(np.einsum("ij,ij->i", spread, spread))
             line[node.basis[factor.aliased]] = np.nan
             line[~np.isfinite(node.coef)] = np.nan
         return errors
 
     @cached_property
+    def plain_residuals(self) -> FloatArray:
+        """Labels less their probabilities, shape (K, L)."""
+        lines = [
+            np.where(self.stats.patterns[:, node.label], node.complement, -node.probability)
+            for node in self.nodes
+        ]
+        return np.array(lines).reshape(self.stats.patterns.T.shape)
+
+    @cached_property
     def residuals(self) -> FloatArray:
         """What scores are the products of sums with, shape (K, L)."""
-        patterns, factors = self.stats.patterns.T, self.factors
-        probability, complement = (
-            np.array([getattr(node, name) for node in self.nodes]).reshape(patterns.shape)
-            for name in ("probability", "complement")
-        )
-        residuals = np.where(patterns, complement, -probability)
+        factors, residuals = self.factors, self.plain_residuals.copy()
         gradients = (self.stats.counts * residuals) @ factors.design
         steps = np.zeros(gradients.shape)
         for node, gradient, step in zip(self.nodes, gradients, steps, strict=True):
@@ -267,9 +276,17 @@ def fit_nodes(
     if regressors is None:
         regressors = Regressors.of(patterns, counts)
     table = _Table(regressors, patterns.T, counts, settings)
-    each = 8 * (12 * len(counts) + 4 * regressors.n_columns**2)
+    uses = regressors.used_by(neighbors, settings.intercept)
+    few = regressors.products.are_few([np.flatnonzero(own) for own in uses])
+    width = int(uses.sum(axis=1).max()) if few else regressors.n_columns
+    each = 8 * (12 * len(counts) + 4 * width**2)
+    needed = 8.0 * uses[:, table.is_free].sum() * regressors.n_columns
+    if needed > _MOST_BYTES and not settings.is_firth:
+        raise exc.ModelError(
+            exc.TOO_LARGE.format(n_labels=len(uses), needed=needed / 1e9, most=_MOST_BYTES / 1e9)
+        )
     with one_thread():
-        nodes = _start(table, regressors.used_by(neighbors, settings.intercept))
+        nodes = _start(table, uses)
         blocks = [nodes[block] for block in chunks(len(nodes), each, limit=_BLOCK_BYTES)]
         done: Iterable[int] = (_fit_block(table, block) for block in blocks)
         if n_jobs != 1 and len(blocks) > 1:
@@ -340,6 +357,23 @@ class _Table:
         """The columns without a ridge penalty."""
         return np.asarray(self.penalty == 0)
 
+    @cached_property
+    def padded(self) -> FloatArray:
+        """All columns, and one of zeros."""
+        return np.pad(self.regressors.matrix, ((0, 0), (0, 1)))
+
+    def design_of(self, nodes: Sequence[Node]) -> tuple[Design, IntArray]:
+        """Return the design of some models, and which columns its coefficients are of."""
+        size, products = self.regressors.n_columns, self.regressors.products
+        bases = [node.basis for node in nodes]
+        if products.are_few(bases):
+            columns = np.full((len(nodes), max(1, *map(len, bases))), size)
+            for line, basis in zip(columns, bases, strict=True):
+                line[: len(basis)] = basis
+            return NarrowDesign(self.padded, columns), columns
+        uses = np.array([_spread(np.ones(len(at)), at, size) for at in bases]) > 0
+        return SharedDesign(products, uses), np.tile(np.arange(size), (len(nodes), 1))
+
     def signed(self, node: Node, columns: IntArray) -> FloatArray:
         """Return signed regressors of a label in its uncertain cells."""
         signs = np.where(self.outcomes[node.label, node.uncertain], 1.0, -1.0)
@@ -366,9 +400,9 @@ class Node:
     converged: bool = False
 
     def choose_basis(self, table: _Table, gram: FloatArray) -> None:
-        """Choose columns that are independent in the uncertain cells, with these products."""
+        """Choose columns that are independent in the uncertain cells, by their products."""
         is_free = table.is_free[self.columns]
-        free = self.columns[is_free]
+        free, gram = self.columns[is_free], gram[np.ix_(is_free, is_free)]
         # Columns that separation leaves next to nothing of have no share in the limit.
         cells = None if self.directions else self.uncertain
         chosen = table.regressors.independent(gram, free, cells)
@@ -431,36 +465,39 @@ def _fit_block(table: _Table, nodes: list[Node]) -> int:
     """Fit some label models by (penalised) maximum likelihood, or its limit; count them."""
     n_models, settings, products = len(nodes), table.settings, table.regressors.products
     masks = np.array([node.uncertain for node in nodes]).astype(np.float64)
-    for node, gram in zip(nodes, products.under(masks), strict=True):
+    grams = products.of_columns([node.columns for node in nodes], masks)
+    for node, gram in zip(nodes, grams, strict=True):
         node.choose_basis(table, gram)
     while nodes:
-        uses = np.zeros((len(nodes), products.design.shape[1]), dtype=np.bool_)
-        for line, node in zip(uses, nodes, strict=True):
-            line[node.basis] = True
-        design = SharedDesign(products, uses)
+        design, columns = table.design_of(nodes)
         counts = table.counts * np.array([node.uncertain for node in nodes])
         steps_left = [max(settings.max_iter - node.steps, 0) for node in nodes]
+        size = table.regressors.n_columns
+        start = [_spread(node.coef[node.basis], node.basis, size + 1) for node in nodes]
         fits = maximize(
             design,
             table.outcomes[[node.label for node in nodes]],
             counts,
-            uses.shape[1],
-            penalty=table.penalty,
+            columns.shape[1],
+            penalty=np.append(table.penalty, 0.0)[columns],
             firth=settings.is_firth,
-            start=np.array([node.coef for node in nodes]) * uses,
+            start=np.take_along_axis(np.array(start), columns, axis=1),
             max_iter=[
                 left if node.is_final else min(left, _LOOK)
                 for left, node in zip(steps_left, nodes, strict=True)
             ],
         )
         proven = proves_overlap(design, fits, counts)
+        coef, steps = np.zeros((2, len(nodes), size + 1))
+        np.put_along_axis(coef, columns, fits.coef, axis=1)
+        np.put_along_axis(steps, columns, fits.step, axis=1)
         undecided = []
         for at, node in enumerate(nodes):
-            node.coef, node.converged = fits.coef[at], bool(fits.converged[at])
+            node.coef, node.converged = coef[at, :size], bool(fits.converged[at])
             node.steps += int(fits.steps[at])
             if not (node.is_final or proven[at]):
                 undecided.append(node)
-                _look_for_certain(table, node, fits.step[at])
+                _look_for_certain(table, node, steps[at, :size])
         nodes = undecided
     return n_models
 
@@ -486,7 +523,7 @@ def _look_for_certain(table: _Table, node: Node, step: FloatArray) -> None:
     node.directions.append(_spread(direction, free, len(node.coef)))
     node.uncertain = node.uncertain.copy()
     node.uncertain[np.flatnonzero(node.uncertain)[certain]] = False
-    left = table.regressors.matrix[node.uncertain]
+    left = table.regressors.matrix[np.ix_(node.uncertain, node.columns)]
     node.choose_basis(table, left.T @ left)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,101 +32,64 @@ class ProductScores(NamedTuple):
     scores: Scores
 
 
-class _Products(NamedTuple):
-    """The products of some columns with one label, and the models they can be tested in."""
-
-    at: IntArray
-    arrays: NullArrays
-    columns: IntArray
-    sums: Any
-    squares: Any
-
-    @classmethod
-    def of(
-        cls, patterns: Any, arrays: NullArrays, other: int, sums: Any, squares: Any
-    ) -> _Products:
-        """Take the cells that carry a label, and the columns that are not zero in all of them."""
-        rows = np.flatnonzero(patterns[:, other])
-        met = (arrays.weight[:, rows] > 0).any(axis=1)
-        at = np.flatnonzero(met & (arrays.labels != other))
-        if not len(at):
-            rows = rows[:0]
-        sums, squares = sums[rows], squares[rows]
-        columns = np.flatnonzero(np.asarray(squares.sum(axis=0)) > 0)
-        some = arrays.among(at, rows)
-        return cls(at, some, columns, sums[:, columns], squares[:, columns])
-
-
 def product_scores(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel], variances: FloatArray
+    stats: LabelsetStatistics,
+    nulls: Sequence[NullModel],
+    variances: FloatArray,
+    *,
+    given: bool = False,
 ) -> Iterator[ProductScores]:
-    """Score the products of all features with each label."""
-    batches = Batches(nulls)
-    for part, block in feature_blocks(stats):
-        for arrays in batches:
-            for other in range(stats.patterns.shape[1]):
-                found = _Products.of(stats.patterns, arrays, other, block.sums, block.squares)
-                if len(found.at):
-                    features = part.start + found.columns
-                    own = found.arrays.scores(found.sums, found.squares, variances[features])
-                    yield ProductScores(other, found.arrays.labels, features, own)
-
-
-def given_scores(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel], variances: FloatArray
-) -> Iterator[ProductScores]:
-    """Score the products of all features with each label, given the feature itself."""
+    """Score the products of all features with each label, or what they add to their feature."""
     batches = Batches(nulls)
     for part, block in feature_blocks(stats):
         for arrays in batches:
             size = 16 * len(arrays.nulls) * arrays.design.shape[1]
             for cut in chunks(part.stop - part.start, size, limit=PART_BYTES):
-                sums, squares = dense(block.sums[:, cut]), dense(block.squares[:, cut])
-                own = arrays.scores(sums, squares, variances[part][cut])
-                leaning = arrays.lean(sums)
+                sums, squares = block.sums[:, cut], block.squares[:, cut]
+                place, spread = part.start + cut.start, variances[part][cut]
+                if given:
+                    sums, squares = dense(sums), dense(squares)
+                    own, leaning = arrays.scores(sums, squares, spread), arrays.lean(sums)
                 for other in range(stats.patterns.shape[1]):
-                    found = _Products.of(stats.patterns, arrays, other, sums, squares)
-                    if len(found.at):
-                        features = part.start + cut.start + found.columns
-                        place = np.ix_(found.at, found.columns)
-                        first = own.take(place), sums[:, found.columns], _pick(leaning, found)
-                        given = _without_feature(found, *first, variances[features])
-                        yield ProductScores(other, found.arrays.labels, features, given)
+                    rows = np.flatnonzero(stats.patterns[:, other])
+                    met = (arrays.weight[:, rows] > 0).any(axis=1) & (arrays.labels != other)
+                    if not met.any():
+                        continue
+                    at = np.flatnonzero(met)
+                    columns = np.flatnonzero(np.asarray(squares[rows].sum(axis=0)) > 0)
+                    some, sides = arrays.among(at, rows), (sums[rows], squares[rows])
+                    mine, its = (each[:, columns] for each in sides)
+                    found = some.scores(mine, its, spread[columns])
+                    if given:
+                        first, second = (each[at][..., columns] for each in leaning)
+                        alone = own.take(np.ix_(at, columns)), sums[:, columns], (first, second)
+                        found = _adjust(some, found, mine, its, *alone)
+                    yield ProductScores(other, some.labels, place + columns, found)
 
 
-def _pick(
-    leaning: tuple[FloatArray, FloatArray], found: _Products
-) -> tuple[FloatArray, FloatArray]:
-    """Take the models and columns of products from what features have."""
-    first, second = (each[found.at][:, :, found.columns] for each in leaning)
-    return first, second
+given_scores = partial(product_scores, given=True)
 
 
-def _without_feature(
-    found: _Products,
+def _adjust(
+    arrays: NullArrays,
+    product: Scores,
+    sums: FloatArray,
+    squares: FloatArray,
     own: Scores,
     own_sums: FloatArray,
     own_leaning: tuple[FloatArray, FloatArray],
-    variances: FloatArray,
 ) -> Scores:
-    """Take features out of the scores of their products."""
-    arrays, sums, squares = found.arrays, found.sums, found.squares
-    product = arrays.scores(sums, squares, variances)
-    explained = arrays.explain(own_leaning, arrays.lean(sums))
-    crossed = arrays.weight @ squares - explained[0]
-    slope = np.zeros_like(crossed)
-    np.divide(crossed, own.information, out=slope, where=~own.collinear)
-    score = product.score - slope * own.score
-    information = product.information - slope * crossed
-    if arrays.meat is None:
-        return Scores(score, information, product.scale, information)
-    crossed = arrays.cell_variance @ squares - explained[1]
-    variance = product.variance + slope * (slope * own.variance - 2 * crossed)
+    """Take features out of the scores of their products, which have these sums and squares."""
+    plain, noisy = arrays.explain(own_leaning, arrays.lean(sums))
+    shared, together = arrays.weight @ squares - plain, arrays.cell_variance @ squares - noisy
+    slope = np.zeros_like(shared)
+    np.divide(shared, own.information, out=slope, where=~own.collinear)
+    variance = product.variance + slope * (slope * own.variance - 2 * together)
     for at, null in enumerate(arrays.nulls):
         if null.clusters is not None:
             rest = null.cluster_scores(sums, arrays.rows)
-            rest -= slope[at] * null.cluster_scores(own_sums)
-            variance[at] = null.clusters.squares(rest)
+            variance[at] = null.clusters.squares(rest - slope[at] * null.cluster_scores(own_sums))
+    score, information = product.score - slope * own.score, product.information - slope * shared
     return Scores(score, variance, product.scale, information)
 
 
@@ -141,8 +105,7 @@ def statistics_of_products(
     with one_thread():
         for found in scores:
             at = found.other, found.labels[:, None], found.features
-            statistic = found.scores.statistic()
-            by_label[at] = statistic
+            by_label[at] = statistic = found.scores.statistic()
             if signs is not None:
                 sign = np.where(np.isnan(statistic), 0.0, np.sign(found.scores.score))
                 signs.transpose(2, 1, 0)[at] = sign
@@ -164,47 +127,47 @@ class Blocks:
     def of(
         cls,
         null: NullModel,
-        score: FloatArray,
         scale: FloatArray,
-        add_up: Callable[[FloatArray], FloatArray],
-        lean: Callable[[FloatArray], FloatArray],
+        sum_up: Callable[[FloatArray], FloatArray],
+        cross: Callable[[FloatArray], FloatArray],
         by_cluster: Callable[[], FloatArray],
     ) -> Blocks:
-        """Build blocks from functions of weights of the uncertain cells, of roots, and of nothing.
+        """Score blocks by functions of weights of the uncertain cells, and the scores of clusters.
 
-        They return cross-sums (n, d, d), products with sums (n, rank, d) and the scores of
-        clusters (n, clusters, d).
+        They return sums (n, m, d) under weights (m, cells), cross-sums (n, d, d) under weights
+        (cells), and the scores of clusters (n, clusters, d).
         """
-        weight = null.weight[null.rows]
-        leaning = lean(null.root())
+        weight, root = null.weight[null.rows], null.root()
+        score, leaning = sum_up(null.effective[None, null.rows])[:, 0], sum_up(root)
         across = leaning.transpose(0, 2, 1)
-        information = add_up(weight) - across @ leaning
-        variance = information
+        variance = information = cross(weight) - across @ leaning
         if null.clusters is not None:
             variance = null.clusters.crossed(by_cluster())
         elif null.is_sandwich:
             cell_variance = null.cell_variance[null.rows]
-            noisy = lean(null.root() * (cell_variance / weight))
+            noisy = sum_up(root * (cell_variance / weight))
             half = across @ (noisy - 0.5 * null.covariance.meat(null) @ leaning)
-            variance = add_up(cell_variance) - half - half.transpose(0, 2, 1)
+            variance = cross(cell_variance) - half - half.transpose(0, 2, 1)
         return cls(score, scale, variance, information)
 
     def without_first(self) -> Blocks:
         """Take the first column of each block out of the others, by the information."""
-        own, crossed = self.information[:, 0, 0], self.information[:, 1:, 0]
-        slope = np.zeros_like(crossed)
+        own, shared = self.information[:, 0, 0], self.information[:, 1:, 0]
+        slope = np.zeros_like(shared)
         is_left = own > COLLINEAR * self.scale[:, 0]
-        np.divide(crossed, own[:, None], out=slope, where=is_left[:, None])
+        np.divide(shared, own[:, None], out=slope, where=is_left[:, None])
+        # Rows (-s_l, 1 at l) take a block to what is left of it.
+        rest = np.broadcast_to(np.eye(slope.shape[1]), (*slope.shape, slope.shape[1]))
+        left = np.concatenate([-slope[:, :, None], rest], axis=2)
         variance, information = (
-            _take_first(each, slope) for each in (self.variance, self.information)
+            left @ each @ left.transpose(0, 2, 1) for each in (self.variance, self.information)
         )
         score = self.score[:, 1:] - slope * self.score[:, :1]
         return Blocks(score, self.scale[:, 1:], variance, information)
 
     def tests(self, added: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
         """Return score statistics and their degrees of freedom; `added` goes to all variances."""
-        size = self.score.shape[1]
-        variance = self.variance + np.reshape(added, (-1, 1, 1)) * np.eye(size)
+        variance = self.variance + np.reshape(added, (-1, 1, 1)) * np.eye(self.score.shape[1])
         return scaled_forms(self.score, self.scale, variance)
 
 
@@ -241,6 +204,33 @@ def joint_scores(
     return statistic, rank
 
 
+def _joint_blocks(
+    null: NullModel,
+    columns: FloatArray,
+    sums: FloatArray,
+    squares: FloatArray,
+    variances: FloatArray,
+) -> Blocks:
+    """Multiply features with columns to make one block of each."""
+
+    def multiply(features: FloatArray, weights: FloatArray) -> FloatArray:
+        crossed = weights[:, :, None] * columns[:, None, :]
+        found = np.asarray(features.T @ crossed.reshape(len(crossed), -1))
+        return found.reshape(features.shape[1], *crossed.shape[1:])
+
+    def by_cluster() -> FloatArray:
+        scores = [null.cluster_scores(each[:, None] * sums, null.rows).T for each in columns.T]
+        return np.stack(scores, axis=-1)
+
+    return Blocks.of(
+        null,
+        joint_scale(null, columns, squares, variances),
+        lambda weights: multiply(sums, weights.T),
+        lambda weights: multiply(squares, columns * weights[:, None]),
+        by_cluster,
+    )
+
+
 def joint_statistics(
     stats: LabelsetStatistics,
     nulls: Sequence[NullModel],
@@ -264,42 +254,6 @@ def joint_statistics(
     return statistic, rank
 
 
-def _joint_blocks(
-    null: NullModel,
-    columns: FloatArray,
-    sums: FloatArray,
-    squares: FloatArray,
-    variances: FloatArray,
-) -> Blocks:
-    """Multiply features with columns to make one block of each."""
-    n_cells, size = columns.shape
-    n_features = sums.shape[1]
-
-    def add_up(weights: FloatArray) -> FloatArray:
-        crossed = columns[:, :, None] * (columns * weights[:, None])[:, None, :]
-        return np.asarray(squares.T @ crossed.reshape(n_cells, -1)).reshape(-1, size, size)
-
-    def lean(root: FloatArray) -> FloatArray:
-        crossed = root.T[:, :, None] * columns[:, None, :]
-        found = np.asarray(sums.T @ crossed.reshape(n_cells, -1))
-        return found.reshape(n_features, len(root), size)
-
-    def by_cluster() -> FloatArray:
-        scores = [null.cluster_scores(each[:, None] * sums, null.rows).T for each in columns.T]
-        return np.stack(scores, axis=-1)
-
-    score = sums.T @ (columns * null.effective[null.rows, None])
-    scale = joint_scale(null, columns, squares, variances)
-    return Blocks.of(null, score, scale, add_up, lean, by_cluster)
-
-
-def _take_first(matrix: FloatArray, slope: FloatArray) -> FloatArray:
-    """Take slopes times the first column of blocks out of the covariances of the others."""
-    taken = slope[:, :, None] * matrix[:, None, 1:, 0]
-    rest = matrix[:, 1:, 1:] - taken - taken.transpose(0, 2, 1)
-    return np.asarray(rest + slope[:, :, None] * slope[:, None, :] * matrix[:, :1, :1])
-
-
 def joint_scale(
     null: NullModel, columns: FloatArray, squares: Any, variances: FloatArray
 ) -> FloatArray:
@@ -317,10 +271,9 @@ def term_scores(
     products = stats.term_products[term][null.rows]
     blocks = Blocks.of(
         null,
-        (null.effective[null.rows] @ sums)[None],
         term_scale(stats, null, term, variances)[None],
+        lambda weights: (weights @ sums)[None],
         lambda weights: np.einsum("g,gij->ij", weights, products)[None],
-        lambda root: (root @ sums)[None],
         lambda: null.cluster_scores(sums, null.rows)[None],
     )
     statistic, rank = blocks.tests()

@@ -21,9 +21,10 @@ all rows with the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -31,10 +32,12 @@ from scipy.special import ndtri_exp
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks, dense
 from isingmlc.base.threads import one_thread
 from isingmlc.inference.covariance import Clustered
-from isingmlc.inference.pvalues import LOG_10, chi2_log10_sf, weighted_chi2_log10_sf
+from isingmlc.inference.pvalues import LOG_10, weighted_chi2_log10_sf
 from isingmlc.inference.score import PART_BYTES, NullModel
+from isingmlc.statistics.dependence import Clusters
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks, take_features
 
+_Find: TypeAlias = Callable[[Any, Any], FloatArray]
 COMBINE = ("acat", "sum", "omnibus")
 DEFAULT_COMBINE = "acat"
 # Larger p-values count as this one: a p-value of 1 must not outweigh any other, however small.
@@ -42,6 +45,8 @@ LARGEST = 0.999
 # Directions in which correlated scores vary by less than this share of one score do not count.
 RANK = 1e-6
 _LOG_2 = float(np.log(2))
+# Of an angle below this the tangent is the angle itself.
+_TINY = 1e-8
 # Variation within cells below this share of the squares is rounding.
 _ROUNDING = 1e-12
 # What a feature's variation in all rows counts against that in one labelset, in rows.
@@ -52,7 +57,6 @@ _POOLED = 10.0
 class FeatureTests:
     """Tests of features over all labels."""
 
-    combine: str
     statistic: FloatArray
     df: FloatArray
     log10_pvalue: FloatArray
@@ -68,35 +72,27 @@ def combine_cauchy(log10_pvalue: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Combine dependent p-values by their Cauchy transforms, each line of a table by itself."""
     log_p = np.minimum(np.asarray(log10_pvalue, dtype=float) * LOG_10, np.log(LARGEST))
     known = ~np.isnan(log_p)
-    count = known.sum(axis=1).astype(float)
+    least = log_p.min(axis=1, initial=0.0, where=known)[:, None]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
         angle = np.pi * np.exp(log_p)
-        is_small = log_p < -_LOG_2
-        # The cotangent of a small angle, as a logarithm; that of a tiny one is one over the angle.
-        ratio = np.where(angle > 1e-8, np.tan(angle) / angle, 1.0)
-        log_cot = np.where(is_small, -log_p - np.log(np.pi) - np.log(ratio), -np.inf)
-        unit = np.maximum(log_cot.max(axis=1, initial=0.0, where=known), 0.0)
-        parts = np.where(is_small, np.exp(log_cot - unit[:, None]), 0.0)
-        rest = np.where(is_small, 0.0, 1 / np.tan(angle)) * np.exp(-unit)[:, None]
-        mean = np.where(known, parts + rest, 0.0).sum(axis=1) / count
-        statistic = mean * np.exp(unit)
-        # One over T, for its arctangent; where that is tiny they are the same.
-        inverse = np.exp(-unit) / mean
-        log_tail = np.where(inverse > 1e-8, np.log(np.arctan(inverse)), -unit - np.log(mean))
-        upper = log_tail - np.log(np.pi)
-        lower = np.log(0.5 - np.arctan(statistic) / np.pi)
-    log_pvalue = np.where(mean > 0, upper, lower) / LOG_10
+        # In units of one over the smallest p-value; the tangent of a tiny angle is that angle.
+        small = np.exp(least - log_p) / np.pi
+        parts = np.where(angle > _TINY, np.exp(least) / np.tan(angle), small)
+        mean = np.where(known, parts, 0.0).sum(axis=1) / known.sum(axis=1)
+        statistic = mean * np.exp(-least[:, 0])
+        tail = np.log(np.arctan2(1.0, statistic) / np.pi)
+        tail = np.where(statistic > 1 / _TINY, least[:, 0] - np.log(np.pi * mean), tail)
     # A p-value of zero that has no logarithm stays one.
-    log_pvalue = np.where((log_p == -np.inf).any(axis=1), -np.inf, log_pvalue)
-    tested = count > 0
-    return np.where(tested, statistic, np.nan), np.where(tested, log_pvalue, np.nan)
+    tail = np.where((log_p == -np.inf).any(axis=1), -np.inf, tail / LOG_10)
+    tested = known.any(axis=1)
+    return np.where(tested, statistic, np.nan), np.where(tested, tail, np.nan)
 
 
 def combine_acat(log10_pvalue: FloatArray) -> FeatureTests:
     """Combine the tests of each feature by their p-values alone."""
     statistic, log10p = combine_cauchy(log10_pvalue)
     n_tests = np.asarray((~np.isnan(log10_pvalue)).sum(axis=1), dtype=float)
-    return FeatureTests("acat", statistic, np.full(log10p.shape, np.nan), log10p, n_tests)
+    return FeatureTests(statistic, np.full(log10p.shape, np.nan), log10p, n_tests)
 
 
 def normal_scores(sign: FloatArray, log10_pvalue: FloatArray) -> FloatArray:
@@ -105,19 +101,19 @@ def normal_scores(sign: FloatArray, log10_pvalue: FloatArray) -> FloatArray:
     return np.where(np.isnan(log10_pvalue), 0.0, sign * size)
 
 
-def combine_scores(
-    scores: FloatArray, values: FloatArray, vectors: FloatArray, n_tests: FloatArray
-) -> tuple[FeatureTests, FeatureTests]:
-    """Combine correlated scores of each feature: their sum of squares, and their quadratic form."""
-    total = np.where(n_tests > 0, (scores**2).sum(axis=1), np.nan)
-    log10p = weighted_chi2_log10_sf(total, np.maximum(values, 0.0))
-    by_sum = FeatureTests("sum", total, np.full(total.shape, np.nan), log10p, n_tests)
-    along = np.einsum("jk,jki->ji", scores, vectors)
-    counts = values > RANK
-    form = np.divide(along**2, values, out=np.zeros_like(along), where=counts).sum(axis=1)
-    rank = np.where(n_tests > 0, counts.sum(axis=1), np.nan)
-    form = np.where(n_tests > 0, form, np.nan)
-    return by_sum, FeatureTests("omnibus", form, rank, chi2_log10_sf(form, rank), n_tests)
+def sum_of_squares(scores: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return sums of squared correlated scores, and the logarithms of their tails to base ten."""
+    total = (scores**2).sum(axis=1)
+    return total, weighted_chi2_log10_sf(total, np.maximum(values, 0.0))
+
+
+def quadratic_form(
+    scores: FloatArray, values: FloatArray, vectors: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return quadratic forms of scores with the inverse of their correlations, and its rank."""
+    along, counts = np.einsum("jk,jki->ji", scores, vectors), values > RANK
+    form = np.divide(along**2, values, out=np.zeros_like(along), where=counts)
+    return form.sum(axis=1), counts.sum(axis=1).astype(float)
 
 
 @dataclass(frozen=True)
@@ -140,16 +136,26 @@ class ScoreCovariance:
 
     def decompose(self) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         """Decompose the correlation matrices of the scores, some features at a time."""
-        stats, tested = self.stats, self.tested[:, self.labels]
+        stats, nulls, tested = self.stats, self.nulls, self.tested[:, self.labels]
         if not np.array_equal(self.positions, np.arange(len(stats.feature_names))):
             stats = take_features(stats, self.positions)
-        find = _covariances
-        if self.nulls and isinstance(self.nulls[0].covariance, Clustered):
-            find = _cluster_covariances
+        if not nulls:
+            return
+        covariance = nulls[0].covariance
+        if isinstance(covariance, Clustered):
+            clusters = covariance.all_clusters
+            find: _Find = partial(_covary_by_cluster, nulls, clusters)
+            n_terms = clusters.n_clusters
+        else:
+            find, n_terms = _covary_by_cell(stats, nulls), 2 * len(stats.counts)
+        size = 8 * len(nulls) * max(n_terms, len(nulls))
         # Many small matrices: more threads only get in each other's way.
         with one_thread():
-            for part, covariance in find(stats, self.nulls):
-                yield part, *np.linalg.eigh(_correlations(covariance, tested[part]))
+            for part, block in feature_blocks(stats):
+                for cut in chunks(part.stop - part.start, size, limit=PART_BYTES):
+                    at = slice(part.start + cut.start, part.start + cut.stop)
+                    found = find(block.sums[:, cut], block.squares[:, cut])
+                    yield at, *np.linalg.eigh(_correlations(found, tested[at]))
 
 
 def _correlations(covariance: FloatArray, tested: BoolArray) -> FloatArray:
@@ -163,73 +169,48 @@ def _correlations(covariance: FloatArray, tested: BoolArray) -> FloatArray:
     return np.asarray(correlation)
 
 
-def _covariances(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel]
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Compute the covariances of the scores of independent rows, some features at a time."""
-    if not nulls:
-        return
-    residuals = np.array([_residuals(null) for null in nulls]).T
-    n_cells, n_labels = residuals.shape
+def _covary_by_cell(stats: LabelsetStatistics, nulls: Sequence[NullModel]) -> _Find:
+    """Return what computes covariances of the scores of independent rows from sums and squares."""
+    residuals = np.array([_residuals(null) for null in nulls])
     counts, share = stats.counts, _own_share(stats)
-    total_noise = counts @ residuals**2
-    pooled = (residuals * (counts * (1 - share))[:, None]).T @ residuals
+    pooled = (residuals * (counts * (1 - share))) @ residuals.T
     # In units of the mean variation of a feature, which differs from label to label.
-    unit = np.where(total_noise > 0, total_noise, np.inf)
-    size = 8 * n_labels * max(n_cells, n_labels)
-    for part, block in feature_blocks(stats):
-        for inner in chunks(part.stop - part.start, size, limit=PART_BYTES):
-            sums, squares = dense(block.sums[:, inner]), dense(block.squares[:, inner])
-            means = sums / counts[:, None]
-            within = squares - means * sums
-            # What single rows leave is rounding.
-            within[within <= _ROUNDING * squares] = 0.0
-            total = within.T @ residuals**2
-            covariance = _add_within(within, residuals, share)
-            between = np.zeros((means.shape[1], n_labels, n_cells))
-            for at, null in enumerate(nulls):
-                rest = means[null.rows] - null.fit_to(null.lean(sums))
-                rest *= np.sqrt(counts[null.rows, None]) * residuals[null.rows, at, None]
-                between[:, at, null.rows] = rest.T
-            total += np.einsum("jkg,jkg->jk", between, between)
-            between *= np.sqrt(share)
-            covariance += between @ between.transpose(0, 2, 1)
-            typical = np.sqrt(total / unit)
-            covariance += typical[:, :, None] * typical[:, None, :] * pooled
-            yield slice(part.start + inner.start, part.start + inner.stop), covariance
+    unit = residuals**2 @ counts
+    unit = np.where(unit > 0, unit, np.inf)
+
+    def covariances(sums: Any, squares: Any) -> FloatArray:
+        sums, squares = dense(sums), dense(squares)
+        means = sums / counts[:, None]
+        within = squares - means * sums
+        # What single rows leave is rounding.
+        within[within <= _ROUNDING * squares] = 0.0
+        varied = np.flatnonzero(within.any(axis=1))
+        n_cells, n_columns = means.shape
+        terms = np.zeros((n_columns, len(nulls), n_cells + len(varied)))
+        for at, null in enumerate(nulls):
+            rest = means[null.rows] - null.fit_to(null.lean(sums))
+            rest *= (np.sqrt(counts) * residuals[at])[null.rows, None]
+            terms[:, at, null.rows] = rest.T
+        terms[:, :, n_cells:] = np.sqrt(within[varied]).T[:, None] * residuals[:, varied]
+        typical = np.sqrt(np.einsum("jkg,jkg->jk", terms, terms) / unit)
+        terms *= np.sqrt(np.concatenate([share, share[varied]]))
+        found = terms @ terms.transpose(0, 2, 1)
+        return np.asarray(found + typical[:, :, None] * typical[:, None, :] * pooled)
+
+    return covariances
 
 
-def _add_within(within: FloatArray, residuals: FloatArray, share: FloatArray) -> FloatArray:
-    """Add up products of residuals times the variation of features within cells."""
-    n_labels = residuals.shape[1]
-    found = np.zeros((within.shape[1], n_labels**2))
-    varied = np.flatnonzero(within.any(axis=1))
-    for some in chunks(len(varied), 8 * n_labels**2, limit=PART_BYTES):
-        cells = varied[some]
-        crossed = residuals[cells, :, None] * (share[cells, None] * residuals[cells])[:, None, :]
-        found += within[cells].T @ crossed.reshape(-1, n_labels**2)
-    return found.reshape(-1, n_labels, n_labels)
-
-
-def _cluster_covariances(
-    stats: LabelsetStatistics, nulls: Sequence[NullModel]
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Compute the covariances of scores from those of clusters of dependent rows."""
-    covariance = nulls[0].covariance
-    assert isinstance(covariance, Clustered)
-    clusters = covariance.all_clusters
-    size = 8 * clusters.n_clusters * len(nulls)
-    for part, block in feature_blocks(stats):
-        for inner in chunks(part.stop - part.start, size, limit=PART_BYTES):
-            sums = block.sums[:, inner]
-            scores = np.zeros((sums.shape[1], clusters.n_clusters, len(nulls)))
-            for at, null in enumerate(nulls):
-                assert null.clusters is not None
-                # Clusters of certain rows alone have no score; the others are around their mean.
-                present = np.unique(clusters.codes[null.rows])
-                scores[:, present, at] = null.clusters.centred(null.cluster_scores(sums)).T
-            found = scores.transpose(0, 2, 1) @ scores
-            yield slice(part.start + inner.start, part.start + inner.stop), found
+def _covary_by_cluster(
+    nulls: Sequence[NullModel], clusters: Clusters, sums: Any, _: Any
+) -> FloatArray:
+    """Compute covariances of scores from those of clusters of dependent rows."""
+    scores = np.zeros((sums.shape[1], len(nulls), clusters.n_clusters))
+    for at, null in enumerate(nulls):
+        assert null.clusters is not None
+        # Clusters of certain rows alone have no score; the others are around their mean.
+        present = np.unique(clusters.codes[null.rows])
+        scores[:, at, present] = null.clusters.centred(null.cluster_scores(sums)).T
+    return np.asarray(scores @ scores.transpose(0, 2, 1))
 
 
 def _residuals(null: NullModel) -> FloatArray:

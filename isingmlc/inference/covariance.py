@@ -32,8 +32,8 @@ from scipy import stats as distributions
 from scipy.special import betaln, hyp2f1
 
 from isingmlc.base.arrays import FloatArray
-from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.statistics.dependence import Clusters
 
 if TYPE_CHECKING:
     from isingmlc.inference.score import NullModel

@@ -14,18 +14,22 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import FloatArray, IntArray, SignArray, StrArray
 from isingmlc.base.readonly import FrozenArrays, cached_array
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.nodewise import NetworkFit
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.combine import (
     COMBINE,
     FeatureTests,
     ScoreCovariance,
     combine_acat,
-    combine_scores,
     normal_scores,
+    quadratic_form,
+    sum_of_squares,
 )
-from isingmlc.inference.covariance import hotelling_log10_sf, hotelling_sf
-from isingmlc.inference.pvalues import chi2_log10_sf, chi2_sf
+from isingmlc.inference.covariance import hotelling_log10_sf, say_robust
+from isingmlc.inference.pvalues import chi2_log10_sf
 
+PRODUCTS = (None, "individual", "joint", "given", "given-joint")
+UNITS = ("term", "column")
 _NO_COVARIANCE = (
     "combine={combine!r} needs to know how the scores of a feature vary together, as score tests "
     "of single features do, but these are {what}. Use combine='acat', which needs their p-values "
@@ -38,8 +42,8 @@ _PERMUTED = (
 
 
 # The arrays of edges and of products, of which either all or none are there.
-_OF_EDGES = ("statistic", "df", "reason", "sign", "coef", "bse")
-_OF_PRODUCTS = tuple(
+_ARRAYS: tuple[str, ...] = ("statistic", "df", "reason", "sign", "coef", "bse")
+_ARRAYS += tuple(
     f"product_{name}" for name in ("statistic", "sign", "reason", "coef", "bse", "rho")
 )
 
@@ -74,16 +78,26 @@ class GivenPvalues(FrozenArrays):
 
     def take(self, positions: IntArray) -> GivenPvalues:
         """Return those of some features."""
-        feature = None if self.feature is None else self.feature[positions]
-        return GivenPvalues(
-            self.edge[positions], self.log10[positions], self.method[positions], feature
-        )
+        parts = self.edge, self.log10, self.method, self.feature
+        taken: list[Any] = [None if each is None else each[positions] for each in parts]
+        return GivenPvalues(*taken)
 
-    @classmethod
-    def stack(cls, parts: Sequence[dict[str, Any]]) -> GivenPvalues:
-        """Stack p-values of different features."""
-        names = ("pvalue", "log10p", "pvalue_method")
-        return cls(*(np.concatenate([part[name] for part in parts]) for name in names))
+
+def refer(
+    statistic: FloatArray, df: FloatArray | float, df_denom: FloatArray | None
+) -> GivenPvalues:
+    """Refer statistics to chi-square, or with few clusters to Hotelling's distribution."""
+    if df_denom is None:
+        log10, name = np.asarray(chi2_log10_sf(statistic, df)), "chi2"
+    else:
+        log10, name = np.asarray(hotelling_log10_sf(statistic, df, df_denom)), "hotelling"
+    method = np.where(np.isnan(statistic), "", name).astype(object)
+    return GivenPvalues(10.0**log10, log10, method)
+
+
+def _list_pvalues(source: Pvalues) -> dict[str, Any]:
+    """Return p-values as the columns that tables have."""
+    return {"pvalue": source.edge, "log10p": source.log10, "pvalue_method": source.method}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,35 +130,40 @@ class EdgeArrays(FrozenArrays):
     def take(self, positions: Sequence[int] | IntArray) -> EdgeArrays:
         """Return the tests of some features."""
         at = np.asarray(positions, dtype=np.intp)
+        names = tuple(self.feature_names[each] for each in at.tolist())
         changed: dict[str, Any] = {
-            "feature_names": tuple(self.feature_names[each] for each in at.tolist())
+            name: value[at] if name in _ARRAYS else value.take(at)
+            for name in (*_ARRAYS, "covariance", "given", "given_products")
+            if (value := getattr(self, name)) is not None
         }
-        for name in (*_OF_EDGES, *_OF_PRODUCTS):
-            cells = getattr(self, name)
-            changed[name] = None if cells is None else cells[at]
-        for name in ("covariance", "given", "given_products"):
-            part = getattr(self, name)
-            changed[name] = None if part is None else part.take(at)
-        return replace(self, **changed)
+        return replace(self, feature_names=names, **changed)
 
     @classmethod
     def stack(cls, parts: Sequence[EdgeArrays]) -> EdgeArrays:
         """Put tests of different features of the same labels into one table."""
         if len(parts) == 1:
             return parts[0]
-        changed: dict[str, Any] = {
-            "feature_names": tuple(name for part in parts for name in part.feature_names),
-            "covariance": None,
-            "given": GivenPvalues.stack([part.columns() for part in parts]),
-        }
-        for name in (*_OF_EDGES, *_OF_PRODUCTS):
-            cells = [getattr(part, name) for part in parts]
-            changed[name] = None if cells[0] is None else np.concatenate(cells)
-        if parts[0].product_statistic is not None:
-            changed["given_products"] = GivenPvalues.stack(
-                [part.product_columns() for part in parts]
+
+        def join(tables: Sequence[dict[str, Any]]) -> GivenPvalues:
+            names = ("pvalue", "log10p", "pvalue_method")
+            return GivenPvalues(
+                *(np.concatenate([each[name] for each in tables]) for name in names)
             )
-        return replace(parts[0], **changed)
+
+        changed: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in _ARRAYS
+            if getattr(parts[0], name) is not None
+        }
+        if parts[0].product_statistic is not None:
+            changed["given_products"] = join([part.product_columns() for part in parts])
+        return replace(
+            parts[0],
+            feature_names=tuple(name for part in parts for name in part.feature_names),
+            covariance=None,
+            given=join([part.columns() for part in parts]),
+            **changed,
+        )
 
     def columns(self) -> dict[str, Any]:
         """Return what tables of edges have, each an array of features × labels."""
@@ -153,9 +172,7 @@ class EdgeArrays(FrozenArrays):
             **effects,
             "statistic": self.statistic,
             "df": self.df,
-            "pvalue": self.pvalue,
-            "log10p": self.log10_pvalue,
-            "pvalue_method": self.pvalue_method,
+            **_list_pvalues(self._pvalues),
             "sign": self.sign,
             "reason": self.reason,
         }
@@ -163,7 +180,7 @@ class EdgeArrays(FrozenArrays):
     def with_one_df(self) -> FloatArray:
         """Statistics with one degree of freedom that have the tail probabilities of these."""
         tested = ~np.isnan(self.statistic)
-        log10p = self.log10_tails(self.statistic, self.df)
+        log10p = refer(self.statistic, self.df, self.df_denom).log10
         equal = normal_scores(np.ones(tested.shape), log10p) ** 2
         alike = (self.df == 1) & (self.df_denom is None)
         return np.where(alike, self.statistic, np.where(tested, equal, np.nan))
@@ -177,62 +194,37 @@ class EdgeArrays(FrozenArrays):
         return {
             "statistic": statistic,
             "df": df,
-            "pvalue": self.tails(statistic, df),
-            "log10p": self.log10_tails(statistic, df),
+            **_list_pvalues(refer(statistic, df, self.df_denom)),
             "pvalue_method": np.where(np.isnan(statistic), "", "wald").astype(object),
             "sign": np.sign(np.nan_to_num(coef)),
             "reason": np.where(np.isinf(coef), Reason.SEPARATED_ALTERNATIVE, own).astype(object),
         }
 
+    @cached_property
+    def _pvalues(self) -> Pvalues:
+        return self.given or refer(self.statistic, self.df, self.df_denom)
+
     @cached_array
     def pvalue(self) -> FloatArray:
         """p-values of edges."""
-        return self.tails(self.statistic, self.df) if self.given is None else self.given.edge
+        return self._pvalues.edge
 
     @cached_array
     def log10_pvalue(self) -> FloatArray:
         """Their logarithms to base ten."""
-        if self.given is not None:
-            return self.given.log10
-        return self.log10_tails(self.statistic, self.df)
+        return self._pvalues.log10
 
     @property
     def pvalue_method(self) -> StrArray:
         """Where each p-value comes from; empty where there is none."""
-        return self.name_tails(self.statistic) if self.given is None else self.given.method
+        return self._pvalues.method
 
     def product_columns(self) -> dict[str, Any]:
         """Return p-values of products, each an array of features × labels × labels."""
-        statistic, given = self.product_statistic, self.given_products
+        statistic, df_denom = self.product_statistic, self.df_denom
         assert statistic is not None
-        if given is not None:
-            return {"pvalue": given.edge, "log10p": given.log10, "pvalue_method": given.method}
-        return {
-            "pvalue": self.tails(statistic, 1.0),
-            "log10p": self.log10_tails(statistic, 1.0),
-            "pvalue_method": self.name_tails(statistic),
-        }
-
-    def name_tails(self, statistic: FloatArray) -> StrArray:
-        """Name where the p-values of `tails` come from; empty where there is none."""
-        name = "chi2" if self.df_denom is None else "hotelling"
-        return np.where(np.isnan(statistic), "", name).astype(object)
-
-    def tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
-        """Return p-values of statistics by the distribution that these tests refer to."""
-        if self.df_denom is None:
-            return np.asarray(chi2_sf(statistic, df))
-        return np.asarray(hotelling_sf(statistic, df, self._denominators(statistic)))
-
-    def log10_tails(self, statistic: FloatArray, df: FloatArray | float) -> FloatArray:
-        """Return logarithms to base ten of `tails`."""
-        if self.df_denom is None:
-            return np.asarray(chi2_log10_sf(statistic, df))
-        return np.asarray(hotelling_log10_sf(statistic, df, self._denominators(statistic)))
-
-    def _denominators(self, statistic: FloatArray) -> FloatArray:
-        assert self.df_denom is not None
-        return self.df_denom if statistic.ndim == 2 else self.df_denom[:, None]
+        degrees = None if df_denom is None else df_denom[:, None]
+        return _list_pvalues(self.given_products or refer(statistic, 1.0, degrees))
 
     @cached_array
     def importance(self) -> FloatArray:
@@ -253,7 +245,7 @@ class EdgeArrays(FrozenArrays):
                 raise exc.ModelError(_PERMUTED.format(combine=combine))
             nothing = np.full(permuted.shape, np.nan)
             n_tests = self._acat.n_tests
-            return FeatureTests("sum", self.importance, nothing, np.log10(permuted), n_tests)
+            return FeatureTests(self.importance, nothing, np.log10(permuted), n_tests)
         if self.covariance is None:
             raise exc.ModelError(_NO_COVARIANCE.format(combine=combine, what=self._what()))
         by_sum, omnibus = self._by_scores
@@ -278,37 +270,64 @@ class EdgeArrays(FrozenArrays):
     def _by_scores(self) -> tuple[FeatureTests, FeatureTests]:
         """Tests of features by the sum of squared scores, and by their quadratic form."""
         assert self.covariance is not None
-        labels = self.covariance.labels
+        labels, n_tests = self.covariance.labels, self._acat.n_tests
         scores = normal_scores(self.sign, self.log10_pvalue)[:, labels]
-        n_tests = self._acat.n_tests
-        empty = np.full(len(n_tests), np.nan)
-        tests = [
-            FeatureTests(name, empty.copy(), empty.copy(), empty.copy(), n_tests)
-            for name in ("sum", "omnibus")
-        ]
+        own = scores if self.df_denom is None else self._sign_t()[:, labels]
+        # Sums and logarithms of their tails, quadratic forms and ranks.
+        found = np.full((4, len(scores)), np.nan)
         for at, values, vectors in self.covariance.decompose():
-            by_sum, omnibus = combine_scores(scores[at], values, vectors, n_tests[at])
-            if self.df_denom is not None:
-                omnibus = self._by_hotelling(at, labels, values, vectors)
-            for target, part in zip(tests, (by_sum, omnibus), strict=True):
-                target.statistic[at], target.df[at] = part.statistic, part.df
-                target.log10_pvalue[at] = part.log10_pvalue
-        return tests[0], tests[1]
+            found[:2, at] = sum_of_squares(scores[at], values)
+            found[2:, at] = quadratic_form(own[at], values, vectors)
+        found[:, n_tests == 0] = np.nan
+        total, log10p, form, rank = found
+        by_sum = FeatureTests(total, np.full(total.shape, np.nan), log10p, n_tests)
+        if self.df_denom is None:
+            tail = chi2_log10_sf(form, rank)
+        else:
+            tested = ~np.isnan(self.statistic)
+            degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
+            tail = np.asarray(hotelling_log10_sf(form, rank, degrees))
+        return by_sum, FeatureTests(form, rank, tail, n_tests)
 
-    def _by_hotelling(
-        self, features: slice, labels: IntArray, values: FloatArray, vectors: FloatArray
-    ) -> FeatureTests:
-        """Refer quadratic forms from few clusters to Hotelling's distribution."""
+    def _sign_t(self) -> FloatArray:
+        """Return t statistics with their signs, which Hotelling's statistic combines."""
         assert self.df_denom is not None
-        size = np.sqrt(self.statistic[features])
+        size = np.sqrt(self.statistic)
         by_model = getattr(self.given, "by_model", None)
         if by_model is not None:
             # Where a variance is not believed, the statistic is at most what the p-value says.
-            said = student_t.isf(np.minimum(self.pvalue[features], 1.0) / 2, self.df_denom)
-            size = np.where(by_model[features], np.minimum(said, size), size)
-        own = self.sign[features] * np.nan_to_num(size)
-        _, form = combine_scores(own[:, labels], values, vectors, self._acat.n_tests[features])
-        tested = ~np.isnan(self.statistic[features])
-        degrees = np.where(tested, self.df_denom, np.inf).min(axis=1)
-        log10p = np.asarray(hotelling_log10_sf(form.statistic, form.df, degrees))
-        return replace(form, log10_pvalue=log10p)
+            said = student_t.isf(np.minimum(self.pvalue, 1.0) / 2, self.df_denom)
+            size = np.where(by_model, np.minimum(said, size), size)
+        return np.asarray(self.sign * np.nan_to_num(size))
+
+
+def check_tested(products: str | None, unit: str) -> None:
+    """Check that what is to be tested can be."""
+    check_option("products", products, PRODUCTS)
+    if products and unit == "term":
+        raise exc.DataError(
+            "products are those of features of one column with labels, but some terms have "
+            "several columns. Name other features, or test single columns, each adjusted for the "
+            f"rest of its term: products={products!r}, unit='column'."
+        )
+
+
+def note_on(fit: NetworkFit) -> str:
+    """Say what to keep in mind about p-values of a fit."""
+    covariates, notes = fit.stats.context.described, []
+    if covariates:
+        plural = "s" * (len(covariates) > 1)
+        notes.append(f"tests are given the covariate{plural} {', '.join(covariates)}")
+    if fit.is_penalised:
+        penalty = "Firth" if fit.settings.is_firth else "ridge"
+        notes.append(f"the null model is penalised ({penalty}), so p-values are approximate")
+    if fit.shared is not None:
+        shared = f"the null model has one interaction per pair of labels ({fit.settings.method})"
+        notes.append(shared)
+    if fit.is_robust:
+        notes.append(say_robust(fit))
+    if fit.settings.neighbors != "all":
+        mean = np.mean([node.neighbors.sum() for node in fit.nodes])
+        others = f"{mean:.3g} of the {len(fit.nodes) - 1} other labels"
+        notes.append(f"each label is tested given {others} on average")
+    return "; ".join(notes)

@@ -22,7 +22,7 @@ from scipy.stats import chi2
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
 from isingmlc.fitting.logistic import StackedDesign, maximize
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.larger import distinct_rows
 from isingmlc.inference.moderation import pool_sides

@@ -28,10 +28,9 @@ from scipy.special import expit, log_expit
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, typical_sizes
 from isingmlc.base.tolerances import COLLINEAR
-from isingmlc.fitting.information import Factors
+from isingmlc.fitting.design import Factors, Regressors
 from isingmlc.fitting.logistic import inverses, maximize, proves_overlap
 from isingmlc.fitting.nodewise import NetworkFit, fit_alone, ridge_penalty
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.inference.blocks import scaled_forms
 from isingmlc.inference.covariance import covariance_of
 

@@ -1,9 +1,4 @@
-r"""Score tests of products given their feature: whether it changes how labels go together.
-
-The products of a feature with other labels are tested in a model that has the feature. That model
-need not be fitted for every feature: one Newton step from the model without it comes near where its
-effect is weak, and can be taken from the statistics of cells. Where the score of the feature itself
-is large the step falls short, and the model is fitted to the rows; so it is where that is cheap.
+r"""Whether a feature changes how two labels are associated.
 
 The interaction of labels a and b may depend on a feature x through one parameter, the coefficient
 of x·y_a·y_b. It stands in the models of both labels. Its pseudo-likelihood score is the sum of both
@@ -14,38 +9,20 @@ of what rows add to them. Estimates of the parameter are averaged with the same 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from isingmlc import exceptions as exc
-from isingmlc.base.arguments import check_jobs, check_names, check_option
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, chunks
-from isingmlc.base.tolerances import COLLINEAR
+from isingmlc.base.arguments import check_option
+from isingmlc.base.arrays import BoolArray, FloatArray, chunks
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, judge_products, judge_tests
-from isingmlc.inference.blocks import (
-    given_scores,
-    joint_statistics,
-    scaled_forms,
-    statistics_of_products,
-)
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.combine import normal_scores
-from isingmlc.inference.edges import EdgeArrays, Pvalues
-from isingmlc.inference.given_law import given_pvalues
+from isingmlc.inference.edges import EdgeArrays, GivenPvalues, Pvalues
 from isingmlc.inference.pvalues import chi2_log10_sf
-from isingmlc.inference.refit import leave_products, refit_products, score_products
-from isingmlc.inference.score import NullModel, feature_variances
-from isingmlc.inference.score_law import edge_pvalues
-from isingmlc.inference.score_tests import (
-    for_products,
-    judge_joint,
-    null_models_to_test,
-    single_tests,
-    with_pvalues,
-)
+from isingmlc.inference.refit import leave_products, refit_products
 from isingmlc.statistics.labelsets import cells_of
 
 REFIT = ("auto", True, False)
@@ -55,7 +32,6 @@ LARGE = 4.0
 CHEAP = 2e7
 # Numbers by row and product beyond which correlations are not computed, but taken as one.
 _MOST = 2e8
-_NOTE = "products are tested given their feature: {n_refits} of {n_edges} edges refitted, {rest}"
 _STRONG = (
     "{n_strong} edges have a strong effect of the feature itself, for which products are best "
     "tested in refitted models. {why}: the tests are one Newton step, and may be off there."
@@ -64,21 +40,9 @@ _NO_ROWS = "That needs rows, and the model has none"
 _NOT_FITTED = "That needs method='nodewise', with a ridge penalty or none"
 
 
-def moderation_test(
-    fit: NetworkFit,
-    features: Sequence[str] | str | None,
-    products: str,
-    *,
-    min_count: int = 2,
-    n_jobs: int = 1,
-    pvalue: str = "auto",
-    refit: bool | str = "auto",
-) -> EdgeArrays:
-    """Test products given their feature; `IsingResults.score_test` explains the arguments."""
+def check_refit(fit: NetworkFit, products: str | None, refit: bool | str) -> None:
+    """Check that models that have a feature can be fitted, if that is asked for."""
     check_option("refit", refit, REFIT)
-    n_jobs = check_jobs(n_jobs)
-    if not fit.stats.feature_names:
-        raise exc.ModelError(exc.NO_FEATURES)
     if refit is True and not fit.can_refit:
         raise exc.ModelError(
             "refit=True is for method='nodewise' with a ridge penalty or none, but this model was "
@@ -90,44 +54,9 @@ def moderation_test(
             f"{fit.settings.cov_type!r}. Leave refit out, or use wald_test(products={products!r}), "
             "which fits them and follows cov_type."
         )
-    if features is not None:
-        fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
-    nulls, reason = null_models_to_test(fit, min_count)
-    single = single_tests(fit, nulls, reason)
-    large = _find_large(fit, single, refit)
-    if products == "given":
-        # A pair is tested in two models: both are fitted, or neither.
-        large = (single.reason == Reason.OK) & large.any(axis=1, keepdims=True)
-    n_tested = int((single.reason == Reason.OK).sum())
-    note = _NOTE.format(
-        n_refits=int(large.sum()),
-        n_edges=n_tested,
-        rest="one Newton step for the others" if large.sum() < n_tested else "none approximated",
-    )
-    single = replace(
-        single,
-        products=products,
-        note="; ".join(filter(None, [single.note, note])),
-        covariance=None,
-    )
-    corrects = pvalue != "chi2" and not fit.is_robust
-    stats = for_products(fit)
-    if products == "given":
-        tests = _test_each(fit, nulls, single, large, n_jobs)
-        assert tests.product_statistic is not None
-        rho = score_correlations(fit, large, n_jobs)
-        if not corrects:
-            return pool_tests(tests, rho)
-        sides = given_pvalues(fit, stats, nulls, tests.product_statistic, None, large)
-        alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
-        return with_pvalues(pool_tests(tests, rho, sides), alone)
-    tests = _test_together(fit, nulls, reason, single, large, n_jobs)
-    if not corrects:
-        return tests
-    return with_pvalues(tests, given_pvalues(fit, stats, nulls, tests.statistic, tests.df, large))
 
 
-def _find_large(fit: NetworkFit, single: EdgeArrays, refit: bool | str) -> BoolArray:
+def find_large(fit: NetworkFit, single: EdgeArrays, refit: bool | str) -> BoolArray:
     """Find the edges whose models are fitted, or warn of those for which that is unavailable."""
     tested = single.reason == Reason.OK
     with np.errstate(invalid="ignore"):
@@ -147,70 +76,6 @@ def can_refit(fit: NetworkFit) -> bool:
     return fit.rows is not None and fit.can_refit and not fit.is_robust
 
 
-def _test_each(
-    fit: NetworkFit, nulls: list[NullModel], single: EdgeArrays, large: BoolArray, n_jobs: int
-) -> EdgeArrays:
-    """Test each product by itself, in the model of one label."""
-    stats = for_products(fit)
-    variances = feature_variances(stats, fit.settings.intercept)
-    shape = (*single.statistic.shape, len(stats.label_names))
-    sign = np.zeros(shape[::-1], dtype=np.int8).T
-    error = np.full(shape[::-1], np.nan).T
-    statistic = statistics_of_products(given_scores(stats, nulls, variances), shape, sign, error)
-    separated = np.zeros(statistic.shape, dtype=np.bool_)
-    for lines, node, others, found in refit_products(fit, large, n_jobs, score_products):
-        variance = np.diagonal(found.variance, axis1=1, axis2=2)
-        tested = (variance > COLLINEAR * found.scale) & ~found.separated[:, None]
-        values = np.full(variance.shape, np.nan)
-        np.divide(found.score**2, variance, out=values, where=tested)
-        statistic[lines, node.label] = np.nan
-        statistic[lines[:, None], node.label, others] = values
-        sign[lines[:, None], node.label, others] = np.sign(found.score)
-        error[lines[:, None], node.label, others] = found.error
-        separated[lines, node.label] = found.separated[:, None]
-    constant = (single.reason == Reason.CONSTANT_FEATURE).any(axis=1)
-    statistic[constant] = np.nan
-    sign[np.isnan(statistic)] = 0
-    error[np.isnan(statistic)] = np.nan
-    of_features = np.broadcast_to(single.reason[:, :, None], statistic.shape)
-    reasons = judge_tests(
-        judge_products(of_features, ~np.isnan(statistic)), np.zeros_like(separated), separated
-    )
-    return replace(
-        single,
-        product_statistic=statistic,
-        product_sign=sign,
-        product_reason=reasons,
-        product_bse=error,
-    )
-
-
-def _test_together(
-    fit: NetworkFit,
-    nulls: list[NullModel],
-    reason: StrArray,
-    single: EdgeArrays,
-    large: BoolArray,
-    n_jobs: int,
-) -> EdgeArrays:
-    """Test all products of a feature together."""
-    stats = for_products(fit)
-    variances = feature_variances(stats, fit.settings.intercept)
-    statistic, rank = joint_statistics(stats, nulls, variances, given=True)
-    separated = np.zeros(reason.shape, dtype=np.bool_)
-    for lines, node, _, found in refit_products(fit, large, n_jobs, score_products):
-        values, ranks = np.full((2, len(lines)), np.nan)
-        kept = ~found.separated
-        if found.score.shape[1] and kept.any():
-            values[kept], ranks[kept] = scaled_forms(
-                found.score[kept], found.scale[kept], found.variance[kept]
-            )
-        statistic[lines, node.label], rank[lines, node.label] = values, ranks
-        separated[lines, node.label] = found.separated
-    statistic, rank, reason = judge_joint(statistic, rank, reason, separated)
-    return replace(single, statistic=statistic, df=rank, reason=reason, sign=np.zeros(reason.shape))
-
-
 def pool_sides(
     coef: FloatArray, bse: FloatArray, others: FloatArray, errors: FloatArray, rho: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -223,45 +88,6 @@ def pool_sides(
         error = np.sqrt(total + 2 * rho * first * second) / total
     alone = np.where(np.isnan(coef), others, coef)
     return np.where(total > 0, mean, alone), np.where(total > 0, error, np.nan)
-
-
-@dataclass(frozen=True, eq=False)
-class PairPvalues:
-    """p-values of pairs from corrected p-values of both sides, computed when first asked for.
-
-    Shapes: sign, bse, rho (features, labels, labels).
-    """
-
-    sides: Pvalues
-    sign: FloatArray
-    bse: FloatArray
-    rho: FloatArray
-
-    def take(self, positions: IntArray) -> PairPvalues:
-        """Return those of some features."""
-        arrays = (each[positions] for each in (self.sign, self.bse, self.rho))
-        return PairPvalues(self.sides.take(positions), *arrays)
-
-    @cached_property
-    def log10(self) -> FloatArray:
-        """Logarithms to base ten of the p-values."""
-        coef = normal_scores(self.sign, self.sides.log10) * self.bse
-        pooled, error = pool_pair(coef, self.bse, self.rho)
-        return np.asarray(chi2_log10_sf((pooled / error) ** 2, 1.0))
-
-    @property
-    def edge(self) -> FloatArray:
-        """The p-values."""
-        return np.asarray(10.0**self.log10)
-
-    @property
-    def method(self) -> StrArray:
-        """Where p-values come from: chi-square if those of both sides do."""
-        first = self.sides.method
-        second = first.swapaxes(1, 2)
-        plain = (first == "chi2") | (first == "")
-        said = np.where(plain & (second != ""), second, first)
-        return np.where(np.isnan(self.log10), "", said).astype(object)
 
 
 def pool_pair(coef: FloatArray, bse: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -278,20 +104,24 @@ def pool_tests(tests: EdgeArrays, rho: FloatArray, sides: Pvalues | None = None)
 
     Shapes: rho (features, labels, labels).
     """
-    statistic, sign, bse = tests.product_statistic, tests.product_sign, tests.product_bse
-    assert statistic is not None
-    assert sign is not None
-    assert bse is not None
-    coef = tests.product_coef
-    is_fitted = coef is not None
-    if coef is None:
-        coef = sign * np.sqrt(statistic) * bse
+    statistic: Any = tests.product_statistic
+    sign: Any = tests.product_sign
+    bse: Any = tests.product_bse
+    is_fitted = tests.product_coef is not None
+    coef: Any = tests.product_coef if is_fitted else sign * np.sqrt(statistic) * bse
     pooled, error = pool_pair(coef, bse, rho)
     found = (pooled / error) ** 2
-    reason = tests.product_reason
-    assert reason is not None
+    reason: Any = tests.product_reason
     reason = np.where(reason == Reason.OK, reason, reason.swapaxes(1, 2))
-    given = None if sides is None else PairPvalues(sides, sign.astype(float), bse, rho)
+    given = None
+    if sides is not None:
+        own, spread = pool_pair(normal_scores(sign, sides.log10) * bse, bse, rho)
+        log10 = np.asarray(chi2_log10_sf((own / spread) ** 2, 1.0))
+        # p-values come from chi-square if those of both sides do.
+        first, second = sides.method, sides.method.swapaxes(1, 2)
+        method = np.where(np.isin(first, ("chi2", "")) & (second != ""), second, first)
+        method[np.isnan(log10)] = ""
+        given = GivenPvalues(10.0**log10, log10, method)
     return replace(
         tests,
         product_statistic=found,

@@ -1,17 +1,32 @@
-"""p-values: tails of chi-square distributions, of weighted sums of them, of binary scores.
+r"""p-values: tails of chi-square distributions and of weighted sums of them, and adjustment.
 
 Every tail is accurate relative to itself, and has a logarithm that stays finite where the p-value
 is too small for a floating-point number. Arrays go in, arrays come out; NaN stays NaN.
+
+Tails of :math:`Q = \sum_i \lambda_i \chi^2` are inverted from the moment generating function,
+
+.. math::
+
+    P(Q > q) = \frac{1}{2 \pi i} \int \exp\{K(s) - s q\} \frac{ds}{s}, \quad
+    K(s) = -\frac{\nu}{2} \sum_i \log(1 - 2 \lambda_i s) ,
+
+:math:`\nu` the degrees of freedom of each chi-square. The contour crosses the real axis at the
+saddlepoint of the whole integrand, between the pole at 0 and the first branch point
+:math:`1 / (2 \max \lambda_i)`, and is a hyperbola around all branch points, along which the
+integrand falls from its peak steadily to zero. So nothing cancels, and the trapezoidal rule
+converges geometrically. Below the mean of Q the contour passes on the other side of the pole and
+gives :math:`P(Q < q)`.
 """
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import erfc
+from scipy.special import erfc, gammainc, gammaincc, log_ndtr
 from scipy.stats import norm
 from scipy.stats import t as student
 from statsmodels.stats.multitest import multipletests, multitest_alias
@@ -20,15 +35,23 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray, chunks
 from isingmlc.base.tables import ResultTable
-from isingmlc.inference.tails import BernoulliSum, chi2_log_sf, chi2_sum_log_sf
 
 LOG_10 = float(np.log(10))
-# Weights are eigenvalues, as a rule: rounding may leave zeros this share of the largest below zero.
-WEIGHT_ROUNDING = 1e-8
-# Nearer to zero than this many standard deviations the saddlepoint formula is 0/0.
-SMALLEST_CUTOFF = 0.1
-# Columns without any entry as large as this are zero: smaller numbers lose their digits.
-SMALLEST_UNIT = 1e-290
+LOG_2 = float(np.log(2))
+# Below this the incomplete gamma function nears the smallest floating-point number.
+SMALLEST_GAMMA = 1e-290
+# Sums this many times larger (smaller) than their largest weight: the leading term is all there is.
+EXTREME_RATIO = 1e100
+# The hyperbola's asymptotes make this angle with the real axis. Above π/4 the integrand falls all
+# along them; above π/3 three factors of it together do not turn by more than a full circle.
+ANGLE = 0.35 * np.pi
+# Nodes of the trapezoidal rule are this far apart; it leaves a relative error of about 2e-13.
+NODE_STEP = 0.1
+# Terms smaller than this share of their sum change nothing.
+NEGLIGIBLE = 1e-16
+# Halvings of an interval whose ends have at most the ratio of the number of weights to one. The
+# saddlepoint only places the contour, so a few digits of it will do.
+BISECTIONS = 14
 # A local false discovery rate is a ratio of densities, which does not exist at 0 itself.
 SMALLEST_LOCAL = 1e-300
 METHODS = tuple(
@@ -63,50 +86,47 @@ def chi2_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
     return sf[()]
 
 
+def chi2_log_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
+    """Return natural logarithms of upper tails of chi-square distributions."""
+    starts, degrees = np.broadcast_arrays(
+        np.asarray(statistic, dtype=float), np.asarray(df, dtype=float)
+    )
+    log_sf = np.full(starts.shape, np.nan)
+    # A squared normal variable is the usual case, and its tail is by far the fastest to compute.
+    normal, other = degrees == 1, (degrees > 0) & (degrees != 1)
+    log_sf[normal] = LOG_2 + log_ndtr(-np.sqrt(np.maximum(starts[normal], 0.0)))
+    log_sf[other] = _log_gammaincc(np.maximum(starts[other], 0.0), degrees[other])
+    return log_sf[()]
+
+
 def chi2_log10_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
     """Return decimal logarithms of upper tails of chi-square distributions."""
     return chi2_log_sf(statistic, df) / LOG_10
 
 
-def weighted_chi2_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Return upper tails of weighted sums of chi-square variables with one degree of freedom."""
-    return np.asarray(np.exp(_weighted_log_sf(statistic, weights)))
+def chi2_sum_log_sf(statistic: FloatArray, weights: FloatArray, df: FloatArray) -> FloatArray:
+    """Return natural logarithms of upper tails of weighted sums of chi-square variables."""
+    largest = weights.max(axis=0)
+    with np.errstate(over="ignore"):
+        ratio = statistic / largest
+    log_sf = np.where(ratio > 1, -ratio / 2, 0.0)
+    inside = (ratio > 1 / EXTREME_RATIO) & (ratio < EXTREME_RATIO)
+    relative = weights[:, inside] / largest[inside]
+    log_sf[inside] = _contour_log_sf(ratio[inside], relative, df[inside])
+    return log_sf
 
 
-def weighted_chi2_log10_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Return decimal logarithms of the tails of :func:`weighted_chi2_sf`."""
-    return np.asarray(_weighted_log_sf(statistic, weights) / LOG_10)
+def weighted_chi2_log10_sf(statistic: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return decimal logarithms of upper tails of weighted sums of chi-squares with one df.
 
-
-def bernoulli_saddlepoint(
-    score: npt.ArrayLike,
-    columns: npt.ArrayLike,
-    probability: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-    *,
-    cutoff: float = 2.0,
-    complement: npt.ArrayLike | None = None,
-    fixed_total: bool | npt.ArrayLike = False,
-) -> tuple[FloatArray, FloatArray]:
-    """Return two-sided p-values of scores of binary outcomes by saddlepoint approximation."""
-    if not cutoff >= SMALLEST_CUTOFF:
-        raise exc.DataError(f"cutoff must be at least {SMALLEST_CUTOFF}, but is {cutoff!r}.")
-    total, unit = _bernoulli_sum(columns, probability, weights, complement, fixed_total)
-    scores = np.asarray(score, dtype=float)
-    if scores.shape != unit.shape:
-        raise exc.DataError(
-            f"score must have one value per column, shape {unit.shape}, but its shape is "
-            f"{scores.shape}."
-        )
-    deviation = np.sqrt(total.variance())
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores = scores / unit
-        statistic = np.where(deviation > 0, (scores / deviation) ** 2, np.nan)
-    log_pvalue = chi2_log_sf(statistic, 1.0)
-    far = np.flatnonzero(statistic > cutoff**2)
-    tails = [total.log_tail(np.abs(scores[far]), far, sign) for sign in (1.0, -1.0)]
-    log_pvalue[far] = np.minimum(np.logaddexp(*tails), 0.0)
-    return np.exp(log_pvalue), log_pvalue / LOG_10
+    Shapes: statistic (p,), weights (p, K), none of them negative.
+    """
+    log_sf = np.full(statistic.shape, np.nan)
+    usable = np.flatnonzero((weights.max(axis=1, initial=0.0) > 0) & ~np.isnan(statistic))
+    for block in chunks(len(usable), 64 * weights.shape[1]):
+        rows = usable[block]
+        log_sf[rows] = chi2_sum_log_sf(statistic[rows], weights[rows].T, np.ones(len(rows)))
+    return np.asarray(log_sf / LOG_10)
 
 
 def wald_limits(
@@ -181,86 +201,76 @@ def _holm(pvalues: FloatArray) -> FloatArray:
     return adjusted
 
 
-def _weighted_log_sf(statistic: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
-    """Check the arguments, and go through the sums block by block."""
-    values = np.asarray(statistic, dtype=float)
-    table = np.asarray(weights, dtype=float)
-    if table.ndim != 2 or values.shape != table.shape[:1]:
-        raise exc.DataError(
-            f"statistic must have shape (p,) and weights (p, K), but their shapes are "
-            f"{values.shape} and {table.shape}. Give one row of weights per statistic."
-        )
-    largest = table.max(axis=1, initial=0.0)
-    if (table < -WEIGHT_ROUNDING * largest[:, None]).any():
-        raise exc.DataError(
-            f"weights must not be negative, but the smallest is {np.nanmin(table):g}. Pass the "
-            "eigenvalues of a positive semidefinite matrix."
-        )
-    log_sf = np.full(values.shape, np.nan)
-    usable = np.flatnonzero(np.isfinite(table).all(axis=1) & (largest > 0) & ~np.isnan(values))
-    for block in chunks(len(usable), 64 * table.shape[1]):
-        rows = usable[block]
-        log_sf[rows] = chi2_sum_log_sf(
-            values[rows], np.maximum(table[rows].T, 0.0), np.ones(len(rows))
-        )
+def _log_complement(probability: FloatArray) -> FloatArray:
+    """Return log(1 − probability), which is 0 and not −0 where the probability is 0."""
+    return np.asarray(np.log1p(0.0 - probability))
+
+
+def _log_gammaincc(statistic: FloatArray, df: FloatArray) -> FloatArray:
+    """Logarithm of the chi-square tail, by the incomplete gamma function as far as it goes."""
+    upper = gammaincc(df / 2, statistic / 2)
+    with np.errstate(divide="ignore"):
+        log_lower = _log_complement(gammainc(df / 2, statistic / 2))
+        log_sf = np.asarray(np.where(upper > 0.5, log_lower, np.log(upper)))
+    far = upper < SMALLEST_GAMMA
+    ones = np.ones((1, np.count_nonzero(far)))
+    log_sf[far] = chi2_sum_log_sf(statistic[far], ones, df[far])
     return log_sf
 
 
-def _bernoulli_sum(
-    columns: npt.ArrayLike,
-    probability: npt.ArrayLike,
-    weights: npt.ArrayLike | None,
-    complement: npt.ArrayLike | None,
-    fixed_total: bool | npt.ArrayLike,
-) -> tuple[BernoulliSum, FloatArray]:
-    """Check the arguments, drop rows that count for nothing, and give the units of columns too."""
-    table = np.asarray(columns, dtype=float)
-    if table.ndim != 2:
-        raise exc.DataError(
-            exc.WRONG_DIMENSION.format(argument="columns", ndim=table.ndim, shape=table.shape)
+def _contour_log_sf(ratio: FloatArray, weights: FloatArray, df: FloatArray) -> FloatArray:
+    """Log tails by the trapezoidal rule on hyperbolas; the largest weight of each sum is 1."""
+    is_upper = ratio > df * weights.sum(axis=0)
+    distance, crossing = _crossing(ratio, weights, df, is_upper)
+    base = 1 - weights + weights * distance
+    tilted = weights / base
+    width = 1 / np.sqrt(2 * df * (tilted**2).sum(axis=0) + 1 / crossing**2)
+    log_peak = -df * np.log(base).sum(axis=0) / 2 - crossing * ratio - np.log(np.abs(crossing))
+    # Rows of zeros make the number of factors a multiple of three.
+    slopes = np.zeros((len(weights) + -len(weights) % 3, len(ratio)))
+    slopes[: len(weights)] = 2 * width * tilted
+    total = np.full(len(ratio), np.sin(ANGLE) / 2)
+    for node in count(1):
+        place = node * NODE_STEP + 1j * ANGLE
+        shift = np.cosh(place) - np.cos(ANGLE)
+        exponent = -df * _log_product(1 - slopes * shift) / 2 - ratio * width * shift
+        term = np.exp(exponent) * np.sinh(place) / (1 + width / crossing * shift)
+        total += term.imag
+        if (np.abs(term) <= NEGLIGIBLE * total).all():
+            break
+    log_tail = log_peak + np.log(total * width * NODE_STEP / np.pi)
+    return np.asarray(np.where(is_upper, log_tail, _log_complement(np.exp(log_tail))))
+
+
+def _crossing(
+    ratio: FloatArray, weights: FloatArray, df: FloatArray, is_upper: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return where contours cross the real axis, relative to the first branch point."""
+
+    def solve_quadratic(total_df: FloatArray) -> FloatArray:
+        root = np.hypot(ratio - total_df + 2, np.sqrt(8 * total_df))
+        return np.where(
+            is_upper,
+            2 * total_df / (ratio + total_df + 2 + root),
+            (2 + total_df - ratio + root) / (2 * ratio),
         )
-    chances = np.asarray(probability, dtype=float)
-    others = 1 - chances if complement is None else np.asarray(complement, dtype=float)
-    counts = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
-    for name, values in (("probability", chances), ("complement", others), ("weights", counts)):
-        if not values.ndim or values.shape != table.shape[: values.ndim]:
-            raise exc.DataError(
-                f"{name} must have one value per row of columns, shape {table.shape[:1]}, or per "
-                f"row and column, shape {table.shape}, but its shape is {values.shape}."
-            )
-    if not ((chances >= 0) & (chances <= 1) & (others >= 0) & (others <= 1)).all():
-        raise exc.DataError(
-            "probability must lie between 0 and 1 in every row. Pass fitted probabilities, not "
-            "logits."
-        )
-    if not ((counts >= 0) & np.isfinite(counts)).all():
-        raise exc.DataError("weights must be finite and not negative. Drop the rows, or fill in.")
-    total = np.ones(len(table)) if isinstance(fixed_total, bool) else np.asarray(fixed_total, float)
-    if total.shape != table.shape[:1]:
-        raise exc.DataError(
-            f"fixed_total must be True, False or one value per row of columns, shape "
-            f"{table.shape[:1]}, but its shape is {total.shape}."
-        )
-    uncertain = (chances > 0) & (others > 0)
-    if uncertain.ndim == 2 and not uncertain.all():
-        # Of a row that is certain in some columns, nothing counts in these.
-        counts = (counts if counts.ndim == 2 else counts[:, None]) * uncertain
-        chances, others = (np.where(uncertain, each, 0.5) for each in (chances, others))
-    counted = uncertain if uncertain.ndim == 1 else uncertain.any(axis=1)
-    counted = counted & (counts > 0 if counts.ndim == 1 else (counts > 0).any(axis=1))
-    # The rarer outcome of each row is the one that counts: its probability has all its digits.
-    sign = np.where(chances > 0.5, -1.0, 1.0)[counted]
-    table = table[counted] * (sign if sign.ndim == 2 else sign[:, None])
-    # In units of its largest entry no square of a column is lost.
-    unit = np.maximum(table.max(axis=0, initial=0.0), -table.min(axis=0, initial=0.0))
-    unit[unit < SMALLEST_UNIT] = np.inf
-    fixed = fixed_total is not False
-    total = total[counted] if sign.ndim == 1 else total[counted, None]
-    with np.errstate(invalid="ignore"):
-        scores = BernoulliSum(
-            table / unit,
-            np.minimum(chances, others)[counted],
-            counts[counted],
-            sign * total if fixed else None,
-        )
-    return scores, unit
+
+    # Above the mean t itself is bisected, below it t − 1, so that neither loses digits.
+    low, high = solve_quadratic(df), solve_quadratic(df * len(weights))
+    offset = np.where(is_upper, 0.0, 1.0)
+    for _ in range(BISECTIONS):
+        middle = np.sqrt(low * high)
+        mean = df * (weights / (1 - weights + weights * (middle + offset))).sum(axis=0)
+        too_near = mean + 2 / (middle + offset - 1) > ratio
+        low, high = np.where(too_near, middle, low), np.where(too_near, high, middle)
+    middle = np.sqrt(low * high)
+    return middle + offset, (1 - offset - middle) / 2
+
+
+def _log_product(factors: Any) -> Any:
+    """Add up the logarithms of `factors` down the columns, on the principal branch."""
+    products = factors[0::3] * factors[1::3] * factors[2::3]
+    argument = np.angle(products)
+    argument -= 2 * np.pi * (argument > 0)
+    log_modulus = np.log(products.real**2 + products.imag**2) / 2
+    return log_modulus.sum(axis=0) + 1j * argument.sum(axis=0)

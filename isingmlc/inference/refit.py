@@ -46,8 +46,7 @@ from isingmlc.base.tables import ResultTable
 from isingmlc.base.threads import one_thread
 from isingmlc.fitting.logistic import inverses
 from isingmlc.fitting.nodewise import NetworkFit, NodeFit, ridge_penalty
-from isingmlc.fitting.separation import independent_columns
-from isingmlc.fitting.testable import (
+from isingmlc.fitting.reasons import (
     Reason,
     find_constant,
     judge_counts,
@@ -55,12 +54,12 @@ from isingmlc.fitting.testable import (
     judge_fits,
     judge_tests,
 )
+from isingmlc.fitting.separation import independent_columns
 from isingmlc.inference.covariance import MODEL_BASED, degrees_of_clusters, reference
-from isingmlc.inference.edges import EdgeArrays
+from isingmlc.inference.edges import EdgeArrays, check_tested, note_on
 from isingmlc.inference.larger import LargerFits, Null, fit_firth, fit_larger
 from isingmlc.inference.pvalues import chi2_sf
 from isingmlc.inference.score import Scores, null_models
-from isingmlc.inference.score_tests import check_tested, note_on
 from isingmlc.statistics.labelsets import cells_of
 from isingmlc.statistics.sums import find_cells
 

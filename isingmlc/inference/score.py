@@ -36,10 +36,10 @@ from scipy.linalg import solve_triangular
 
 from isingmlc.base.arrays import FloatArray, IntArray, chunks, dense
 from isingmlc.base.tolerances import COLLINEAR, INFLATED, OWN_VARIANCE
-from isingmlc.fitting.dependence import Clusters
-from isingmlc.fitting.information import Factor, Factors
+from isingmlc.fitting.design import Factor, Factors
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.covariance import MODEL_BASED, Clustered, ModelBased, covariance_of
+from isingmlc.statistics.dependence import Clusters
 from isingmlc.statistics.labelsets import LabelsetStatistics, feature_blocks
 
 # Temporaries that grow with the number of features, and factors of a batch of labels, take so much.
@@ -49,7 +49,7 @@ _BATCH_BYTES = 2**27
 # Products with sparse columns of more non-zeros than this share are faster with zeros filled in.
 _FILLED = 0.03
 # Regressors that more than this share of the cells have are multiplied with all cells.
-_FULL = 0.15
+_FULL = 0.35
 
 
 @dataclass(frozen=True)
@@ -86,27 +86,27 @@ class NullModel:
         """The variance of the residual of one observation in each cell."""
         return self.covariance.cell_variance(self)
 
-    def weighted_regressors(self) -> FloatArray:
-        """Return z w in the uncertain cells: cells × regressors."""
-        regressors = self.factors.design[self.rows[:, None], self.factor.basis]
-        return np.asarray(regressors * self.weight[self.rows, None])
+    def weighted_regressors(self, factor: Factor) -> FloatArray:
+        """Return z w in the uncertain cells: regressors × cells."""
+        regressors = self.factors.design[self.rows[:, None], factor.basis]
+        return np.asarray((regressors * self.weight[self.rows, None]).T)
 
-    def orthonormal_factor(self) -> FloatArray:
+    def orthonormal(self, factor: Factor) -> FloatArray:
         """Return F with the digits that an information matrix of inflated variances has lost."""
-        factor = self.factor
         if factor.inflation <= INFLATED or factor.root is not None or self.penalised:
             return factor.matrix
         # F'AF is nearly the identity: another Cholesky step brings F'Z'W to it.
-        root = factor.matrix.T @ self.weighted_regressors().T
+        root = factor.matrix.T @ self.weighted_regressors(factor)
         products = (root * (self.counts[self.rows] / self.weight[self.rows])) @ root.T
         found = solve_triangular(np.linalg.cholesky(products), factor.matrix.T, lower=True)
         return np.asarray(found.T)
 
     def root(self) -> FloatArray:
         """Return F'z w in the uncertain cells: rank × cells."""
-        if self.factor.root is not None:
-            return self.factor.root
-        return np.asarray(self.orthonormal_factor().T @ self.weighted_regressors().T)
+        factor = self.factor
+        if factor.root is not None:
+            return factor.root
+        return np.asarray(self.orthonormal(factor).T @ self.weighted_regressors(factor))
 
     def lean(self, sums: Any) -> FloatArray:
         """Return F'Z'WS of columns with these sums in all cells."""
@@ -146,7 +146,10 @@ class NullModel:
     def cluster_scores(self, sums: Any, rows: IntArray | None = None) -> FloatArray:
         """Return the efficient scores of columns with sums in all or some cells, by cluster."""
         assert self.clusters is not None
-        inside, given = self.places_of(rows)
+        inside, given = np.arange(len(self.rows)), self.rows
+        if rows is not None:
+            common = np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)
+            inside, given = common[1:]
         own = dense(sums[given])
         leaning = self.root()[:, inside] @ own
         own = own * self.effective[self.rows[inside], None]
@@ -161,29 +164,27 @@ class NullModel:
             variance[part] = self.clusters.squares(self.cluster_scores(sums[:, part], rows))
         return variance
 
-    def places_of(self, rows: IntArray | None) -> tuple[IntArray, IntArray]:
-        """Return which uncertain cells are among some, and where these are among them."""
-        if rows is None:
-            return np.arange(len(self.rows)), self.rows
-        return np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)[1:]
-
 
 def null_models(
     fit: NetworkFit, labels: Sequence[int], covariance: ModelBased | None = None
 ) -> list[NullModel]:
     """Take what score tests need from the fits of some labels."""
+    weights, residuals = fit.weights, fit.residuals
+    shared: dict[str, Any] = {
+        "counts": fit.stats.counts,
+        "factors": fit.factors,
+        "penalised": fit.is_penalised,
+        "covariance": covariance_of(fit) if covariance is None else covariance,
+        "drawn": fit.dependence.drawn if fit.is_robust else None,
+    }
     return [
         NullModel(
             label=label,
-            counts=fit.stats.counts,
-            factors=fit.factors,
-            rows=fit.weights[label].nonzero()[0],
+            rows=weights[label].nonzero()[0],
             probability=fit.nodes[label].probability,
-            weight=fit.weights[label],
-            effective=fit.residuals[label],
-            penalised=fit.is_penalised,
-            covariance=covariance_of(fit) if covariance is None else covariance,
-            drawn=fit.dependence.drawn if fit.is_robust else None,
+            weight=weights[label],
+            effective=residuals[label],
+            **shared,
         )
         for label in labels
     ]
@@ -191,18 +192,16 @@ def null_models(
 
 def robust_errors(fit: NetworkFit) -> FloatArray:
     """Return robust standard errors of all coefficients."""
-    regressors = fit.regressors
+    regressors, nulls = fit.regressors, null_models(fit, range(len(fit.nodes)))
     errors = np.full((len(fit.nodes), regressors.n_columns), np.nan)
-    for node, null in zip(fit.nodes, null_models(fit, range(len(fit.nodes))), strict=True):
-        if not len(null.rows) or not len(node.basis):
-            continue
-        root = null.coefficient_root()
-        whole = np.zeros((regressors.n_columns, root.shape[1]))
-        whole[node.basis] = root
-        errors[node.label] = np.linalg.norm(regressors.in_units(whole), axis=1)
-        unknown = np.ones(regressors.n_columns, dtype=np.bool_)
-        unknown[node.basis[~null.factor.aliased]] = False
-        errors[node.label, unknown | ~np.isfinite(node.coef)] = np.nan
+    for node, null, line in zip(fit.nodes, nulls, errors, strict=True):
+        if len(null.rows) and len(node.basis):
+            root = null.coefficient_root()
+            whole = np.zeros((regressors.n_columns, root.shape[1]))
+            whole[node.basis] = root
+            line[node.basis] = np.linalg.norm(regressors.in_units(whole)[node.basis], axis=1)
+            line[node.basis[null.factor.aliased]] = np.nan
+            line[~np.isfinite(node.coef)] = np.nan
     return errors
 
 
@@ -220,11 +219,9 @@ class Scores:
         """Columns that the regressors explain."""
         return self.variance <= COLLINEAR * self.scale
 
-    def statistic(self) -> FloatArray:
-        """Return the score statistics; NaN where nothing is left to test."""
-        statistic = self.score * self.score
-        statistic /= np.where(self.collinear, np.nan, self.variance)
-        return statistic
+    def statistic(self, added: FloatArray | float = 0.0) -> FloatArray:
+        """Return the score statistics, NaN where nothing is left; `added` goes to variances."""
+        return self.score**2 / np.where(self.collinear, np.nan, self.variance + added)
 
     def one_step(self) -> tuple[FloatArray, FloatArray]:
         """Return the estimates after one Newton step, and their standard errors."""
@@ -240,10 +237,8 @@ def join(parts: Sequence[Scores], axis: int) -> Scores:
     """Put scores of different labels (axis 0) or columns (axis 1) together."""
     if len(parts) == 1:
         return parts[0]
-    names = ("score", "variance", "scale", "information")
-    return Scores(
-        *(np.concatenate([getattr(part, name) for part in parts], axis) for name in names)
-    )
+    fields = zip(*(vars(part).values() for part in parts), strict=True)
+    return Scores(*(np.concatenate(each, axis) for each in fields))
 
 
 @dataclass(frozen=True)
@@ -269,14 +264,15 @@ class NullArrays:
     def of(cls, nulls: Sequence[NullModel]) -> NullArrays:
         """Stack the null models of some labels."""
         counts, design = nulls[0].counts, nulls[0].factors.design
-        factors = [null.orthonormal_factor() for null in nulls]
-        rank = max(factor.shape[1] for factor in factors)
+        factors = [null.factor for null in nulls]
+        rank = max(factor.matrix.shape[1] for factor in factors)
         stacked, roots = np.zeros((len(nulls), rank, design.shape[1])), {}
         for at, (null, factor) in enumerate(zip(nulls, factors, strict=True)):
-            stacked[at, : factor.shape[1], null.factor.basis] = factor
-            if null.factor.root is not None:
+            matrix = null.orthonormal(factor).T
+            stacked[at, : len(matrix), factor.basis] = matrix.T
+            if factor.root is not None:
                 roots[at] = np.zeros((rank, len(counts)))
-                roots[at][: factor.shape[1], null.rows] = null.factor.root
+                roots[at][: len(matrix), null.rows] = factor.root
         weight = np.array([null.weight for null in nulls])
         residual = np.array([null.effective for null in nulls])
         found = cls(
@@ -373,12 +369,11 @@ class NullArrays:
         """
         n_columns = sums.shape[1]
         least = np.multiply.outer(self.weight @ self.counts, OWN_VARIANCE * variances)
-        information = np.asarray(self.weight @ squares)
-        variance, scale = information, np.maximum(information, least.reshape(len(least), -1))
+        variance = information = np.asarray(self.weight @ squares)
         if self.meat is not None:
             variance = np.asarray(self.cell_variance @ squares)
-            scale = np.maximum(self.cell_variance, COLLINEAR * self.weight) @ squares
-            scale = np.maximum(scale, least.reshape(len(least), -1))
+        least = np.maximum(COLLINEAR * information, least.reshape(len(least), -1))
+        scale = np.maximum(variance, least)
         size = 8 * len(self.nulls) * self.design.shape[1]
         for part in chunks(n_columns, size, limit=_SLAB_BYTES):
             some = sums if part == slice(0, n_columns) else sums[:, part]

@@ -1,9 +1,16 @@
-"""Score tests of all edges of a fit, with p-values of the kind that is asked for."""
+"""Score tests of all edges of a fit: of features, of their products with labels, and of terms.
+
+Products given their feature are tested in a model that has the feature. That model need not be
+fitted for every feature: one Newton step from the model without it comes near where its effect is
+weak, and can be taken from the statistics of cells. Where the score of the feature itself is large
+the step falls short, and the model is fitted to the rows; so it is where that is cheap.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,42 +18,102 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, check_jobs, check_names, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
+from isingmlc.base.tolerances import COLLINEAR
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.fitting.reasons import (
+    Reason,
+    find_constant,
+    judge_edges,
+    judge_fits,
+    judge_products,
+    judge_tests,
+)
 from isingmlc.inference.blocks import (
     joint_statistics,
     product_scores,
+    scaled_forms,
     statistics_of_products,
     term_scores,
 )
 from isingmlc.inference.combine import ScoreCovariance
-from isingmlc.inference.covariance import degrees_of_clusters, reference, say_robust
-from isingmlc.inference.edges import EdgeArrays, Pvalues
-from isingmlc.inference.joint_law import joint_pvalues, product_pvalues, term_pvalues
+from isingmlc.inference.covariance import degrees_of_clusters, reference
+from isingmlc.inference.edges import EdgeArrays, Pvalues, check_tested, note_on
+from isingmlc.inference.joint import Block, GivenBlock, given_pvalues, joint_pvalues, term_pvalues
+from isingmlc.inference.moderation import (
+    check_refit,
+    find_large,
+    pool_tests,
+    score_correlations,
+)
+from isingmlc.inference.null_distribution import edge_pvalues, product_pvalues
 from isingmlc.inference.permutation import permute
-from isingmlc.inference.robust_law import guard
+from isingmlc.inference.refit import leave_products, refit_products, score_products
+from isingmlc.inference.robust_pvalues import guard
 from isingmlc.inference.score import (
     NullModel,
-    Scores,
     feature_scores,
     feature_variances,
     null_models,
 )
-from isingmlc.inference.score_law import edge_pvalues
-from isingmlc.statistics.labelsets import LabelsetStatistics
+from isingmlc.statistics.labelsets import cells_of
 
-PRODUCTS = (None, "individual", "joint", "given", "given-joint")
-UNITS = ("term", "column")
 PVALUES = ("auto", "chi2", "saddlepoint", "permutation")
 # Sources of p-values that hold whatever the variances of scores come from.
 ROBUST_PVALUES = ("chi2", "auto")
-_NEIGHBORS = "each label is tested given {mean:.3g} of the {others} other labels on average"
-_COVARIATES = "tests are given the covariate{s} {names}"
-_SHARED = "the null model has one interaction per pair of labels ({method})"
-_APPROXIMATE = "the null model is penalised ({penalty}), so p-values are approximate"
 # Share of the variance of a feature itself that is added to the variances of its products in
 # rankings: little, so that a product that few rows carry does not outweigh all others.
 _ADDED = 0.1
+_REFITTED = (
+    "products are tested given their feature: {n_refits} of {n_edges} edges refitted, {rest}"
+)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """The label models that can be tested, and reasons why edges cannot: features × labels."""
+
+    fit: NetworkFit
+    nulls: list[NullModel]
+    reason: StrArray
+    constant: BoolArray
+    variances: FloatArray
+
+    @classmethod
+    def of(cls, fit: NetworkFit, min_count: int, *, products: bool = False) -> _Tested:
+        """Look at a fit; for products features are centred where these depend on their origin."""
+        intercept, labels = fit.settings.intercept, judge_fits(fit, min_count)
+        nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
+        constant = find_constant(fit.stats, intercept)
+        if products and intercept and (fit.settings.ridge or fit.settings.neighbors != "all"):
+            stats = fit.stats
+            centre = stats.shift + stats.column_sums / stats.nobs
+            fit = replace(fit, stats=stats.recenter(centre))
+        variances = feature_variances(fit.stats, intercept)
+        return cls(fit, nulls, judge_edges(labels, constant), constant, variances)
+
+    @property
+    def product_shape(self) -> tuple[int, ...]:
+        """Features × labels × labels."""
+        return *self.reason.shape, self.reason.shape[1]
+
+    def arrays(
+        self, statistic: FloatArray, df: FloatArray, reason: StrArray, sign: FloatArray, **more: Any
+    ) -> EdgeArrays:
+        """Put tests of all edges together."""
+        stats = self.fit.stats
+        return EdgeArrays(
+            stats.feature_names,
+            stats.label_names,
+            statistic,
+            df,
+            reason,
+            sign,
+            test="score",
+            note=note_on(self.fit),
+            df_denom=degrees_of_clusters(self.fit),
+            distribution=reference(self.fit),
+            **more,
+        )
 
 
 def score_test(
@@ -58,13 +125,68 @@ def score_test(
     min_count: int = 2,
     n_jobs: int = 1,
     pvalue: str = "auto",
+    refit: bool | str = "auto",
     n_permutations: int = 999,
     random_state: RandomState = None,
 ) -> EdgeArrays:
     """Test every edge; `IsingResults.score_test` explains the arguments."""
     check_tested(products, unit)
-    check_option("pvalue", pvalue, tuple(PVALUES))
+    check_option("pvalue", pvalue, PVALUES)
     n_jobs = check_jobs(n_jobs)
+    _check_pvalue(fit, unit, products, pvalue)
+    corrects = pvalue == "auto" and not fit.is_robust and is_corrected(fit, unit)
+    if unit == "term":
+        chosen = check_names("features", features, tuple(fit.terms))
+        return _test_terms(_Tested.of(fit, min_count), corrects).take(chosen)
+    is_given = products in ("given", "given-joint")
+    if is_given:
+        check_refit(fit, products, refit)
+    if features is not None:
+        fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
+    tested = _Tested.of(fit, min_count, products=products is not None)
+    if is_given:
+        return _test_given(tested, products == "given", corrects, refit, n_jobs)
+    nowhere = np.zeros(tested.reason.shape, dtype=np.bool_)
+    if products == "joint":
+        tests = _test_jointly(tested, nowhere, n_jobs, given=False)
+    else:
+        tests = _test_features(tested)
+    if products == "individual":
+        tests = replace(tests, products=products)
+        tests = _test_each(tested, tests, nowhere, n_jobs, given=False)
+    fit, nulls = tested.fit, tested.nulls
+    if pvalue == "permutation":
+        count = check_count("n_permutations", n_permutations, 1)
+        rows = fit.rows_for("pvalue='permutation'")
+        return permute(rows, fit.stats, nulls, tests, count, random_state, n_jobs)
+    if pvalue == "chi2" or (products and not corrects):
+        return tests
+    return _correct(tested, tests, pvalue)
+
+
+def _correct(tested: _Tested, tests: EdgeArrays, pvalue: str) -> EdgeArrays:
+    """Take p-values from the distributions of scores where chi-square does not hold."""
+    fit, nulls, statistic = tested.fit, tested.nulls, tests.statistic
+    if tests.products == "joint":
+        return _with_pvalues(tests, joint_pvalues(fit, fit.stats, nulls, statistic, tests.df))
+    if tests.product_statistic is not None:
+        found = product_pvalues(fit, fit.stats, nulls, tests.product_statistic)
+        tests = replace(tests, given_products=found)
+    if fit.is_robust:
+        # Robust variances are there for what the model is wrong about, and so is the distribution
+        # it implies; unless they are too small to be believed.
+        if fit.is_penalised or not nulls:
+            return tests
+        given = guard(fit, nulls, statistic, tests.log10_pvalue, tests.pvalue_method)
+        return tests if given is None else _with_pvalues(tests, given, tests.distribution)
+    always = pvalue == "saddlepoint"
+    if always:
+        fit.rows_for("pvalue='saddlepoint'")
+    return _with_pvalues(tests, edge_pvalues(fit, nulls, statistic, always=always), pvalue)
+
+
+def _check_pvalue(fit: NetworkFit, unit: str, products: str | None, pvalue: str) -> None:
+    """Check that the p-values that are asked for can be computed for what is tested."""
     allowed = ("auto", "chi2", "permutation") if products == "joint" else ("auto", "chi2")
     if (products or unit == "term") and pvalue not in allowed:
         raise exc.DataError(
@@ -80,52 +202,9 @@ def score_test(
             f"has cov_type={fit.settings.cov_type!r}. Use pvalue={ROBUST_PVALUES[0]!r}, or fit "
             "with cov_type='nonrobust'."
         )
-    corrects = pvalue == "auto" and not fit.is_robust and is_corrected(fit, unit)
-    if unit == "term":
-        chosen = check_names("features", features, tuple(fit.terms))
-        return _test_terms(fit, min_count, corrects).take(chosen)
-    if features is not None:
-        fit = fit.take_features(check_names("features", features, fit.stats.feature_names))
-    nulls, reason = null_models_to_test(fit, min_count)
-    if products == "joint":
-        fit = replace(fit, stats=for_products(fit))
-        tests = _test_jointly(fit, nulls, reason)
-    else:
-        tests = single_tests(fit, nulls, reason, products)
-    if pvalue == "permutation":
-        count = check_count("n_permutations", n_permutations, 1)
-        rows = fit.rows_for("pvalue='permutation'")
-        return permute(rows, fit.stats, nulls, tests, count, random_state, n_jobs)
-    if products == "joint":
-        if not corrects:
-            return tests
-        return with_pvalues(tests, joint_pvalues(fit, fit.stats, nulls, tests.statistic, tests.df))
-    if pvalue == "chi2" or (products and not corrects):
-        return tests
-    if tests.product_statistic is not None:
-        found = product_pvalues(fit, for_products(fit), nulls, tests.product_statistic)
-        tests = replace(tests, given_products=found)
-    if fit.is_robust:
-        # Robust variances are there for what the model is wrong about, and so is the distribution
-        # it implies; unless they are too small to be believed.
-        if fit.is_penalised or not nulls:
-            return tests
-        given = guard(fit, nulls, tests.statistic, tests.log10_pvalue, tests.pvalue_method)
-        return tests if given is None else with_pvalues(tests, given, tests.distribution)
-    if pvalue == "saddlepoint":
-        fit.rows_for("pvalue='saddlepoint'")
-    always = pvalue == "saddlepoint"
-    return with_pvalues(tests, edge_pvalues(fit, nulls, tests.statistic, always=always), pvalue)
 
 
-def null_models_to_test(fit: NetworkFit, min_count: int) -> tuple[list[NullModel], StrArray]:
-    """Return the models of labels that can be tested, and the reasons of edges."""
-    labels = judge_fits(fit, min_count)
-    nulls = null_models(fit, np.flatnonzero(labels == Reason.OK).tolist())
-    return nulls, judge_edges(labels, find_constant(fit.stats, fit.settings.intercept))
-
-
-def with_pvalues(tests: EdgeArrays, given: Pvalues, distribution: str = "auto") -> EdgeArrays:
+def _with_pvalues(tests: EdgeArrays, given: Pvalues, distribution: str = "auto") -> EdgeArrays:
     """Put p-values in the place of those of chi-square."""
     note = "; ".join(filter(None, [tests.note, getattr(given, "note", "")]))
     return replace(tests, given=given, distribution=distribution, note=note)
@@ -136,161 +215,166 @@ def is_corrected(fit: NetworkFit, unit: str) -> bool:
     return unit != "term" or fit.rows is not None
 
 
-def check_tested(products: str | None, unit: str) -> None:
-    """Check that what is to be tested can be."""
-    check_option("products", products, PRODUCTS)
-    if products and unit == "term":
-        raise exc.DataError(
-            "products are those of features of one column with labels, but some terms have "
-            "several columns. Name other features, or test single columns, each adjusted for the "
-            f"rest of its term: products={products!r}, unit='column'."
-        )
-
-
-def for_products(fit: NetworkFit) -> LabelsetStatistics:
-    """Centre the features where a product with a label would depend on their origin."""
-    stats, settings = fit.stats, fit.settings
-    absorbs = not settings.ridge and settings.neighbors == "all"
-    if absorbs or not settings.intercept:
-        return stats
-    return stats.recenter(stats.shift + stats.column_sums / stats.nobs)
-
-
-def note_on(fit: NetworkFit) -> str:
-    """Say what to keep in mind about p-values of a fit."""
-    covariates = fit.stats.context.described
-    notes = []
-    if covariates:
-        plural = "s" * (len(covariates) > 1)
-        notes.append(_COVARIATES.format(s=plural, names=", ".join(covariates)))
-    if fit.is_penalised:
-        notes.append(_APPROXIMATE.format(penalty="Firth" if fit.settings.is_firth else "ridge"))
-    if fit.shared is not None:
-        notes.append(_SHARED.format(method=fit.settings.method))
-    if fit.is_robust:
-        notes.append(say_robust(fit))
-    if fit.settings.neighbors != "all":
-        mean = np.mean([node.neighbors.sum() for node in fit.nodes])
-        notes.append(_NEIGHBORS.format(mean=mean, others=len(fit.nodes) - 1))
-    return "; ".join(notes)
-
-
-def _edge_arrays(
-    fit: NetworkFit, statistic: FloatArray, df: FloatArray, reason: StrArray, **more: Any
-) -> EdgeArrays:
-    """Put score tests of all features of a fit together."""
-    return EdgeArrays(
-        fit.stats.feature_names,
-        fit.stats.label_names,
-        statistic,
-        df,
-        reason,
-        test="score",
-        note=note_on(fit),
-        df_denom=degrees_of_clusters(fit),
-        distribution=reference(fit),
-        **more,
-    )
-
-
-def single_tests(
-    fit: NetworkFit, nulls: list[NullModel], reason: StrArray, products: str | None = None
-) -> EdgeArrays:
-    """Test single columns, and if so wished their products with other labels."""
-    stats = for_products(fit) if products else fit.stats
-    variances = feature_variances(stats, fit.settings.intercept)
-    scores = feature_scores(stats, nulls, variances)
-    constant = find_constant(fit.stats, fit.settings.intercept)
+def _test_features(tested: _Tested) -> EdgeArrays:
+    """Test single columns."""
+    stats, nulls, constant = tested.fit.stats, tested.nulls, tested.constant
+    scores = feature_scores(stats, nulls, tested.variances)
     labels = [null.label for null in nulls]
-    collinear = np.zeros(reason.shape, dtype=np.bool_)
-    statistic, sign = np.full(reason.shape, np.nan), np.zeros(reason.shape)
-    collinear[:, labels] = scores.collinear.T & ~constant[:, None]
+    statistic, sign = np.full(tested.reason.shape, np.nan), np.zeros(tested.reason.shape)
     statistic[:, labels], sign[:, labels] = scores.statistic().T, np.sign(scores.score).T
     statistic[constant], sign[constant] = np.nan, 0.0
-    more: dict[str, Any] = {}
-    if products == "individual":
-        shape = (*reason.shape, reason.shape[1])
-        signs = np.zeros(shape[::-1], dtype=np.int8).T
-        found = statistics_of_products(product_scores(stats, nulls, variances), shape, signs)
-        found[constant], signs[constant] = np.nan, 0
-        more = {"product_statistic": found, "product_sign": signs}
-    if not products:
-        tested = ~np.isnan(statistic)
-        more = {"covariance": ScoreCovariance(stats, nulls, np.arange(len(tested)), tested)}
-    reason = judge_tests(reason, collinear, np.zeros_like(collinear))
-    df = np.where(np.isnan(statistic), np.nan, 1.0)
-    return _edge_arrays(fit, statistic, df, reason, sign=sign, products=products, **more)
+    is_tested, reason = ~np.isnan(statistic), tested.reason.copy()
+    reason[(reason == Reason.OK) & ~is_tested] = Reason.COLLINEAR_FEATURE
+    covariance = ScoreCovariance(stats, nulls, np.arange(len(reason)), is_tested)
+    df = np.where(is_tested, 1.0, np.nan)
+    return tested.arrays(statistic, df, reason, sign, covariance=covariance)
 
 
-def _test_jointly(fit: NetworkFit, nulls: list[NullModel], reason: StrArray) -> EdgeArrays:
-    """Test each feature together with all its products."""
-    variances = feature_variances(fit.stats, fit.settings.intercept)
-    found = joint_statistics(fit.stats, nulls, variances)
-    statistic, df, reason = judge_joint(*found, reason, np.zeros(reason.shape, dtype=np.bool_))
-    return _edge_arrays(fit, statistic, df, reason, sign=np.zeros(reason.shape), products="joint")
+def _test_each(
+    tested: _Tested, single: EdgeArrays, large: BoolArray, n_jobs: int, *, given: bool
+) -> EdgeArrays:
+    """Test the products of features with other labels, in the model of one label, one by one.
+
+    Models that have the feature are fitted where it is `large`.
+    """
+    shape, fit = tested.product_shape, tested.fit
+    sign, separated = np.zeros(shape[::-1], dtype=np.int8).T, np.zeros(large.shape, dtype=np.bool_)
+    error: Any = np.full(shape[::-1], np.nan).T if given else None
+    scores = product_scores(fit.stats, tested.nulls, tested.variances, given=given)
+    statistic = statistics_of_products(scores, shape, sign, error)
+    for lines, node, others, found in refit_products(fit, large, n_jobs, score_products):
+        variance = np.diagonal(found.variance, axis1=1, axis2=2)
+        usable = (variance > COLLINEAR * found.scale) & ~found.separated[:, None]
+        values = np.full(variance.shape, np.nan)
+        np.divide(found.score**2, variance, out=values, where=usable)
+        at = lines[:, None], node.label, others
+        statistic[lines, node.label] = np.nan
+        statistic[at], sign[at], error[at] = values, np.sign(found.score), found.error
+        separated[lines, node.label] = found.separated
+    statistic[tested.constant] = np.nan
+    untested = np.isnan(statistic)
+    sign[untested] = 0
+    tests = replace(single, product_statistic=statistic, product_sign=sign, covariance=None)
+    if not given:
+        return tests
+    error[untested] = np.nan
+    reason = judge_products(np.broadcast_to(single.reason[:, :, None], shape), ~untested)
+    reason[separated] = Reason.SEPARATED_ALTERNATIVE
+    return replace(tests, product_reason=reason, product_bse=error)
 
 
-def judge_joint(
-    statistic: FloatArray, df: FloatArray, reason: StrArray, separated: BoolArray
-) -> tuple[FloatArray, FloatArray, StrArray]:
-    """Leave out joint tests of nothing, with the reasons why."""
+def _test_jointly(tested: _Tested, large: BoolArray, n_jobs: int, *, given: bool) -> EdgeArrays:
+    """Test each feature together with all its products, or all products given the feature."""
+    fit, reason = tested.fit, tested.reason
+    statistic, df = joint_statistics(fit.stats, tested.nulls, tested.variances, given=given)
+    separated = np.zeros(reason.shape, dtype=np.bool_)
+    for lines, node, _, found in refit_products(fit, large, n_jobs, score_products):
+        at = lines, node.label
+        statistic[at], df[at], separated[at] = np.nan, np.nan, found.separated
+        kept = ~found.separated
+        if found.score.shape[1] and kept.any():
+            statistic[lines[kept], node.label], df[lines[kept], node.label] = scaled_forms(
+                found.score[kept], found.scale[kept], found.variance[kept]
+            )
     usable = (reason == Reason.OK) & ~separated
-    tested = usable & (df > 0)
-    reason = judge_tests(reason, usable & ~tested, separated)
-    return np.where(tested, statistic, np.nan), np.where(tested, df, np.nan), reason
+    is_tested = usable & (df > 0)
+    reason = judge_tests(reason, usable & ~is_tested, separated)
+    statistic, df = np.where(is_tested, statistic, np.nan), np.where(is_tested, df, np.nan)
+    products = "given-joint" if given else "joint"
+    return tested.arrays(statistic, df, reason, np.zeros(reason.shape), products=products)
 
 
-def _test_terms(fit: NetworkFit, min_count: int, corrects: bool) -> EdgeArrays:
+def _test_terms(tested: _Tested, corrects: bool) -> EdgeArrays:
     """Test the columns of each formula term together."""
+    fit, nulls = tested.fit, tested.nulls
     stats, terms = fit.stats, tuple(fit.terms)
-    nulls, reasons = null_models_to_test(fit, min_count)
-    constant = find_constant(stats, fit.settings.intercept)
-    variances = feature_variances(stats, fit.settings.intercept)
-    single = single_tests(fit, nulls, reasons)
+    single = _test_features(tested)
     place = {name: at for at, name in enumerate(stats.feature_names)}
     first = np.array([place[columns[0]] for columns in fit.terms.values()], dtype=np.intp)
     tests = single.take(first)
-    own = {name: getattr(tests, name).copy() for name in ("statistic", "df", "sign", "reason")}
-    statistic, df, sign, reason = own.values()
+    names = ("statistic", "df", "sign", "reason")
+    statistic, df, sign, reason = (getattr(tests, name).copy() for name in names)
     for term, columns in stats.term_columns.items():
         at = terms.index(term)
         # A term cannot be tested where its label cannot, or where none of its columns varies.
-        varying = columns[~constant[columns]]
-        reason[at] = reasons[varying[0] if len(varying) else columns[0]]
+        varying = columns[~tested.constant[columns]]
+        reason[at] = tested.reason[varying[0] if len(varying) else columns[0]]
         sign[at], statistic[at], df[at] = 0.0, np.nan, np.nan
-        for null in nulls:
-            if len(varying):
-                edge = at, null.label
-                statistic[edge], df[edge] = term_scores(stats, null, term, variances)
-        reason[at] = judge_tests(reason[at], df[at] == 0, np.zeros(len(df[at]), bool))
-        df[at, df[at] == 0] = np.nan
+        for null in nulls if len(varying) else ():
+            found = term_scores(stats, null, term, tested.variances)
+            statistic[at, null.label], df[at, null.label] = found
+        explained = df[at] == 0
+        reason[at, explained], df[at, explained] = Reason.COLLINEAR_FEATURE, np.nan
+    own = dict(zip(names, (statistic, df, sign, reason), strict=True))
     tests = replace(tests, feature_names=terms, covariance=None, **own)
     if not corrects:
         return tests
-    return with_pvalues(tests, term_pvalues(fit, nulls, single.statistic, first, statistic, df))
+    return _with_pvalues(tests, term_pvalues(fit, nulls, single.statistic, first, statistic, df))
+
+
+def _test_given(
+    tested: _Tested, each: bool, corrects: bool, refit: bool | str, n_jobs: int
+) -> EdgeArrays:
+    """Test products given their feature, each pair of labels by itself or all together."""
+    fit, nulls = tested.fit, tested.nulls
+    single = _test_features(tested)
+    is_tested = single.reason == Reason.OK
+    large = find_large(fit, single, refit)
+    if each:
+        # A pair is tested in two models: both are fitted, or neither.
+        large = is_tested & large.any(axis=1, keepdims=True)
+    n_refits, n_edges = int(large.sum()), int(is_tested.sum())
+    rest = "one Newton step for the others" if n_refits < n_edges else "none approximated"
+    note = _REFITTED.format(n_refits=n_refits, n_edges=n_edges, rest=rest)
+    note = "; ".join(filter(None, [single.note, note]))
+    refitted = partial(_leave_products, fit)
+    if not each:
+        tests = replace(_test_jointly(tested, large, n_jobs, given=True), note=note)
+        if not corrects:
+            return tests
+        found = given_pvalues(fit, fit.stats, nulls, tests.statistic, tests.df, large, refitted)
+        return _with_pvalues(tests, found)
+    single = replace(single, products="given", note=note)
+    tests = _test_each(tested, single, large, n_jobs, given=True)
+    rho = score_correlations(fit, large, n_jobs)
+    if not corrects:
+        return pool_tests(tests, rho)
+    assert tests.product_statistic is not None
+    products = tests.product_statistic
+    sides = given_pvalues(fit, fit.stats, nulls, products, None, large, refitted)
+    alone = edge_pvalues(fit, nulls, tests.statistic, always=False)
+    return _with_pvalues(pool_tests(tests, rho, sides), alone)
+
+
+def _leave_products(fit: NetworkFit, edges: BoolArray) -> Iterator[GivenBlock]:
+    """Refit models that have a feature, and yield what they leave of its products."""
+    if not edges.any():
+        return
+    data = fit.rows_for("p-values of products")
+    codes = cells_of(fit.stats, data)
+    order = np.argsort(codes, kind="stable")
+    weights = np.ones(len(codes)) if data.weights is None else data.weights
+    for features, node, others, found in refit_products(fit, edges, 1, leave_products):
+        rows = order[node.in_play[codes[order]]]
+        for at, rest, scale, chance, other in zip(features.tolist(), *found, strict=True):
+            block = Block(rest, scale, chance, other, weights[rows], codes[rows])
+            yield node.label, at, others, block
 
 
 def regularized_statistics(fit: NetworkFit, products: str, min_count: int) -> FloatArray:
     """Compute regularised statistics of features with their products, for rankings."""
-    stats = for_products(fit)
-    nulls, _ = null_models_to_test(fit, min_count)
-    labels = [null.label for null in nulls]
-    variances = feature_variances(stats, fit.settings.intercept)
-    added = np.full((len(stats.label_names), len(variances)), np.nan)
+    tested = _Tested.of(fit, min_count, products=True)
+    stats, nulls, variances = tested.fit.stats, tested.nulls, tested.variances
+    added = np.full(tested.reason.shape[::-1], np.nan)
     for null in nulls:
         added[null.label] = _ADDED * (null.cell_variance @ null.counts) * variances
     if products == "joint":
         return joint_statistics(stats, nulls, variances, added=added)[0]
 
-    def divide(scores: Scores, added: FloatArray) -> FloatArray:
-        """Divide squared scores by variances with what is added to them."""
-        variance = np.maximum(scores.variance, 0.0) + added
-        square = scores.score**2
-        return np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
-
-    by_label = np.full(added.shape, np.nan)
-    by_label[labels] = divide(feature_scores(stats, nulls, variances), added[labels])
+    by_label, labels = np.full(added.shape, np.nan), [null.label for null in nulls]
+    statistic = feature_scores(stats, nulls, variances).statistic(added[labels])
+    by_label[labels] = np.nan_to_num(statistic)
     for found in product_scores(stats, nulls, variances):
         edges = np.ix_(found.labels, found.features)
-        by_label[edges] += divide(found.scores, added[edges])
+        by_label[edges] += np.nan_to_num(found.scores.statistic(added[edges]))
     return by_label.T

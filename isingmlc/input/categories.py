@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from isingmlc import exceptions as exc
-from isingmlc.input.tables import is_numeric
+from isingmlc.input.tables import is_numeric, is_plain
 from isingmlc.input.text import find_kind
 
 Levels = Mapping[str, tuple[str, ...]]
@@ -36,7 +37,9 @@ def list_levels(column: pd.Series) -> tuple[str, ...]:
 def find_levels(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Find the columns of a frame that are categories: pandas categories, and text that is one."""
     found = {}
-    for name, column in frame.items():
+    # Most columns of a wide frame are numbers, as their types tell at once.
+    others = np.flatnonzero([not is_plain(dtype) for dtype in frame.dtypes])
+    for name, column in frame.iloc[:, others].items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             found[str(name)] = list_levels(column)
         elif not is_numeric(column) and _is_text(column):

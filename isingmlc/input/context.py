@@ -60,6 +60,12 @@ class Context:
     def __len__(self) -> int:
         return len(self.names)
 
+    def sampled(self, name: str) -> FloatArray | None:
+        """Return the clusters or sampling weights of lines; None if there are none."""
+        if self.sampling is None or name not in self.sampling.names:
+            return None
+        return np.asarray(self.sampling.numbers[:, self.sampling.names.index(name)])
+
     @property
     def described(self) -> tuple[str, ...]:
         """What the user wrote, each once."""

@@ -20,7 +20,7 @@ from isingmlc.base.arrays import BoolArray, FloatArray
 from isingmlc.input.categories import name_level
 from isingmlc.input.context import Context, Recipe, read_context
 from isingmlc.input.designs import dump_design
-from isingmlc.input.gaps import explain_dropped, missing_error
+from isingmlc.input.gaps import count_gaps, missing_error
 from isingmlc.input.sampling import (
     GROUPS,
     SAMPLING_WEIGHTS,
@@ -121,7 +121,7 @@ def read_formula(
         marks = np.where(data[used].isna(), np.nan, 0.0)
         gaps: list[tuple[Sequence[object], Any]] = [(used, marks)]
         gaps += [((name,), values[:, None]) for name, values in besides.items()]
-        exc.warn(explain_dropped(n_rows, counted & ~kept, gaps), exc.DataWarning)
+        exc.warn(count_gaps(counted & ~kept, gaps).say(n_rows), exc.DataWarning)
     return FormulaData(
         labels.loc[made].set_axis(data.index[kept]),
         features.loc[made].set_axis(data.index[kept]) if terms else None,

@@ -16,13 +16,6 @@ from isingmlc.base.arrays import BoolArray, IntArray, chunks
 _LISTED = 5
 
 
-def explain_dropped(
-    n_rows: int, absent: BoolArray, parts: Sequence[tuple[Sequence[object], Any]]
-) -> str:
-    """Say which columns cost rows, one by one and together, and what is left without the worst."""
-    return count_gaps(absent, parts).say(n_rows)
-
-
 @dataclass
 class GapCounts:
     """Rows that are dropped for missing values, and what columns have to do with it."""
@@ -92,7 +85,8 @@ def say_dropped(
         return said
     listed = [
         f"{str(names[at])!r} {'lacks ' if first else ''}{total[at]}"
-        f"{_values(total[at]) if first else ''} ({alone[at]}{_ALONE if first else ''})"
+        f"{' value' + 's' * int(total[at] != 1) if first else ''} "
+        f"({alone[at]}{_ALONE if first else ''})"
         for first, at in ((at == order[0], at) for at in order[:_LISTED])
     ]
     more = len(order) - len(listed)
@@ -108,26 +102,16 @@ def say_dropped(
 _ALONE = " of these rows lack nothing else"
 
 
-def _values(count: int) -> str:
-    return " value" if count == 1 else " values"
-
-
 def _missing_in(matrix: Any, rows: Any) -> Any:
     """Mark what is missing in some rows, as a sparse matrix."""
     if sparse.issparse(matrix):
         part = sparse.csr_array(matrix[rows])
-        part = sparse.csr_array(
-            (np.isnan(part.data).astype(np.int64), part.indices, part.indptr), part.shape
-        )
+        marks = np.isnan(part.data).astype(np.int64), part.indices, part.indptr
+        part = sparse.csr_array(marks, part.shape)
         part.eliminate_zeros()
         return part
-    blocks = []
-    for block in chunks(len(rows), matrix.shape[1]):
-        blocks.append(sparse.csr_array(_isnan(matrix[rows[block]]).astype(np.int64)))
+    blocks = [
+        sparse.csr_array(np.isnan(matrix[rows[block]]).astype(np.int64))
+        for block in chunks(len(rows), matrix.shape[1])
+    ]
     return sparse.csr_array(sparse.vstack(blocks))
-
-
-def _isnan(cells: Any) -> BoolArray:
-    if cells.dtype.kind == "f":
-        return np.asarray(np.isnan(cells))
-    return np.zeros(cells.shape, dtype=np.bool_)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,12 @@ from isingmlc.base.arrays import (
 )
 from isingmlc.base.readonly import FrozenArrays
 from isingmlc.input.categories import CategoryRecipe, code_categories, find_levels
+from isingmlc.input.checks import check_columns, column_ends, warn_of_copies
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
-from isingmlc.input.copies import warn_of_copies
 from isingmlc.input.gaps import GapCounts, count_gaps, missing_error
-from isingmlc.input.ranges import check_columns
 from isingmlc.input.sampling import (
     SAMPLING_WEIGHTS,
     check_weights,
-    column_of,
     read_sampling,
     scale_weights,
 )
@@ -72,7 +71,7 @@ class ModelData(FrozenArrays):
         """Rows kept."""
         return int(self.packed_labels.shape[0])
 
-    @property
+    @cached_property
     def context(self) -> Context:
         """The covariates, with no column where there are none."""
         return Context.empty(self.n_rows) if self.covariates is None else self.covariates
@@ -105,34 +104,15 @@ class ModelData(FrozenArrays):
             terms={name: (name,) for name in names},
         )
 
+    @cached_property
+    def ends(self) -> FloatArray:
+        """The smallest and the largest value of each feature, shape (2, p)."""
+        return column_ends(np.empty((1, 0)) if self.features is None else self.features)
+
     def is_changed(self) -> bool:
         """Return whether the features are other than when this was first asked."""
         now = checksum(self.features)
         return bool(vars(self).setdefault("_checksum", now) != now)
-
-
-def constant_columns(features: Features | None, anywhere: bool) -> BoolArray:
-    """Mark the columns that are the same in every row."""
-    if features is None:
-        return np.zeros(0, dtype=np.bool_)
-    n_rows, n_columns = features.shape
-    if sparse.issparse(features):
-        n_filled = np.bincount(features.indices[features.data != 0], minlength=n_columns)
-        constant = n_filled == 0
-        suspects = np.flatnonzero(n_filled == n_rows)
-        columns = features[:, suspects].toarray() if len(suspects) else np.empty((n_rows, 0))
-    else:
-        # A few rows tell nearly all columns that vary, and more rows more of those that are left.
-        constant = np.zeros(n_columns, dtype=np.bool_)
-        few = features[:: max(1, n_rows // 16)]
-        suspects = np.flatnonzero((few == few[0]).all(axis=0))
-        for n_few in (64, 256, 1024, 4096):
-            few = features[:: max(1, n_rows // n_few), suspects]
-            suspects = suspects[(few == few[0]).all(axis=0)]
-        columns = features[:, suspects]
-    same = (columns == columns[0]).all(axis=0)
-    constant[suspects] = same if anywhere else same & (columns[0] == 0)
-    return np.asarray(constant)
 
 
 def require_rows(purpose: str, data: ModelData | None, feature_names: tuple[str, ...]) -> ModelData:
@@ -213,8 +193,10 @@ def prepare(
     n_rows = label_matrix.shape[0]
     blocks: dict[str, str] = {}
     absent = _rows_missing(label_matrix, "labels", names, blocks)
+    ends = None
     if feature_matrix is not None:
-        absent |= _rows_missing(feature_matrix, "features", columns, blocks)
+        ends = column_ends(feature_matrix)
+        absent |= _rows_missing(feature_matrix, "features", columns, blocks, ends)
     if context is not None:
         absent |= _rows_missing(context.numbers, "covariates", context.names, blocks)
         if "covariates" in blocks:
@@ -251,16 +233,10 @@ def prepare(
         index = None if index is None else index[kept]
         label_matrix, feature_matrix, counted = _take(kept, label_matrix, feature_matrix, counted)
         context = None if context is None else context.take(kept)
-    drawn = None if context is None else column_of(context, SAMPLING_WEIGHTS)
+    drawn = None if context is None else context.sampled(SAMPLING_WEIGHTS)
     weights = counted if drawn is None else drawn if counted is None else counted * drawn
-    packed = _pack(label_matrix, names)
-    if gaps is None and feature_matrix is not None:
-        check_columns("features", feature_matrix, columns)
-        warn_of_copies(feature_matrix, label_matrix, columns, names)
-    if gaps is None and context is not None and len(context):
-        check_columns("covariates", context.numbers, context.names)
-    return ModelData(
-        packed_labels=packed,
+    data = ModelData(
+        packed_labels=_pack(label_matrix, names),
         label_names=names,
         features=feature_matrix,
         feature_names=columns,
@@ -271,11 +247,19 @@ def prepare(
         covariates=context,
         recipe=recipe,
     )
+    if gaps is None and feature_matrix is not None:
+        if not n_missing:
+            vars(data)["ends"] = ends
+        check_columns("features", feature_matrix, columns, data.ends)
+        warn_of_copies(feature_matrix, label_matrix, columns, names)
+    if gaps is None and context is not None and len(context):
+        check_columns("covariates", context.numbers, context.names, column_ends(context.numbers))
+    return data
 
 
 def scale_rows(data: ModelData) -> ModelData:
     """Bring sampling weights to a mean of one, so that observations count as many as there are."""
-    drawn = column_of(data.context, SAMPLING_WEIGHTS)
+    drawn = data.context.sampled(SAMPLING_WEIGHTS)
     if drawn is None or data.weights is None:
         return data
     factor = float((data.weights / drawn).sum() / data.weights.sum())
@@ -448,55 +432,30 @@ def _take(rows: BoolArray, *parts: Any) -> Iterable[Any]:
 
 
 def _rows_missing(
-    matrix: Any, argument: str, names: tuple[str, ...], blocks: dict[str, str]
+    matrix: Any, argument: str, names: tuple[str, ...], blocks: dict[str, str], ends: Any = None
 ) -> BoolArray:
     """Mark rows with NaN, and list in `blocks` which columns have some; raise for infinities."""
     n_rows = matrix.shape[0]
-    absent = np.zeros(n_rows, dtype=np.bool_)
+    rows = np.zeros((2, n_rows), dtype=np.bool_)
     if matrix.dtype.kind != "f":
-        return absent
-    stored = matrix.data if sparse.issparse(matrix) else matrix
-    if stored.size == 0 or _all_moderate(stored):
-        return absent
-    for test in (_is_too_large, np.isnan):
-        rows = np.zeros(n_rows, dtype=np.bool_)
-        columns = np.zeros(matrix.shape[1], dtype=np.bool_)
-        for block in chunks(n_rows, matrix.shape[1]):
-            if sparse.issparse(matrix):
-                part = matrix[block].tocoo()
-                hit = test(part.data)
-                rows[block.start + part.coords[0][hit]] = True
-                columns[part.coords[1][hit]] = True
-            else:
-                hits = test(matrix[block])
-                rows[block] = hits.any(axis=1)
-                columns |= hits.any(axis=0)
-        if not rows.any():
-            continue
-        listed = exc.shorten(name for name, bad in zip(names, columns, strict=True) if bad)
-        if test is _is_too_large:
-            raise exc.DataError(
-                exc.INFINITE.format(
-                    argument=argument, n_rows=int(rows.sum()), columns=listed, largest=LARGEST
-                )
-            )
-        absent |= rows
-        blocks[argument] = listed
-    return absent
-
-
-def _all_moderate(values: Any) -> bool:
-    """Tell in one pass whether all values are numbers of moderate size; False if unsure."""
-    if values.flags.c_contiguous or values.flags.f_contiguous:
-        flat = values.ravel(order="K")
-        with np.errstate(over="ignore", invalid="ignore"):
-            # NaN where any value is NaN, and at least the square of the largest.
-            return bool(np.dot(flat, flat) <= LARGEST**2)
-    return max(-float(values.min()), float(values.max())) <= LARGEST
-
-
-def _is_too_large(values: Any) -> Any:
-    return np.abs(values) > np.float64(LARGEST)
+        return np.asarray(rows[0])
+    ends = column_ends(matrix) if ends is None else ends
+    suspects = np.flatnonzero(~(np.abs(ends) <= LARGEST).all(axis=0))
+    columns: tuple[list[str], list[str]] = [], []
+    for part in chunks(len(suspects), 8 * n_rows):
+        values = dense(matrix[:, suspects[part]])
+        for at, hits in enumerate((np.isnan(values), np.abs(values) > np.float64(LARGEST))):
+            rows[at] |= hits.any(axis=1)
+            columns[at].extend(names[column] for column in suspects[part][hits.any(axis=0)])
+    if columns[1]:
+        n_large, listed = int(rows[1].sum()), exc.shorten(columns[1])
+        message = exc.INFINITE.format(
+            argument=argument, n_rows=n_large, columns=listed, largest=LARGEST
+        )
+        raise exc.DataError(message)
+    if columns[0]:
+        blocks[argument] = exc.shorten(columns[0])
+    return np.asarray(rows[0])
 
 
 def _pack(matrix: Any, names: tuple[str, ...]) -> PackedBits:

@@ -16,8 +16,8 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import FloatArray
+from isingmlc.input.checks import check_ratio
 from isingmlc.input.context import Context, Levels
-from isingmlc.input.ranges import check_ratio
 from isingmlc.input.tables import LARGEST, as_array, check_same_rows, is_numeric
 from isingmlc.input.text import name_type
 
@@ -106,14 +106,6 @@ def check_weights(
     if len(positive):
         check_ratio(name, positive.min(), positive.max())
     return weights
-
-
-def column_of(context: Context, name: str) -> FloatArray | None:
-    """Return the clusters or sampling weights of lines; None if there are none."""
-    sampling = context.sampling
-    if sampling is None or name not in sampling.names:
-        return None
-    return np.asarray(sampling.numbers[:, sampling.names.index(name)])
 
 
 def scale_weights(context: Context, factor: float) -> Context:

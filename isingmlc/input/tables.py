@@ -67,8 +67,12 @@ def check_tags(given: Any, argument: str) -> None:
     if not (is_series or is_array or isinstance(given, list | tuple)):
         return
     rows = [row for row in given if isinstance(row, list | tuple | set | frozenset)]
-    # Lists of the same length are the rows of a table, as numpy reads them.
-    is_table = isinstance(given, list | tuple) and len({len(row) for row in rows}) < 2
+    # Lists of the same length, of yes and no, are the rows of a table, as numpy reads them.
+    is_table = (
+        isinstance(given, list | tuple)
+        and len({len(row) for row in rows}) < 2
+        and len({tag for row in rows for tag in row if isinstance(tag, str)}) < 3
+    )
     if any(
         isinstance(row, set | frozenset)
         or (not is_table and any(isinstance(tag, str) for tag in row))

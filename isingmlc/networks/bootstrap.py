@@ -23,7 +23,7 @@ from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues
 from isingmlc.networks.centrality import (

@@ -21,7 +21,7 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.networks.bootstrap import check_whole, take_values
 from isingmlc.networks.feature_draws import RowRefits
 from isingmlc.networks.refits import Refits, refit_draws

@@ -14,7 +14,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.networks.covariance import NetworkEstimate
 
 MEASURES = ("strength", "expected_influence", "expected_influence_2")

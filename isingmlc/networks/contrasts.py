@@ -15,7 +15,7 @@ from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import FrozenResult
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.covariance import hotelling_sf
 from isingmlc.inference.pvalues import METHODS, adjust, chi2_sf
 from isingmlc.networks.covariance import NetworkEstimate
@@ -193,7 +193,7 @@ def contrast_test(
         else:
             # Fewer cells than combinations: their errors depend on each other.
             reason = Reason.UNKNOWN_PAIR
-    degrees, nobs, scale = estimate.fit.dependence.degrees, estimate.fit.stats.nobs, 1.0
+    degrees, nobs = estimate.fit.dependence.degrees, estimate.fit.stats.nobs
     per_label = nobs / len(names)
     too_many = df**1.5 > _MOST_DF * nobs or (per_label < _FEW_ROWS and df > max(per_label / 4, 1))
     if reason == Reason.OK and degrees is None and too_many:
@@ -202,12 +202,12 @@ def contrast_test(
     # residuals, which have lost a degree of freedom per coefficient of a label's regression.
     left = nobs - len(names) - len(estimate.fit.stats.context.names)
     if degrees is None and df > 1 and left >= df:
-        degrees, scale = left, left / nobs
+        degrees = left
     distribution, pvalue = f"chi2({df})", np.nan
     if degrees is not None:
         distribution = f"F({df}, {degrees + 1 - df:g})"
     if reason == Reason.OK and degrees is not None:
-        pvalue = float(hotelling_sf(statistic * scale, df, degrees))
+        pvalue = float(hotelling_sf(statistic, df, degrees))
     elif reason == Reason.OK:
         pvalue = float(chi2_sf(statistic, df))
     return NetworkContrast(

@@ -6,7 +6,7 @@ share it, so stacked over labels the covariance of all coefficients is
 :math:`\sum_g N_g \psi_g \psi_g'`, the sandwich of one regression with all labels of a row as its
 cluster. What follows from it, of whatever several models estimate together, needs no resampling.
 Clusters of dependent rows and sampling weights are minded: `NetworkFit.dependence` adds up.
-Where label models share coefficients :mod:`isingmlc.fitting.symmetric` has their covariance.
+Where label models share coefficients :mod:`isingmlc.fitting.joint` has their covariance.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 
 from isingmlc.base.arrays import FloatArray, StrArray, chunks
+from isingmlc.fitting.joint import SharedCovariance
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.symmetric import SharedCovariance
-from isingmlc.fitting.testable import judge_pairs
+from isingmlc.fitting.reasons import judge_pairs
 from isingmlc.networks.weights import pair_shares, pair_weights
 
 # What influences on many functions may take at a time.
@@ -147,23 +147,13 @@ class NetworkEstimate:
     def _influence(self, label: int, lines: FloatArray) -> FloatArray:
         """Return the influences on linear functions of the coefficients of one label."""
         fit, node = self.fit, self.fit.nodes[label]
-        regressors = fit.regressors
-        if not regressors.in_their_units:
-            lines = (lines - lines[:, :1] * regressors.centre) / regressors.scale
+        lines = fit.regressors.functions_of_units(lines)
         factor = fit.factors[label].matrix
         leaning = factor @ (lines[:, node.basis] @ factor).T
-        found = (regressors.matrix[:, node.basis] @ leaning) * self._residuals[label][:, None]
+        found = (fit.regressors.matrix[:, node.basis] @ leaning) * fit.plain_residuals[label][
+            :, None
+        ]
         if fit.is_penalised:
             # What the penalty pulls is no part of the spread.
             found -= fit.stats.counts @ found / fit.stats.nobs
         return np.asarray(found)
-
-    @cached_property
-    def _residuals(self) -> FloatArray:
-        """Residuals of all labels at the cells, shape (K, L)."""
-        patterns = self.fit.stats.patterns
-        lines = [
-            np.where(patterns[:, node.label], node.complement, -node.probability)
-            for node in self.fit.nodes
-        ]
-        return np.array(lines)

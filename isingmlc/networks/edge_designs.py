@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +13,15 @@ from scipy.special import expit, logit
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray, dense
-from isingmlc.fitting.diagnostics import column_moments
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, find_constant, judge_edges, judge_fits, judge_tests
+from isingmlc.fitting.reasons import (
+    Reason,
+    column_moments,
+    find_constant,
+    judge_edges,
+    judge_fits,
+    judge_tests,
+)
 from isingmlc.inference.covariance import MODEL_BASED
 from isingmlc.inference.score import feature_scores, feature_variances, null_models
 from isingmlc.networks.edge_power import NODES, EdgeDesigns, condense, condense_values
@@ -30,6 +38,27 @@ class FittedEdges(NamedTuple):
     label: IntArray
     feature_names: tuple[str, ...]
     reason: StrArray
+
+    @classmethod
+    def stack(cls, parts: Sequence[FittedEdges]) -> FittedEdges:
+        """Put the edges of different features together."""
+        first = np.cumsum([0, *(len(part.feature_names) for part in parts)])
+        features = [part.feature + at for part, at in zip(parts, first, strict=False)]
+        designs: list[Any] = [part.designs for part in parts if len(part.label)]
+        return cls(
+            EdgeDesigns(
+                *(
+                    np.concatenate([getattr(each, field.name) for each in designs])
+                    for field in fields(EdgeDesigns)
+                )
+            )
+            if designs
+            else parts[0].designs,
+            np.concatenate(features),
+            np.concatenate([part.label for part in parts]),
+            tuple(name for part in parts for name in part.feature_names),
+            np.concatenate([part.reason for part in parts]),
+        )
 
 
 def read_edges(fit: NetworkFit, features: object = None) -> FittedEdges:

@@ -16,8 +16,8 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_names
 from isingmlc.base.arrays import FloatArray, IntArray, StrArray, best_first
 from isingmlc.base.threads import one_thread
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.nodewise import NetworkFit, fit_nodes
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.inference.score_tests import score_test
 from isingmlc.input.rows import ModelData
 from isingmlc.input.sampling import GROUPS

@@ -10,9 +10,8 @@ from scipy.special import xlogy
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import RandomState, check_count, make_generator
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.fitting.joint import States, fit_joint
+from isingmlc.fitting.joint import SharedCovariance, States, fit_joint
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.symmetric import SharedCovariance
 from isingmlc.networks.bootstrap import check_whole
 
 # Statistics of samples this close to the observed one, relative to it, are ties.
@@ -107,7 +106,7 @@ def compare_with_table(
                 labels[drawn], sample[drawn], fit.shared_terms, fit.settings.max_iter
             )
             refit = States.of(fit.shared_terms, labels[drawn]).left_by(shared)
-            refitted = refit.distribution(shared.finite_part).probability
+            refitted, _ = refit.distribution(shared.finite_part)
             reached += _statistics(sample, refitted, refit.inside) >= observed * (1 - _TIE)
         pvalues = (1 + reached) / (1 + n_samples)
     return GoodnessOfFit(

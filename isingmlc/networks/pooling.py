@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from isingmlc.base.arrays import FloatArray
-from isingmlc.inference.tails import chi2_log_sf
+from isingmlc.inference.pvalues import chi2_log_sf
 
 # Variances between data sets below this share of those within are rounding errors of fits.
 _ROUNDING = 1e-15

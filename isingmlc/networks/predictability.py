@@ -8,7 +8,7 @@ from scipy.special import xlog1py, xlogy
 
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 
 
 def list_predictability(

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, StrArray, chunks
 from isingmlc.base.threads import one_thread
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.ebic import LabelModels, NetworkSettings
 from isingmlc.fitting.lasso import tolerance_at
 from isingmlc.fitting.logistic import SharedDesign, maximize, proves_overlap
@@ -30,8 +31,7 @@ from isingmlc.fitting.nodewise import (
     fit_nodes,
     ridge_penalty,
 )
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.networks.weights import pair_weights
 
 # What the models of the draws that are fitted together may take.

@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from isingmlc.fitting.diagnostics import RARE
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import RARE, Reason
 from isingmlc.plots.style import (
     FAINT,
     INK,

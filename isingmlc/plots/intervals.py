@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, leaves_out_zero
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.plots.layout import HUGE
 from isingmlc.plots.style import (
     FAINT,

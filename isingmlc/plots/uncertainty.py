@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 
 from isingmlc.base.arguments import check_count, check_number
 from isingmlc.base.arrays import FloatArray
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.plots.label_network import Panel, draw_labels
 from isingmlc.plots.look import LookOptions, NetworkLook
 from isingmlc.plots.style import (

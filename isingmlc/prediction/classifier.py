@@ -25,7 +25,7 @@ from isingmlc.base.arguments import (
     make_generator,
 )
 from isingmlc.base.arrays import BoolArray, FloatArray
-from isingmlc.input.copies import warn_of_copies
+from isingmlc.input.checks import warn_of_copies
 from isingmlc.input.estimators import check_frames
 from isingmlc.prediction.fitted import FittedLabels, fit_path, try_penalties
 from isingmlc.prediction.law import DECODINGS
@@ -255,8 +255,7 @@ class IsingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "y must be coded 0/1 in each column, but column(s) "
                 f"{exc.shorten(np.flatnonzero(other))} hold other values, and measures of "
                 "scikit-learn take no others. Code the value that means yes as 1 and the other as "
-                "0; code classes as a column each, e.g. with "
-                "sklearn.preprocessing.MultiLabelBinarizer."
+                "0; of more than two values make a 0/1 column each."
             )
         self.classes_ = [np.array([0, 1]) for _ in range(y.shape[1])]
         return np.asarray(y == 1)

@@ -124,8 +124,8 @@ class MultilabelStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         labels = labels[:, None] if labels.ndim == 1 else labels
         if not np.isin(labels, (0, 1)).all():
             raise exc.DataError(
-                "y must be coded 0/1, one column per label. Code it first, e.g. with "
-                "sklearn.preprocessing.MultiLabelBinarizer."
+                "y must be coded 0/1, one column per label. Code the value that means yes as 1 "
+                "and the other as 0."
             )
         if n_splits > len(labels):
             raise exc.DataError(

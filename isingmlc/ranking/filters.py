@@ -22,7 +22,7 @@ from isingmlc.base.arguments import (
     check_option,
 )
 from isingmlc.base.arrays import BoolArray, Features, FloatArray, IntArray
-from isingmlc.fitting.testable import judge_counts, judge_features
+from isingmlc.fitting.reasons import judge_counts, judge_features
 from isingmlc.input.rows import ModelData
 from isingmlc.ranking.contingency import (
     MEASURES,

@@ -25,10 +25,9 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count, check_number, check_option, check_size
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
-from isingmlc.fitting.information import Factors
+from isingmlc.fitting.design import Factors, Regressors
 from isingmlc.fitting.nodewise import FitSettings, NetworkFit, fit_nodes
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.testable import (
+from isingmlc.fitting.reasons import (
     Reason,
     find_constant,
     judge_counts,

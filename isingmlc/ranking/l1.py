@@ -25,7 +25,7 @@ from isingmlc.base.tables import ResultTable
 from isingmlc.base.threads import one_thread
 from isingmlc.fitting.ebic import LabelModels, NetworkSettings, lay_out
 from isingmlc.fitting.lasso import Columns
-from isingmlc.fitting.testable import Reason, without_labels
+from isingmlc.fitting.reasons import Reason, without_labels
 from isingmlc.input.rows import ModelData
 
 # Largest violation of the optimality conditions, as a part of the penalty, that goes unmentioned.

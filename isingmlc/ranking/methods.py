@@ -19,11 +19,12 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option, check_penalty, check_size
 from isingmlc.base.arrays import FloatArray, IntArray
-from isingmlc.fitting.neighborhoods import check_neighbors
-from isingmlc.fitting.testable import Reason, split_reasons
+from isingmlc.fitting.neighbors import check_neighbors
+from isingmlc.fitting.reasons import Reason, split_reasons
 from isingmlc.inference.combine import COMBINE, DEFAULT_COMBINE
+from isingmlc.inference.edges import UNITS
 from isingmlc.inference.moderation import CHEAP, can_refit
-from isingmlc.inference.score_tests import UNITS, regularized_statistics
+from isingmlc.inference.score_tests import regularized_statistics
 from isingmlc.input.rows import prepare
 from isingmlc.model import IsingModel
 from isingmlc.ranking.filters import br_filter, lp_filter, one_rule

@@ -19,7 +19,7 @@ from isingmlc.base.arguments import check_count, check_number, check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, best_first
 from isingmlc.base.names import display_names, name_writer
 from isingmlc.base.printing import say_count, say_given
-from isingmlc.fitting.testable import Reason, split_reasons
+from isingmlc.fitting.reasons import Reason, split_reasons
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.effects import (
     ONE_STEP,

@@ -12,7 +12,7 @@ from bokeh.model import Model
 from bokeh.resources import Resources
 
 from isingmlc.base.printing import say_count
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.plots.style import wrap_names
 from isingmlc.plots.ties import choose_ties
 from isingmlc.report import figures, tables

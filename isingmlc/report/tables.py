@@ -8,7 +8,7 @@ from bokeh.models import ColumnDataSource
 
 from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.names import find_terms
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.report.data import FeaturePart
 
 # Binary digits that are kept of statistics and effects: five decimal ones.

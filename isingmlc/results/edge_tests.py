@@ -17,7 +17,7 @@ from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.nodewise import NetworkFit
-from isingmlc.fitting.testable import Reason, judge_products
+from isingmlc.fitting.reasons import Reason, judge_products
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.edges import EdgeArrays
 from isingmlc.inference.effects import (

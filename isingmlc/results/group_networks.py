@@ -12,9 +12,9 @@ import pandas as pd
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray, dense
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.ebic import NetworkSettings
 from isingmlc.fitting.nodewise import NetworkFit, fit_nodes
-from isingmlc.fitting.regressors import Regressors
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData
 from isingmlc.networks.bootstrap import check_draws, check_whole

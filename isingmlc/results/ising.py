@@ -19,28 +19,28 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.diagnostics import (
-    diagnose,
-    warn_of_few_carriers,
-    warn_of_little_information,
-)
+from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.moderated import ModeratedFit, find_moderators
 from isingmlc.fitting.nodewise import (
     FitSettings,
     NetworkFit,
     NodeFit,
 )
-from isingmlc.fitting.regressors import Regressors
-from isingmlc.fitting.shared import SharedFit
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.pseudo import SharedFit
+from isingmlc.fitting.reasons import (
+    Reason,
+    diagnose,
+    warn_of_few_carriers,
+    warn_of_little_information,
+)
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.covariance import degrees_of_clusters
-from isingmlc.inference.edges import EdgeArrays
-from isingmlc.inference.moderation import moderation_test, pool_wald
+from isingmlc.inference.edges import UNITS, EdgeArrays
+from isingmlc.inference.moderation import pool_wald
 from isingmlc.inference.pvalues import wald_limits
 from isingmlc.inference.refit import compare_lr_test, compare_tests, firth_lr_test, refit_test
 from isingmlc.inference.score import robust_errors
-from isingmlc.inference.score_tests import UNITS, is_corrected, score_test
+from isingmlc.inference.score_tests import is_corrected, score_test
 from isingmlc.input.rows import prepare_covariates, prepare_labels
 from isingmlc.networks.bootstrap import (
     NetworkBootstrap,
@@ -1102,11 +1102,7 @@ class IsingResults(ReadOnly):
             columns = tuple(terms[name][0] for name in names)
             found = test(self, None if columns == self.feature_names else columns, "column")
             return self._name_tests(replace(found, feature_names=names))
-        rest = {
-            column: tuple(other for other in columns if other != column)
-            for columns in terms.values()
-            for column in columns
-        }
+        rest = self._rest_of_terms
         alone = tuple(name for name in names if not rest[name])
         parts = [test(self, alone, "column")] if alone else []
         parts += [
@@ -1114,6 +1110,15 @@ class IsingResults(ReadOnly):
         ]
         found = EdgeArrays.stack(parts)
         return self._name_tests(found.take([found.feature_names.index(name) for name in names]))
+
+    @property
+    def _rest_of_terms(self) -> dict[str, tuple[str, ...]]:
+        """The other columns of the term of each column."""
+        return {
+            column: tuple(other for other in columns if other != column)
+            for columns in self.model.terms.values()
+            for column in columns
+        }
 
     def _adjusted(self, columns: Sequence[str]) -> IsingResults:
         """Refit the label models with some columns of the features as further covariates."""
@@ -1248,15 +1253,9 @@ class IsingResults(ReadOnly):
         if same_units and (products, min_count, pvalue) == (None, 2, "auto"):
             edges = self._default_edges
             return edges if features is None else edges.take(features)
-        moderates = products in ("given", "given-joint") and pvalue in ("auto", "chi2")
-        options: dict[str, Any] = {"min_count": min_count, "pvalue": pvalue}
+        options: dict[str, Any] = {"min_count": min_count, "pvalue": pvalue, "refit": refit}
 
         def test(res: IsingResults, names: Sequence[str] | None, unit: str) -> EdgeArrays:
-            if moderates and unit == "column":
-                n_jobs = chance.get("n_jobs", 1)
-                return moderation_test(
-                    res._fit, names, str(products), n_jobs=n_jobs, refit=refit, **options
-                )
             return score_test(res._fit, names, unit, products, **options, **chance)
 
         return self._test_units(features, unit, test)

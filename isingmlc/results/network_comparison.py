@@ -20,7 +20,7 @@ from isingmlc.base.arrays import FloatArray
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.pvalues import adjust
 from isingmlc.networks.groups import (
     Differences,

@@ -12,7 +12,7 @@ from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_number, check_option
 from isingmlc.base.arrays import FloatArray, StrArray
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.covariance import degrees_of_clusters
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues

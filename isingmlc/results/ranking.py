@@ -17,7 +17,7 @@ from isingmlc.base.arrays import FloatArray, IntArray, StrArray, rank_levels
 from isingmlc.base.printing import say_given
 from isingmlc.base.readonly import FrozenResult, cached_array, table
 from isingmlc.base.tables import ResultTable
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.inference.combine import DEFAULT_COMBINE
 from isingmlc.inference.pvalues import METHODS
 from isingmlc.inference.pvalues import adjust as adjust_pvalues

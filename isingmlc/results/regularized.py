@@ -19,7 +19,7 @@ from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.ebic import TOO_RARE, L1Path, NetworkSettings, lay_out
-from isingmlc.fitting.testable import Reason, judge_counts
+from isingmlc.fitting.reasons import Reason, judge_counts
 from isingmlc.networks.bootstrap import NetworkBootstrap, bootstrap_network, check_draws
 from isingmlc.networks.case_dropping import CaseDropping, drop_rows
 from isingmlc.networks.centrality import list_centrality

@@ -13,6 +13,7 @@ from isingmlc.base.arguments import (
     RandomState,
     check_count,
     check_jobs,
+    check_names,
     check_number,
     check_option,
     make_generator,
@@ -21,9 +22,9 @@ from isingmlc.base.arrays import FloatArray, IntArray
 from isingmlc.base.readonly import ReadOnly, table
 from isingmlc.base.tables import ResultTable
 from isingmlc.fitting.ebic import NetworkSettings
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 from isingmlc.networks.bootstrap import quantiles
-from isingmlc.networks.edge_designs import read_edges
+from isingmlc.networks.edge_designs import FittedEdges, read_edges
 from isingmlc.networks.edge_power import (
     STEEPEST,
     EdgeDesigns,
@@ -41,6 +42,7 @@ from isingmlc.networks.network_power import (
     fit_rising,
 )
 from isingmlc.networks.refits import refit_draws
+from isingmlc.results.ising import IsingResults
 from isingmlc.simulate.distribution import IsingDistribution, distribution_of
 
 if TYPE_CHECKING:
@@ -609,7 +611,8 @@ def plan_sample_size(
     power : float, optional
         Edges: the probability with which it is to be found; 0.8 if omitted.
     features : sequence of str, optional
-        Edges: features of the fit; all if omitted.
+        Edges: features of the fit, a category by its levels (``x: b1 vs a0``), each adjusted for
+        the other levels; all if omitted.
     n_tests : int, optional
         Edges: how many tests there will be; the edges of the fit that can be tested, or 1, if
         omitted.
@@ -736,13 +739,12 @@ def _plan_edges(
                 f"{next(iter(numbers))} is for plans without a fit, but source is given: the fit "
                 "tells it. Leave one of them out."
             )
-        fit = getattr(source, "_fit", None)
-        if fit is None:
+        if not isinstance(source, IsingResults):
             raise exc.DataError(
                 "source must be IsingResults for edges, but is of type "
                 f"{type(source).__name__}. Use IsingModel(labels, features).fit(), or prevalence=."
             )
-        found = read_edges(fit, features)
+        found, fit = _read_columns(source, features), source._fit
         n_rows = fit.stats.nobs if n_rows is None else n_rows
         designs = found.designs
         shape = found.reason.shape
@@ -772,6 +774,18 @@ def _plan_edges(
         alpha=alpha,
         n_tests=max(len(tested), 1) if n_tests is None else check_count("n_tests", n_tests, 1),
     )
+
+
+def _read_columns(res: IsingResults, features: Any) -> FittedEdges:
+    """Read edges of columns; those of terms of several, which come last, given their rest."""
+    every, rest = res.feature_names, res._rest_of_terms
+    names = [every[at] for at in check_names("features", features, every)]
+    alone = [name for name in names if not rest[name]]
+    if len(alone) == len(names):
+        return read_edges(res._fit, features)
+    parts = [read_edges(res._fit, alone)] if alone else []
+    parts += [read_edges(res._adjusted(rest[name])._fit, [name]) for name in names if rest[name]]
+    return FittedEdges.stack(parts)
 
 
 def _edge_of_numbers(

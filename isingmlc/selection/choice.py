@@ -19,10 +19,10 @@ from isingmlc.base.arguments import (
 )
 from isingmlc.base.arrays import IntArray
 from isingmlc.base.tables import ResultTable
+from isingmlc.inference.edges import UNITS
 from isingmlc.inference.pvalues import METHODS as ADJUSTMENTS
-from isingmlc.inference.score_tests import UNITS
 from isingmlc.input.rows import ModelData, prepare, scale_rows
-from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.metrics import MEASURES, METRICS
 from isingmlc.model import IsingModel
 from isingmlc.ranking.forward import N_FEATURES
@@ -291,8 +291,8 @@ def select_features(
         data = scale_rows(prepare(labels, **passed))
     else:
         data, intercept = model._rows("select_features"), model.intercept
-    clusters = column_of(data.context, GROUPS)
-    is_weighted = column_of(data.context, SAMPLING_WEIGHTS) is not None
+    clusters = data.context.sampled(GROUPS)
+    is_weighted = data.context.sampled(SAMPLING_WEIGHTS) is not None
     if data.features is None:
         raise exc.ModelError(exc.NO_FEATURES)
     if not vary(data.labels).any():

@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import Features, FloatArray, checksum, chunks
-from isingmlc.statistics.sums import FeatureSums, RowGroups, sum_within
+from isingmlc.statistics.sums import DELAY, FeatureSums, RowGroups, sum_within
 
 ReadBlock: TypeAlias = Callable[[slice, FloatArray], FeatureSums]
 """Gives the sums of some features, around a shift."""
@@ -63,7 +63,7 @@ class SumsInBlocks:
     def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
         """Go through the features, one block at a time."""
         parts = list(chunks(len(self.shift), width=self.width))
-        for part in tqdm(parts, "blocks of features", disable=None, leave=False):
+        for part in tqdm(parts, "blocks of features", disable=None, leave=False, delay=DELAY):
             yield part, self.read(part, self.shift[part])
 
     def multiply(self, factor: float) -> SumsInBlocks:
@@ -95,38 +95,33 @@ class _Multiplied:
         return self.read(part, shift).multiply(self.factor)
 
 
-def block_width(cells: str, n_features: int, size: float, max_memory: float) -> int:
-    """Choose how many features make a block, and warn that there are blocks."""
-    width = max(1, int(n_features * max_memory / (_COPIES * size)))
+def block_width(n_features: int, size: float, max_memory: float) -> int:
+    """Choose how many features make a block, if all of them take so many bytes."""
+    return max(1, int(n_features * max_memory / (_COPIES * size)))
+
+
+def warn_of_blocks(cells: str, n_features: int, size: float, max_memory: float) -> None:
+    """Warn of sums that are not kept."""
     message = exc.IN_BLOCKS.format(
         n_features=n_features,
         cells=cells,
         size=size / 1e9,
         max_memory=max_memory,
-        n_blocks=-(-n_features // width),
+        n_blocks=-(-n_features // block_width(n_features, size, max_memory)),
     )
     exc.warn(message, exc.DataWarning)
-    return width
 
 
 def block_rows(
     features: Features, groups: RowGroups, shift: FloatArray, width: int
 ) -> SumsInBlocks:
     """Sum the features of rows in memory in blocks."""
-    checksums, column_sums, column_squares = {}, [], []
-    for part in chunks(features.shape[1], width=width):
-        some = features[:, part]
-        checksums[part.start] = checksum(some)
-        block = sum_within(some, groups, shift[part])
-        column_sums.append(block.column_sums)
-        column_squares.append(block.column_squares)
-    return SumsInBlocks(
-        _RowReader(features, groups, checksums),
-        width,
-        shift,
-        np.concatenate(column_sums),
-        np.concatenate(column_squares),
-    )
+    parts = chunks(features.shape[1], width=width)
+    checksums = {part.start: checksum(features[:, part]) for part in parts}
+    reader = _RowReader(features, groups, checksums)
+    everyone = RowGroups(np.zeros_like(groups.codes), 1, groups.weights)
+    whole = sum_within(features, everyone, shift)
+    return SumsInBlocks(reader, width, shift, whole.column_sums, whole.column_squares)
 
 
 @dataclass(frozen=True)

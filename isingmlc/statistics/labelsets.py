@@ -29,8 +29,14 @@ from isingmlc.base.readonly import cached_array
 from isingmlc.base.storage import read_fields, write_fields
 from isingmlc.input.context import Context
 from isingmlc.input.rows import ModelData, prepare, require_rows
-from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, column_of, scale_weights
-from isingmlc.statistics.blocks import SumsInBlocks, block_rows, block_width, side_by_side
+from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, scale_weights
+from isingmlc.statistics.blocks import (
+    SumsInBlocks,
+    block_rows,
+    block_width,
+    side_by_side,
+    warn_of_blocks,
+)
 from isingmlc.statistics.sums import (
     FeatureSums,
     ProductsWhenNeeded,
@@ -48,6 +54,8 @@ from isingmlc.statistics.sums import (
 
 # What sums and squares may take before they are computed in blocks of features, in bytes.
 MAX_MEMORY = 2e9
+# The same where the rows stay in memory, from which they are soon computed anew.
+MAX_BESIDE_ROWS = 2**28
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -489,18 +497,18 @@ class LabelsetStatistics:
     @cached_property
     def groups(self) -> IntArray | None:
         """The cluster of each cell, numbered from 0; None if there are none."""
-        found = column_of(self.context, GROUPS)
+        found = self.context.sampled(GROUPS)
         return None if found is None else np.unique(found, return_inverse=True)[1].ravel()
 
     @property
     def sampling_weights(self) -> FloatArray | None:
         """The sampling weight of the rows in each cell; None if there are none."""
-        return column_of(self.context, SAMPLING_WEIGHTS)
+        return self.context.sampled(SAMPLING_WEIGHTS)
 
     @property
     def observations(self) -> FloatArray:
         """How many observations each cell has, whatever their sampling weights."""
-        drawn = column_of(self.context, SAMPLING_WEIGHTS)
+        drawn = self.context.sampled(SAMPLING_WEIGHTS)
         # Weights are multiplied and divided by the same numbers.
         return self.counts if drawn is None else np.round(self.counts / drawn, 9)
 
@@ -611,9 +619,10 @@ def _sum_features(
     size = bytes_needed(features, groups.n_groups)
     if size <= max_memory:
         return sum_within(features, groups, shift)
-    cells = name_cells(groups.n_groups, data.context)
-    width = block_width(cells, features.shape[1], size, max_memory)
-    return block_rows(features, groups, shift, width)
+    sizes = features.shape[1], size, max_memory
+    if not keeps_rows:
+        warn_of_blocks(name_cells(groups.n_groups, data.context), *sizes)
+    return block_rows(features, groups, shift, block_width(*sizes))
 
 
 def _sum_products(

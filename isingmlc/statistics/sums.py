@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import (
@@ -25,11 +26,12 @@ from isingmlc.input.context import Context
 
 # This many rows show where a feature lies; its sums are taken around their mean.
 SHIFT_SAMPLE = 100
-# With fewer rows per group than this they are worth sorting, blocks of about this size at a time,
-# where features take more than this.
-_FEW_ROWS = 16
-_BLOCK_BYTES = 2**20
-_LARGE_BYTES = 2**24
+# Columns of so many bytes are summed at a time, or so many columns: they stay in a cache.
+_BLOCK_BYTES = 2**22
+_FEWEST_COLUMNS = 8
+_MANY_ROWS = 2**18
+# Seconds after which a progress bar appears.
+DELAY = 2.0
 
 
 def find_labelsets(packed: PackedBits, n_labels: int) -> tuple[BoolArray, IntArray]:
@@ -205,76 +207,33 @@ def sum_within(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
 
 
 def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
+    """Sum blocks of columns: fast in whatever order and of whatever type the values are."""
     n_rows, n_features = features.shape
-    is_large = 8 * n_rows * n_features > _LARGE_BYTES
-    if groups.n_groups == n_rows or (is_large and n_rows < _FEW_ROWS * groups.n_groups):
-        return _sum_in_order(features, groups, shift)
-    # With many more rows in a block than there are groups, adding to these costs little.
-    least = 4 * groups.n_groups
-    blocks = list(chunks(n_rows, 8 * n_features, limit=2 * _BLOCK_BYTES, least=least))
-    buffer = np.empty((blocks[0].stop, n_features))
-    sums, squares = _add_up(features, groups, shift, blocks[0], buffer)
-    for block in blocks[1:]:
-        more, more_squares = _add_up(features, groups, shift, block, buffer)
-        sums += more
-        squares += more_squares
+    sums, squares = np.zeros((2, groups.n_groups, n_features))
+    # With so many rows adding blocks of them up costs little.
+    blocks = chunks(n_rows, width=max(_MANY_ROWS, 4 * groups.n_groups))
+    pools = [(rows, groups.pool(rows)) for rows in blocks]
+    size = 8 * pools[0][0].stop
+    parts = list(chunks(n_features, size, limit=_BLOCK_BYTES, least=_FEWEST_COLUMNS))
+    for part in tqdm(parts, "sums of features", disable=None, leave=False, delay=DELAY):
+        for rows, pool in pools:
+            values = features[rows, part].astype(np.float64, order="C")
+            values -= shift[part]
+            sums[:, part] += pool @ values
+            squares[:, part] += pool @ np.square(values, out=values)
     return FeatureSums(sums, squares, shift)
-
-
-def _add_up(
-    features: Any, groups: RowGroups, shift: FloatArray, rows: slice, buffer: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Sum some rows, and their squares."""
-    pool = groups.pool(rows)
-    values = buffer[: pool.shape[1]]
-    # Columns that stand one after the other are laid out by rows faster when nothing else is done.
-    np.copyto(values, features[rows])
-    values -= shift
-    sums = pool @ values
-    np.square(values, out=values)
-    return sums, pool @ values
-
-
-def _sum_in_order(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
-    """Take rows in the order of their groups, so that a block has few groups."""
-    shape = groups.n_groups, features.shape[1]
-    order = np.argsort(groups.codes, kind="stable")
-    if groups.n_groups == len(order):
-        sums = _take_rows(features, order, shift)
-        squares = sums * sums
-        if groups.weights is not None:
-            sums *= groups.weights[order, None]
-            squares *= groups.weights[order, None]
-        return FeatureSums(sums, squares, shift)
-    sums, squares = np.zeros(shape), np.zeros(shape)
-    for block in chunks(len(order), 8 * shape[1], limit=_BLOCK_BYTES):
-        rows = order[block]
-        codes = groups.codes[rows]
-        values = _take_rows(features, rows, shift)
-        some = slice(codes[0], codes[-1] + 1)
-        weights = None if groups.weights is None else groups.weights[rows]
-        pool = RowGroups(codes - some.start, some.stop - some.start, weights).pool()
-        sums[some] += pool @ values
-        np.square(values, out=values)
-        squares[some] += pool @ values
-    return FeatureSums(sums, squares, shift)
-
-
-def _take_rows(features: Any, rows: IntArray, shift: FloatArray) -> FloatArray:
-    """Return some rows less the shift, in place."""
-    values: FloatArray = features.take(rows, axis=0).astype(np.float64, copy=False)
-    values -= shift
-    return values
 
 
 def _sum_sparse(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
-    values = features.astype(np.float64)
-    if shift.any():
-        values.data = values.data - shift[values.indices]
-    pool = groups.pool()
-    sums = sparse.csr_array(pool @ values)
-    values.data = np.square(values.data)
-    return FeatureSums(sums, sparse.csr_array(pool @ values), shift)
+    """Sum values and their squares in one product, as real and imaginary parts."""
+    values = features.data - shift[features.indices]
+    entries = values + 1j * values**2, features.indices, features.indptr
+    found = groups.pool().tocsr() @ sparse.csr_array(entries, features.shape)
+    sums, squares = (
+        sparse.csr_array((part.copy(), found.indices.copy(), found.indptr.copy()), found.shape)
+        for part in (found.data.real, found.data.imag)
+    )
+    return FeatureSums(sums, squares, shift)
 
 
 def bytes_needed(features: Any, n_groups: int) -> int:

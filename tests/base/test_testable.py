@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import isingmlc as im
-from isingmlc.fitting.testable import Reason
+from isingmlc.fitting.reasons import Reason
 
 OURS = "ignore::isingmlc.exceptions.IsingWarning"
 

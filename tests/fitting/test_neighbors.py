@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import isingmlc as im
-from isingmlc.exceptions import DataError, SeparationWarning
+from isingmlc.exceptions import DataError, ModelError, SeparationWarning
 
 NAMES = ["hypertension", "diabetes", "arthritis", "depression", "asthma", "heart_disease"]
 # Two labels with two neighbours, two with one, and two with none.
@@ -347,3 +347,10 @@ def test_what_is_no_neighbourhood_is_told_what_is_wanted(model, neighbors, messa
     wanted = "neighbors must be 'ebic', how many labels each label is given, or a graph"
     with pytest.raises(DataError, match=rf"{wanted}.*{message}"):
         model.fit(neighbors=neighbors)
+
+
+def test_models_too_large_for_memory_are_refused_before_they_are_fitted():
+    labels = np.random.default_rng(0).random((60, 1300)) < 0.3
+    model = im.IsingModel(labels)
+    with pytest.raises(ModelError, match=r"may need 18 GB .*neighbors='ebic'.*penalty=1\.0"):
+        model.fit()

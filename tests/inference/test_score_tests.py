@@ -124,7 +124,7 @@ def test_redundant_columns_of_a_term_do_not_count():
 
 
 def test_an_edge_unpacks_and_knows_its_null():
-    edges = example().score_test()
+    edges = example().score_test(pvalue="chi2")
     test = edges.loc["bmi", "diabetes"]
     statistic, pvalue = test
     assert statistic == edges.statistics.loc["bmi", "diabetes"]

@@ -1,14 +1,16 @@
 """Code that messages suggest is run, as it stands in the message, on data of that kind."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.preprocessing
 
 import isingmlc as im
 from isingmlc.exceptions import DataError, ModelError
-from isingmlc.sklearn import IsingClassifier
+from isingmlc.sklearn import IsingClassifier, IsingSelector
 
 TRUTH = pd.DataFrame({"a": [1, 0, 1, 0, 1, 0, 0, 1], "b": [0, 1, 1, 0, 0, 1, 0, 1]})
 NO, YES = 0, 1
@@ -137,3 +139,127 @@ def test_messages_without_code_that_reverses_answers():
     with pytest.raises(DataError, match="Turn probabilities into 0/1 first") as caught:
         im.metrics.hamming_score([[0, 1]], [[0.2, np.nan]])
     assert "> 0.5" not in str(caught.value)
+
+
+# Lines of code in other messages
+
+
+def code_in(call, pattern):
+    """Return the code, which a pattern has in brackets, in what a call says or warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", im.exceptions.IsingWarning)
+        with pytest.raises((im.exceptions.IsingError, im.exceptions.IsingWarning)) as caught:
+            call()
+    found = re.search(pattern, str(caught.value))
+    assert found, str(caught.value)
+    return found.group(1)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return im.datasets.load_example()
+
+
+@pytest.fixture(scope="module")
+def tables(data):
+    labels = data.labels[["hypertension", "diabetes"]]
+    return labels, data.features[["bmi", "smoker"]].astype(float)
+
+
+def test_code_that_makes_tables(tables):
+    labels, features = tables
+    one = labels["diabetes"]
+    code = code_in(lambda: im.IsingModel(one.to_numpy()), r"(numpy\.reshape.*?\)\))")
+    np.testing.assert_array_equal(eval(code, {"numpy": np, "labels": one}), labels[["diabetes"]])
+    code = code_in(lambda: im.IsingModel(one), r"a Series as (.*?)\.$")
+    pd.testing.assert_frame_equal(eval(code, {"labels": one}), labels[["diabetes"]])
+    moved = features.iloc[::-1]
+    space = {"labels": labels, "features": moved}
+    exec(code_in(lambda: im.IsingModel(labels, moved), r"(features = .*?\]),"), space)
+    pd.testing.assert_frame_equal(space["features"], features)
+    code = code_in(lambda: im.IsingModel(labels, moved), r"drop the indexes with (\S*\))")
+    assert im.IsingModel(labels, eval(f"moved{code}", {"moved": moved})).nobs == len(labels)
+    series = [labels["hypertension"], labels["diabetes"].iloc[5:]]
+    code = code_in(lambda: im.IsingModel(series), r"(pandas\.concat.*?\))")
+    pd.testing.assert_frame_equal(eval(code, {"pandas": pd, "series": series}), labels.iloc[5:])
+    for kind in (np.asarray, pd.DataFrame):
+        copied = kind(features.assign(copy=labels["diabetes"]))
+        code = code_in(lambda table=copied: im.IsingModel(labels, table), r"(np\.delete.*?\))")
+        kept = eval(code, {"np": np, "features": copied})
+        np.testing.assert_array_equal(np.asarray(kept, dtype=float), features)
+    names = list(labels)
+    weights = pd.DataFrame([[0.0, 0.5], [0.3, 0.0]], names, names)
+    code = code_in(lambda: im.simulate.IsingDistribution([0, 0], weights), r"e\.g\. (.* / 2)\.")
+    mean = eval(code, {"interactions": weights})
+    assert im.simulate.IsingDistribution([0, 0], mean).interactions.iloc[0, 1] == 0.4
+
+
+def test_code_that_makes_numbers_of_text_and_dates(tables):
+    labels, features = tables
+    smokes = np.where(features[["smoker"]] == 1, "yes", "no")
+    frame = labels.assign(x1=smokes[:, 0], day=pd.date_range("2020", periods=len(labels)))
+    code = code_in(lambda: im.IsingModel(labels, smokes), r"(IsingModel\.from_formula.*?data\))")
+    space = {"IsingModel": im.IsingModel, "data": frame}
+    model = eval(code.replace("…", "hypertension + diabetes"), space)
+    np.testing.assert_array_equal(model.data.features, features[["smoker"]])
+    text = features.assign(bmi=features["bmi"].map(str))
+    code = code_in(lambda: im.IsingModel(labels, text), r"(pd\.to_numeric)")
+    pd.testing.assert_series_equal(eval(code)(text["bmi"]), features["bmi"])
+    x = pd.DataFrame(smokes)
+    code = code_in(lambda: IsingClassifier().fit(x, labels), r"(sklearn\..*?\))")
+    made = eval(code, {"sklearn": sklearn}).fit_transform(x)
+    np.testing.assert_array_equal(made.toarray(), features[["smoker"]])
+    three = np.arange(len(labels)) % 3
+    code = code_in(lambda: IsingClassifier().fit(features, three), r"(sklearn\.\S*r)\.")
+    np.testing.assert_array_equal(eval(code)().fit_transform(three), np.eye(3)[three])
+    few, formula = frame.iloc[360:372], "hypertension + diabetes ~ "
+    columns = {r"e\.g\. (\S*?),": few[["day"]].map(lambda day: day.year)}
+    columns[r"or (C\(day\))"] = np.eye(12)[:, 1:]
+    for pattern, expected in columns.items():
+        code = code_in(lambda: im.IsingModel.from_formula(f"{formula} day", frame), pattern)
+        model = im.IsingModel.from_formula(formula + code, few)
+        np.testing.assert_array_equal(model.data.features, expected)
+
+
+def test_code_that_makes_models_and_results(data, tables):
+    labels, features = tables
+    frame = labels.assign(sex=data.features["female"])
+    model, fitted = im.IsingModel(labels, features), im.IsingModel(labels).fit()
+    adjusted = im.IsingModel(labels, covariates=features).fit()
+    space = {"IsingModel": im.IsingModel, "labels": labels, "features": features, "im": im}
+    made = eval(code_in(fitted.score_test, r"with (IsingModel\(.*?\))"), space)
+    assert made.feature_names == model.feature_names
+    light = model.without_data().fit()
+    made = eval(code_in(light.wald_test, r"Make (IsingModel\(.*?\))"), space)
+    assert made.fit().wald_test().statistics.notna().all(axis=None)
+    code = code_in(lambda: im.simulate.distribution_of(adjusted), r"(results\.at.*?\)\)?)\.$")
+    values = "{'bmi': 25, 'smoker': 0}"
+    at = eval(re.sub(r"\{.*\}", values, code), {"results": adjusted})
+    assert im.simulate.distribution_of(at).pmf().sum() == pytest.approx(1)
+    law = im.simulate.IsingDistribution([0, 0], np.zeros((2, 2)), effects=[[1.0, 0.5]])
+    code = code_in(law.mean, r"first: (distribution.*?\)\.mean\(\))")
+    mean = eval(code, {"distribution": law, "features": [1.0]})
+    np.testing.assert_allclose(mean, 1 / (1 + np.exp([-1.0, -0.5])))
+    space |= {"model": im.IsingModel(labels), "frame": frame}
+    for group, name in enumerate(("first", "second")):
+        space[name] = im.IsingModel(labels[frame["sex"] == group]).fit()
+    for pattern in (r"(compare_networks\(model.*?\]\))", r"(compare_networks\(\{.*?\}\))"):
+        code = code_in(lambda: im.compare_networks(fitted), pattern)
+        code = code.replace(")", ", n_permutations=1, random_state=0)")
+        assert len(eval(f"im.{code}", space).networks) == 2
+    for pattern in (r"each row: (fit\(.*?\)),", r"or (IsingModel\(…, groups=…\))"):
+        code = code_in(lambda: im.IsingModel(labels).fit(cov_type="cluster"), pattern)
+        code = code.replace("(…", "(labels").replace("=…", "=np.arange(1500) % 30")
+        found = eval(f"model.{code}" if code[0] == "f" else f"{code}.fit()", space | {"np": np})
+        assert found.cov_type == "cluster"
+    code = code_in(lambda: IsingSelector(method=1).fit(features, labels), r"write (.*\))\.")
+    selector = eval(code, {"IsingSelector": IsingSelector}).fit(features, labels)
+    assert selector.get_support().sum() == 1
+    code = code_in(lambda: fitted.compare_lr_test(adjusted), r"fit: (full\..*?\))")
+    assert eval(code, {"full": adjusted, "restricted": fitted})["df"].tolist() == [2, 2]
+    code = code_in(lambda: im.pool([fitted]), r"(im\.pool.*?\))")
+    code = code.replace(", ...", "")
+    assert len(eval(code, space | {"res1": fitted, "res2": space["first"]}))
+    table = fitted.centrality()
+    code = code_in(lambda: im.plots.plot_intervals(table), r"measure: (.*)\.$")
+    assert set(eval(code, {"table": table})["measure"]) == {"strength"}

@@ -103,13 +103,14 @@ DOORS = {
     "tags",
     [
         TAGS,
+        [["a", "b"], ["b", "c"], ["a", "c"]] * 40,
         [set(row) for row in TAGS],
         [tuple(row) for row in TAGS],
         pd.Series(TAGS, index=range(5, 125)),
         pd.Series([frozenset(row) for row in TAGS]),
         np.array(TAGS, dtype=object),
     ],
-    ids=["lists", "sets", "tuples", "series", "series-of-sets", "array"],
+    ids=["lists", "pairs", "sets", "tuples", "series", "series-of-sets", "array"],
 )
 @pytest.mark.parametrize(
     ("name", "door"), [(name, door) for name, doors in DOORS.items() for door in doors]
@@ -123,7 +124,7 @@ def test_tags_get_code_that_makes_columns_of_them(tags, name, door):
     space = {"pd": pd, name: tags}
     exec(code, space)
     made = space[name]
-    expected = MultiLabelBinarizer().fit_transform(TAGS)
+    expected = MultiLabelBinarizer().fit_transform(tags)
     np.testing.assert_array_equal(made.to_numpy(), expected)
     assert list(made.columns) == ["a", "b", "c"]
     assert made.index.equals(x.index)

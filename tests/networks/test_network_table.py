@@ -84,7 +84,7 @@ def test_errors_are_those_of_one_stacked_regression_with_rows_as_clusters(exampl
     assert test.df == 2
     # Hotelling's distribution, with the degrees of freedom of a label's regression.
     left = res.nobs - len(res.label_names) - len(covariates or ())
-    scaled = expected * (left - 1) / (2 * res.nobs)
+    scaled = expected * (left - 1) / (2 * left)
     assert test.pvalue == pytest.approx(distributions.f.sf(scaled, 2, left - 1), rel=1e-6)
     assert tuple(test) == (test.statistic, test.pvalue)
 

@@ -50,6 +50,29 @@ def test_information_is_that_of_a_regression(pilot):
         assert found == pytest.approx(1 / inverse[-1, -1] / 1500, rel=1e-6)
 
 
+def test_levels_of_a_category_are_planned_against_the_reference_level():
+    """The rows for a level against the reference level, given the other levels."""
+    data = im.datasets.load_example()
+    third = pd.qcut(data.features["age"], 3, labels=["young", "middle", "old"]).astype(str)
+    features = data.features[["bmi"]].assign(age=third)
+    plan = im.plan_sample_size(im.IsingModel(data.labels, features).fit(), odds_ratio=1.5)
+    table = plan.to_frame().set_index(["feature", "label"])
+    dummies = pd.get_dummies(third, dtype=float)[["old", "young"]]
+    for name, other in (("old", "young"), ("young", "old")):
+        nuisance = sm.add_constant(
+            data.labels.drop(columns="diabetes").assign(other=dummies[other])
+        )
+        null = sm.GLM(data.labels["diabetes"], nuisance, family=sm.families.Binomial()).fit()
+        whole = nuisance.assign(x=dummies[name]).to_numpy()
+        weight = (null.mu * (1 - null.mu))[:, None]
+        information = 1 / np.linalg.inv(whole.T @ (weight * whole))[-1, -1] / 1500
+        found = table.loc[(f"age: {name} vs middle", "diabetes"), "information"]
+        assert found == pytest.approx(information, rel=1e-6)
+    alone = im.plan_sample_size(im.IsingModel(data.labels, features[["bmi"]]).fit(), odds_ratio=1.5)
+    kept = table.loc[["bmi"], "information"]
+    np.testing.assert_allclose(kept, alone.to_frame()["information"], rtol=1e-9)
+
+
 def test_small_effects_need_what_the_textbook_says():
     plan = im.plan_sample_size(prevalence=0.3, odds_ratio=1.02, n_tests=20)
     line = plan.to_frame().iloc[0]

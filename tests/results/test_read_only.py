@@ -11,8 +11,12 @@ from scipy import sparse
 
 import isingmlc as im
 
-# Labels, rows and draws are few: what our warnings say of them is another matter.
-pytestmark = pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+# Labels, rows and draws are few: what our warnings say of them is another matter. Without pyarrow
+# pandas has other views of columns of text, so these tests run without it as well.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning"),
+    pytest.mark.numerical,
+]
 
 # Methods that draw, write files or take long; what they return is walked where it is built below.
 _LEFT_OUT = (

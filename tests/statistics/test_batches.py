@@ -162,10 +162,9 @@ def test_blocks_hold_the_numbers_of_the_whole(kind):
 def test_tests_in_blocks_give_the_same_numbers(monkeypatch, penalty, options):
     data = im.datasets.load_example()
     whole = im.IsingModel(data.labels, data.features).fit(penalty=penalty)
-    monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
+    monkeypatch.setattr("isingmlc.model.MAX_BESIDE_ROWS", 2e4)
     model = im.IsingModel(data.labels, data.features)
-    with pytest.warns(im.exceptions.DataWarning, match="blocks of features"):
-        assert isinstance(model.statistics.feature_sums, SumsInBlocks)
+    assert isinstance(model.statistics.feature_sums, SumsInBlocks)
     blocks = model.fit(penalty=penalty)
     expected, found = (fitted.score_test(**options) for fitted in (whole, blocks))
     for name in ("statistics", "pvalues", "df", "signs"):
@@ -178,10 +177,9 @@ def test_tests_in_blocks_give_the_same_numbers(monkeypatch, penalty, options):
 def test_rows_changed_in_place_are_refused_in_blocks_too(monkeypatch):
     data = im.datasets.load_example()
     features = data.features.to_numpy(dtype=float, copy=True)
-    monkeypatch.setattr("isingmlc.model.MAX_MEMORY", 2e4)
+    monkeypatch.setattr("isingmlc.model.MAX_BESIDE_ROWS", 2e4)
     res = im.IsingModel(data.labels, features).fit()
-    with pytest.warns(im.exceptions.DataWarning):
-        expected = res.score_test().statistics
+    expected = res.score_test().statistics
     rest = res.remove_data()
     features[7, 3] += 1
     for test in (lambda: res.score_test(products="joint"), res.wald_test):

@@ -21,7 +21,7 @@ from isingmlc.input.columns import name_roles
 from isingmlc.input.gaps import GapCounts
 from isingmlc.input.rows import ModelData, prepare
 from isingmlc.input.tables import read_arrow
-from isingmlc.statistics.blocks import SumsInBlocks, block_width
+from isingmlc.statistics.blocks import SumsInBlocks, block_width, warn_of_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics, sum_rows
 from isingmlc.statistics.sources.cells import (
     check_cells,
@@ -265,7 +265,8 @@ def _block_batches(
     _warn_of_dropped(gaps, labelsets, names)
     n_cells = len(labelsets.counts)
     size = 16 * n_cells * len(names)
-    width = block_width(name_cells(n_cells, labelsets.context), len(names), size, max_memory)
+    warn_of_blocks(name_cells(n_cells, labelsets.context), len(names), size, max_memory)
+    width = block_width(len(names), size, max_memory)
     read = _BatchReader(batches, columns, n_jobs, labelsets)
     blocks = SumsInBlocks(read, width, shift, sums, squares)
     return replace(labelsets, source=blocks, feature_names=names)

@@ -27,7 +27,7 @@ from isingmlc.input.categories import name_columns
 from isingmlc.input.context import Context, read_context
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, read_sampling
 from isingmlc.input.tables import LARGEST
-from isingmlc.statistics.blocks import SumsInBlocks, block_width
+from isingmlc.statistics.blocks import SumsInBlocks, block_width, warn_of_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sources.cells import check_cells, most_cells
 from isingmlc.statistics.sources.queries import (
@@ -292,7 +292,8 @@ def _sum_source(source: TableSource, limit: float) -> LabelsetStatistics:
     if size <= limit:
         stats = _sum_features(source, labelsets)
         return replace(stats, products=_ProductReader(source, labelsets))
-    width = block_width(name_cells(n_cells, labelsets.context), n_features, size, limit)
+    warn_of_blocks(name_cells(n_cells, labelsets.context), n_features, size, limit)
+    width = block_width(n_features, size, limit)
     blocks = SumsInBlocks(_BlockReader(source, labelsets), width, *source.sum_columns())
     stats = replace(labelsets, source=blocks, feature_names=columns.features)
     return replace(stats, products=_ProductReader(source, labelsets))

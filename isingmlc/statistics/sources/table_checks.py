@@ -14,10 +14,10 @@ import numpy as np
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_option
 from isingmlc.base.arrays import IntArray, chunks
+from isingmlc.input.checks import check_ratio
 from isingmlc.input.columns import name_roles
 from isingmlc.input.context import Context
 from isingmlc.input.gaps import missing_error, say_dropped
-from isingmlc.input.ranges import check_ratio
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS
 from isingmlc.input.tables import LARGEST
 from isingmlc.statistics.sources.cells import check_clashes, check_sampling, covariate_names

@@ -12,9 +12,9 @@ rows of the label [1]_, the variance is
 
     V + \rho \Bigl(\sum_c \bigl(\sum_{i \in c} \sqrt{w_i} r_i\bigr)^2 - V\Bigr).
 
-Two kinds of edges have p-values of the score measured by this variance, from the distribution of
-scores (:mod:`isingmlc.inference.score_law`): those of which that distribution is not near enough to
-a normal one, since few rows decide; and those whose robust variance is less than a share of this
+Two kinds of edges have p-values of the score measured by this variance, from the null distribution
+of scores (:mod:`isingmlc.inference.null_distribution`): those of which it is not near enough to a
+normal one, since few rows decide; and those whose robust variance is less than a share of this
 one, a share below which that of G clusters comes in one case of a hundred, if that makes the
 p-value larger.
 
@@ -32,11 +32,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, StrArray
-from isingmlc.fitting.dependence import Clusters
 from isingmlc.fitting.nodewise import NetworkFit
 from isingmlc.inference.covariance import MODEL_BASED, Clustered
+from isingmlc.inference.null_distribution import SADDLEPOINT, edge_pvalues, first_equal
 from isingmlc.inference.score import NullModel, feature_scores, feature_variances
-from isingmlc.inference.score_law import SADDLEPOINT, edge_pvalues, first_alike
+from isingmlc.statistics.dependence import Clusters
 from isingmlc.statistics.labelsets import feature_blocks
 
 # A robust variance below this share of the model's is not believed, however many clusters or rows
@@ -82,9 +82,8 @@ def guard(
 ) -> GuardedPvalues | None:
     """Return p-values that have the model's variance where robust ones are not believed."""
     labels = np.array([null.label for null in nulls], dtype=np.intp)
-    alike = first_alike(statistic)
     believed = np.full(statistic.shape, np.nan)
-    believed[:, labels] = _model_statistics(fit, nulls).T[alike]
+    believed[:, labels] = _model_statistics(fit, nulls).T[first_equal(statistic)]
     by_model = [null.with_covariance(MODEL_BASED) for null in nulls]
     found = edge_pvalues(fit, by_model, believed, always=False)
     few = np.char.startswith(found.method.astype(str), SADDLEPOINT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import networkx as nx
@@ -10,7 +11,7 @@ import pandas as pd
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arguments import check_count
-from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.arrays import BoolArray, IntArray
 from isingmlc.statistics.labelsets import LabelsetStatistics
 
 _WANTED = (
@@ -35,46 +36,31 @@ def check_neighbors(neighbors: Any) -> None:
         raise exc.DataError(f"{_WANTED}, but is {neighbors!r}.")
 
 
-def association(patterns: BoolArray, counts: FloatArray) -> FloatArray:
-    """Return the correlations of all pairs of labels."""
-    share = counts / counts.sum()
-    mean = share @ patterns
-    centred = patterns - mean
+def _most_associated(stats: LabelsetStatistics, count: int) -> BoolArray:
+    """Take for each label those with the largest correlations, the first of equal ones."""
+    share = stats.counts / stats.nobs
+    mean = share @ stats.patterns
+    centred = stats.patterns - mean
     covariance = (centred * share[:, None]).T @ centred
     size = np.sqrt(covariance.diagonal())
     size[(mean == 0) | (mean == 1)] = np.inf
-    return np.asarray(covariance / (size[:, None] * size))
-
-
-def _most_associated(stats: LabelsetStatistics, count: int) -> BoolArray:
-    """Take for each label those with the largest correlations, the first of equal ones."""
-    strength = np.abs(association(stats.patterns, stats.counts))
     # What differs by rounding is equal, so that the choice does not depend on the processor.
-    strength = np.round(strength, 9)
+    strength = np.round(np.abs(covariance / (size[:, None] * size)), 9)
     np.fill_diagonal(strength, -1.0)
     chosen = np.zeros(strength.shape, dtype=np.bool_)
     first: IntArray = np.argsort(-strength, axis=1, kind="stable")[:, :count]
     np.put_along_axis(chosen, first, True, axis=1)
-    chosen &= strength > 0
-    return chosen
+    return np.asarray(chosen & (strength > 0))
 
 
 def _from_graph(graph: Any, names: tuple[str, ...]) -> BoolArray:
     """Read a graph of the labels."""
     given = getattr(graph, "interactions", graph)
     if isinstance(given, nx.Graph):
-        unknown = [node for node in given if node not in names]
-        if unknown:
-            raise exc.DataError(
-                f"{_WANTED}, but the graph has nodes that are no labels: {exc.shorten(unknown)}."
-            )
+        _check_names("the graph has nodes that are no labels", given, names)
         given = nx.to_pandas_adjacency(given, weight=None)
     if isinstance(given, pd.DataFrame):
-        unknown = [name for name in (*given.index, *given.columns) if name not in names]
-        if unknown:
-            raise exc.DataError(
-                f"{_WANTED}, but the table names what is no label: {exc.shorten(unknown)}."
-            )
+        _check_names("the table names what is no label", (*given.index, *given.columns), names)
         if not (given.index.is_unique and given.columns.is_unique):
             raise exc.DataError(f"{_WANTED}, but the table names a label twice.")
         given = given.reindex(index=names, columns=names, fill_value=0)
@@ -88,16 +74,21 @@ def _from_graph(graph: Any, names: tuple[str, ...]) -> BoolArray:
             f"{weights.shape}."
         )
     linked = (weights != 0) & ~np.eye(len(names), dtype=np.bool_)
-    if np.isnan(weights[linked]).any():
-        first, second = np.argwhere(linked & np.isnan(weights))[0]
+    for first, second in np.argwhere(linked & np.isnan(weights))[:1]:
         raise exc.DataError(
             f"{_WANTED}, but does not say whether {names[first]!r} and {names[second]!r} are "
             "linked: the value is missing. Write 0 for pairs without a link."
         )
-    if (linked != linked.T).any():
-        first, second = np.argwhere(linked != linked.T)[0]
+    for first, second in np.argwhere(linked != linked.T)[:1]:
         raise exc.DataError(
             f"{_WANTED}, but {names[first]!r} and {names[second]!r} are linked in one direction "
             "only. Link both, or neither."
         )
     return np.asarray(linked)
+
+
+def _check_names(problem: str, given: Iterable[Any], names: tuple[str, ...]) -> None:
+    """Check that a graph has no nodes but labels."""
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise exc.DataError(f"{_WANTED}, but {problem}: {exc.shorten(unknown)}.")
