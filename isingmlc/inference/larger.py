@@ -340,15 +340,15 @@ def _fit_alone(null: Null, found: LargerFits, model: int) -> None:
     places = np.append(np.searchsorted(own, null.places), np.arange(n_own, size))
     used, units = np.flatnonzero(design.uses[model]), np.append(np.ones(found.n_null), units)
     weight = expit(predictor) * expit(-predictor)
-    factor = Factors(regressors.products, counts, [node.basis], weight[None], penalty)[0]
-    if node.directions or factor.aliased.any():
+    factors = Factors(regressors.products, counts, [node.basis], weight[None], penalty)
+    if node.directions or factors[0].aliased.any():
         found.separated[model] = True
         for direction in reversed(node.directions):
             moved = direction[places] != 0
             found.coef[model, used[moved]] = np.copysign(np.inf, direction[places][moved])
         return
-    root = np.zeros((size, factor.matrix.shape[1]))
-    root[node.basis] = factor.matrix
+    root = np.zeros((size, factors[0].matrix.shape[1]))
+    root[node.basis] = factors[0].matrix
     root = root[places] / units[:, None]
     found.coef[model], found.covariance[model] = 0.0, 0.0
     found.coef[model, used] = coef[places] / units
