@@ -379,10 +379,11 @@ class NullArrays:
             variance = np.asarray(self.cell_variance @ squares)
             scale = np.maximum(self.cell_variance, COLLINEAR * self.weight) @ squares
             scale = np.maximum(scale, least.reshape(len(least), -1))
-        size = 8 * len(self.nulls) * self.design.shape[1]
-        for part in chunks(n_columns, size, limit=_SLAB_BYTES):
-            some = sums if part == slice(0, n_columns) else sums[:, part]
-            leaning = self.lean(some)
+        # Zeros of a slab of sparse columns may be filled in.
+        n_filled = sums.shape[0] // 4 if sparse.issparse(sums) else 0
+        size = max(len(self.nulls) * self.design.shape[1], n_filled)
+        for part in chunks(n_columns, 8 * size, limit=_SLAB_BYTES):
+            leaning = self.lean(sums[:, part])
             explained = self.explain(leaning, leaning)
             information[:, part] -= explained[0]
             if self.meat is not None:
