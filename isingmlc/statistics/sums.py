@@ -28,7 +28,7 @@ from isingmlc.input.context import Context
 SHIFT_SAMPLE = 100
 # Columns of so many bytes are summed at a time, or so many columns: they stay in a cache.
 _BLOCK_BYTES = 2**22
-_FEWEST_COLUMNS = 8
+_FEWEST_COLUMNS = 16
 _MANY_ROWS = 2**18
 # Seconds after which a progress bar appears.
 DELAY = 2.0
