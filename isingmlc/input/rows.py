@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from isingmlc.base.arrays import (
     dense,
     unpack,
 )
-from isingmlc.base.readonly import FrozenArrays
+from isingmlc.base.readonly import FrozenArrays, cached_array, freeze
 from isingmlc.input.categories import CategoryRecipe, code_categories, find_levels
 from isingmlc.input.context import Context, Recipe, as_cells, read_context
 from isingmlc.input.copies import warn_of_copies
@@ -106,7 +105,7 @@ class ModelData(FrozenArrays):
             terms={name: (name,) for name in names},
         )
 
-    @cached_property
+    @cached_array
     def ends(self) -> FloatArray:
         """The smallest and the largest value of each feature, shape (2, p)."""
         return column_ends(np.empty((1, 0)) if self.features is None else self.features)
@@ -251,7 +250,7 @@ def prepare(
     )
     if gaps is None and feature_matrix is not None:
         if not n_missing:
-            vars(data)["ends"] = ends
+            vars(data)["ends"] = freeze(ends)
         check_columns("features", feature_matrix, columns, data.ends)
         warn_of_copies(feature_matrix, label_matrix, columns, names)
     if gaps is None and context is not None and len(context):
