@@ -374,8 +374,10 @@ class NullArrays:
             variance = np.asarray(self.cell_variance @ squares)
         least = np.maximum(COLLINEAR * information, least.reshape(len(least), -1))
         scale = np.maximum(variance, least)
-        size = 8 * len(self.nulls) * self.design.shape[1]
-        for part in chunks(n_columns, size, limit=_SLAB_BYTES):
+        # Zeros of a slab of sparse columns may be filled in.
+        n_filled = sums.shape[0] // 4 if sparse.issparse(sums) else 0
+        size = max(len(self.nulls) * self.design.shape[1], n_filled)
+        for part in chunks(n_columns, 8 * size, limit=_SLAB_BYTES):
             some = sums if part == slice(0, n_columns) else sums[:, part]
             leaning = self.lean(some)
             explained = self.explain(leaning, leaning)

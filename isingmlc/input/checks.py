@@ -91,10 +91,10 @@ def check_columns(argument: str, matrix: Any, names: Sequence[str], ends: FloatA
 def _find_suspects(matrix: Any, ends: FloatArray) -> IntArray:
     """Find the columns with an end that is far from other values, as some rows show these."""
     if sparse.issparse(matrix):
-        values = matrix.data.astype(np.float64)
-        kinds = np.ones(len(values)), values, values**2
+        values = matrix.data.astype(np.float64, copy=False)
         counts, total, square = (
-            np.bincount(matrix.indices, kind, matrix.shape[1]).astype(float) for kind in kinds
+            np.bincount(matrix.indices, kind, matrix.shape[1]).astype(np.float64)
+            for kind in (None, values, values**2)
         )
         # Beside a single entry nothing varies.
         square[counts < 2] = np.inf

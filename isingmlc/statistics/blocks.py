@@ -1,10 +1,9 @@
 """Labelset statistics in blocks of features, where their sums would not fit into memory.
 
-With many labels nearly every row is a labelset of its own, and the sums of p features within L
-labelsets take as much memory as the rows themselves. But a score test of a feature needs the sums
-of that feature alone. So they are computed for a block of features, used, and forgotten. Why blocks
-of features, not of rows: the cross-products of a score test grow with the square of the number of
-labels, for every feature, and from files and tables that store columns each of them is read once.
+With many labels nearly every row is a labelset, and the sums of features within them take as much
+memory as the rows. But a score test of a feature needs its sums alone. So they are computed for a
+block of features, used, and forgotten. Why blocks of features, not of rows: the cross-products of a
+score test grow with the square of the number of labels, and files often store columns.
 """
 
 from __future__ import annotations
@@ -53,12 +52,7 @@ class SumsInBlocks:
 
     def in_memory(self) -> FeatureSums:
         """Compute the sums of all features."""
-        read = [block for _, block in self.blocks()]
-        return FeatureSums(
-            side_by_side([block.sums for block in read]),
-            side_by_side([block.squares for block in read]),
-            self.shift,
-        )
+        return join_blocks([block for _, block in self.blocks()], self.shift)
 
     def blocks(self) -> Iterator[tuple[slice, FeatureSums]]:
         """Go through the features, one block at a time."""
@@ -116,12 +110,15 @@ def block_rows(
     features: Features, groups: RowGroups, shift: FloatArray, width: int
 ) -> SumsInBlocks:
     """Sum the features of rows in memory in blocks."""
-    parts = chunks(features.shape[1], width=width)
-    checksums = {part.start: checksum(features[:, part]) for part in parts}
-    reader = _RowReader(features, groups, checksums)
+    checksums, column_sums = {}, []
     everyone = RowGroups(np.zeros_like(groups.codes), 1, groups.weights)
-    whole = sum_within(features, everyone, shift)
-    return SumsInBlocks(reader, width, shift, whole.column_sums, whole.column_squares)
+    for part in chunks(features.shape[1], width=width):
+        some = features[:, part]
+        checksums[part.start] = checksum(some)
+        whole = sum_within(some, everyone, shift[part])
+        column_sums.append((whole.column_sums, whole.column_squares))
+    reader = _RowReader(features, groups, checksums)
+    return SumsInBlocks(reader, width, shift, *np.concatenate(column_sums, axis=1))
 
 
 @dataclass(frozen=True)
@@ -137,6 +134,12 @@ class _RowReader:
         if checksum(some) != self.checksums[part.start]:
             raise exc.ModelError(exc.ROWS_CHANGED.format(purpose="a test in blocks of features"))
         return sum_within(some, self.groups, shift)
+
+
+def join_blocks(blocks: list[FeatureSums], shift: FloatArray) -> FeatureSums:
+    """Put the sums of several blocks of features beside each other."""
+    sums, squares = ([getattr(each, name) for each in blocks] for name in ("sums", "squares"))
+    return FeatureSums(side_by_side(sums), side_by_side(squares), shift)
 
 
 def side_by_side(blocks: list[Any]) -> Any:

@@ -28,7 +28,7 @@ from isingmlc.input.context import Context
 SHIFT_SAMPLE = 100
 # Columns of so many bytes are summed at a time, or so many columns: they stay in a cache.
 _BLOCK_BYTES = 2**22
-_FEWEST_COLUMNS = 8
+_FEWEST_COLUMNS = 16
 _MANY_ROWS = 2**18
 # Seconds after which a progress bar appears.
 DELAY = 2.0
@@ -98,9 +98,8 @@ def choose_shift(features: Any, weights: FloatArray | None = None) -> FloatArray
     n_rows, n_features = features.shape
     if sparse.issparse(features):
         shift = np.zeros(n_features)
-        columns = sparse.csc_array(features)
-        full = np.flatnonzero(np.diff(columns.indptr) == n_rows)
-        sample, step = columns[:, full].toarray() if len(full) else np.empty((n_rows, 0)), 1
+        full = np.flatnonzero(np.bincount(features.indices, minlength=n_features) == n_rows)
+        sample, step = features[:, full].toarray(), 1
     else:
         full = np.arange(n_features)
         shift = np.empty(n_features)
@@ -226,14 +225,17 @@ def _sum_dense(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSu
 
 def _sum_sparse(features: Any, groups: RowGroups, shift: FloatArray) -> FeatureSums:
     """Sum values and their squares in one product, as real and imaginary parts."""
-    values = features.data - shift[features.indices]
-    entries = values + 1j * values**2, features.indices, features.indptr
-    found = groups.pool().tocsr() @ sparse.csr_array(entries, features.shape)
-    sums, squares = (
-        sparse.csr_array((part.copy(), found.indices.copy(), found.indptr.copy()), found.shape)
-        for part in (found.data.real, found.data.imag)
+    both = features.data.astype(np.complex128)
+    both -= shift[features.indices]
+    both.imag = both.real**2
+    entries = sparse.csr_array((both, features.indices, features.indptr), features.shape)
+    found = groups.pool().tocsr() @ entries
+    del both, entries
+    sums = sparse.csr_array((found.data.real.copy(), found.indices, found.indptr), found.shape)
+    places = found.indices.copy(), found.indptr.copy()
+    return FeatureSums(
+        sums, sparse.csr_array((found.data.imag.copy(), *places), found.shape), shift
     )
-    return FeatureSums(sums, squares, shift)
 
 
 def bytes_needed(features: Any, n_groups: int) -> int:

@@ -27,7 +27,7 @@ from isingmlc.input.categories import name_columns
 from isingmlc.input.context import Context, read_context
 from isingmlc.input.sampling import GROUPS, SAMPLING_WEIGHTS, read_sampling
 from isingmlc.input.tables import LARGEST
-from isingmlc.statistics.blocks import SumsInBlocks, block_width, warn_of_blocks
+from isingmlc.statistics.blocks import SumsInBlocks, block_width, join_blocks, warn_of_blocks
 from isingmlc.statistics.labelsets import LabelsetStatistics
 from isingmlc.statistics.sources.cells import check_cells, most_cells
 from isingmlc.statistics.sources.queries import (
@@ -329,11 +329,7 @@ class _BlockReader:
             self.source.sum_within(names[piece], shift[piece], self.labelsets)
             for piece in chunks(len(names), width=COLUMNS_AT_ONCE)
         ]
-        return FeatureSums(
-            np.concatenate([answer.sums for answer in answers], axis=1),
-            np.concatenate([answer.squares for answer in answers], axis=1),
-            shift,
-        )
+        return join_blocks(answers, shift)
 
 
 @dataclass(frozen=True)
