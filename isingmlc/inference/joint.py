@@ -235,7 +235,8 @@ def joint_pvalues(
     df: FloatArray,
 ) -> EdgePvalues:
     """Return p-values of joint tests, corrected where chi-square does not hold."""
-    find = partial(_find_joint, fit, stats, statistic, df)
+    no_refits = np.zeros(statistic.shape, dtype=np.bool_)
+    find = partial(_find, fit, stats, statistic, df, no_refits, None)
     return EdgePvalues(fit, nulls, statistic, find, several=True)
 
 
@@ -252,7 +253,7 @@ def given_pvalues(
 
     Of `refitted` edges what models that have the feature leave comes from `refit`.
     """
-    find = partial(_find_given, fit, stats, statistic, df, refitted, refit)
+    find = partial(_find, fit, stats, statistic, df, refitted, refit)
     return EdgePvalues(fit, nulls, statistic, find, several=True)
 
 
@@ -269,38 +270,24 @@ def term_pvalues(
     return EdgePvalues(fit, nulls, statistic, find, several=True)
 
 
-def _find_joint(
-    fit: NetworkFit,
-    stats: LabelsetStatistics,
-    statistic: FloatArray,
-    df: FloatArray,
-    distributions: list[NullDistribution],
-) -> tuple[FloatArray, StrArray]:
-    """Compute log p-values of joint tests, and their methods."""
-    no_refits = np.zeros(statistic.shape, dtype=np.bool_)
-    square, df = _model_based(fit, stats, distributions, statistic, df, no_refits, given=False)
-    table = _Table.of(square, df)
-    for each in distributions:
-        label = each.null.label
-        for at, block in _joint_blocks(fit, stats, each, table.suspect[:, label]):
-            table.correct((at, label), block, each)
-    return table.log_pvalue, table.method
-
-
-def _find_given(
+def _find(
     fit: NetworkFit,
     stats: LabelsetStatistics,
     statistic: FloatArray,
     df: FloatArray | None,
     refitted: BoolArray,
-    refit: Callable[[BoolArray], Iterator[GivenBlock]],
+    refit: Callable[[BoolArray], Iterator[GivenBlock]] | None,
     distributions: list[NullDistribution],
 ) -> tuple[FloatArray, StrArray]:
-    """Compute log p-values of products given their feature, and their methods."""
-    ones = np.ones(statistic.shape)
-    degrees = ones if df is None else df
+    """Compute log p-values of joint tests or, with `refit`, of products given their feature."""
     square, degrees = _model_based(
-        fit, stats, distributions, statistic, degrees, refitted, given=True
+        fit,
+        stats,
+        distributions,
+        statistic,
+        np.ones(statistic.shape) if df is None else df,
+        refitted,
+        given=refit is not None,
     )
     table, of_label = _Table.of(square, degrees), {each.null.label: each for each in distributions}
     edges = np.asarray(table.suspect if df is not None else table.suspect.any(axis=2))
@@ -308,10 +295,12 @@ def _find_given(
     def stepped() -> Iterator[GivenBlock]:
         for label, each in of_label.items():
             others = np.flatnonzero(stats.patterns[each.null.rows].any(axis=0))
+            others = others[others != label]
             for at, block in _joint_blocks(fit, stats, each, edges[:, label] & ~refitted[:, label]):
-                yield label, at, others[others != label], block.without_first(each.null)
+                yield label, at, others, block if refit is None else block.without_first(each.null)
 
-    for label, at, others, block in chain(stepped(), refit(edges & refitted)):
+    refits = iter(()) if refit is None else refit(edges & refitted)
+    for label, at, others, block in chain(stepped(), refits):
         if df is not None:
             table.correct((at, label), block, of_label[label])
             continue

@@ -43,6 +43,9 @@ _ROUNDING = 1e-12
 _MAX_STEPS = 60
 # Logits of outcomes move by no more than twice this: its exponential is as good as infinite.
 _FURTHEST = 150.0
+# Below this the formula of the tail divides by zero; it happens where a single outcome of a chance
+# below 1e-5 has nearly all of the variance.
+_LEAST_ROOT = 0.3
 # A tail smaller than the other one by this on a logarithmic scale adds nothing to it.
 _NEGLIGIBLE = 6.0
 
@@ -161,7 +164,7 @@ def upper_tails(scores: Scores, size: FloatArray, enough: FloatArray | None = No
     limit = np.full(len(size), np.inf) if enough is None else enough
     exponent, determinant, tilt = np.zeros((3, len(size)))
     variance, reach = scores.total_variance, scores.reach()
-    at, move = np.zeros((2, len(size))), np.minimum(scores.first_tilt(size), reach)
+    at, move = np.zeros((2, len(size))), np.clip(scores.first_tilt(size), -reach, reach)
     best, finished = np.zeros(len(size)), np.zeros(len(size), dtype=np.bool_)
     active, some = np.arange(len(size)), scores
     for _ in range(_MAX_STEPS):
@@ -199,7 +202,7 @@ def upper_tails(scores: Scores, size: FloatArray, enough: FloatArray | None = No
         ratio = tilt * np.sqrt(np.maximum(determinant, 0.0) / variance) / root
         tail = log_ndtr(-(root + np.log(ratio) / root))
     # Chernoff's bound; where the largest possible score was reached the curvature is zero.
-    return np.asarray(np.fmin(tail, -(root**2) / 2))
+    return np.asarray(np.fmin(np.where(root < _LEAST_ROOT, np.nan, tail), -(root**2) / 2))
 
 
 def _derivatives(scores: Scores, at: FloatArray) -> tuple[FloatArray, ...]:
