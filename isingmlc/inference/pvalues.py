@@ -54,25 +54,10 @@ NEGLIGIBLE = 1e-16
 BISECTIONS = 14
 # A local false discovery rate is a ratio of densities, which does not exist at 0 itself.
 SMALLEST_LOCAL = 1e-300
-METHODS = tuple(
-    name
-    for name in (
-        "bonferroni",
-        "sidak",
-        "holm-sidak",
-        "holm",
-        "simes-hochberg",
-        "hommel",
-        "fdr_bh",
-        "fdr_by",
-        "fdr_tsbh",
-        "fdr_tsbky",
-        "fdr_gbs",
-        "lfdr",
-    )
-    # Not every version of statsmodels has the last of them.
-    if name in multitest_alias
-)
+_OF_FAMILIES = ("bonferroni", "sidak", "holm-sidak", "holm", "simes-hochberg", "hommel")
+_OF_RATES = ("fdr_bh", "fdr_by", "fdr_tsbh", "fdr_tsbky", "fdr_gbs", "lfdr")
+# Not every version of statsmodels has the last of them.
+METHODS = tuple(name for name in (*_OF_FAMILIES, *_OF_RATES) if name in multitest_alias)
 
 
 def chi2_sf(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Any:
