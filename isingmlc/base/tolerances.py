@@ -7,7 +7,7 @@ CONVERGED = 1e-20
 STALLED = 1e-12
 # Relative loss of log-likelihood that rounding may cause.
 ROUNDING_OF_LIKELIHOOD = 1e-10
-# Most that a linear predictor moves in one Newton step, beyond its own size.
+# Most that a linear predictor moves in one Newton step.
 LONGEST_MOVE = 8.0
 # Added to the diagonal of information matrices of unit diagonal, so that all can be factored; a
 # Newton step loses as much relative precision, and gains it back in the next.

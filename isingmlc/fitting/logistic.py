@@ -249,10 +249,8 @@ def maximize(
         if len(at):
             place = problem.place(at)
             move[place] = design.predict(at, step[at])
-            # What is far out may go as far again, or nearly separated rows would take for ever.
-            excess = np.abs(move[place]) / (LONGEST_MOVE + np.abs(predictor[place]))
-            excess = (excess * (counts[place] > 0)).max(axis=1, initial=0.0)
-            share = 1.0 / np.maximum(excess, 1.0)
+            furthest = (np.abs(move[place]) * (counts[place] > 0)).max(axis=1, initial=0.0)
+            share = LONGEST_MOVE / np.maximum(furthest, LONGEST_MOVE)
             step[at] *= share[:, None]
             move[place] *= share[:, None]
             coef[at] += step[at]

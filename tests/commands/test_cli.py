@@ -17,9 +17,10 @@ from mulan_files import write_mulan
 import isingmlc as im
 from isingmlc import model
 from isingmlc.commands import cli, names
-from isingmlc.inference import pvalues, score_tests
+from isingmlc.inference import pvalues
 from isingmlc.inference.combine import COMBINE
-from isingmlc.inference.score_tests import PRODUCTS, PVALUES
+from isingmlc.inference.edges import PRODUCTS, UNITS
+from isingmlc.inference.score_tests import PVALUES
 from isingmlc.metrics import MEASURES
 from isingmlc.networks import network_power
 from isingmlc.ranking.methods import RANKING_METHODS
@@ -172,7 +173,7 @@ def test_names_offered_are_those_that_exist():
     assert set(names.METRICS) == set(MEASURES)
     assert names.CLASSIFIERS == classifiers.CLASSIFIERS
     assert names.SPLITS == folds.SPLITS
-    assert names.UNITS == score_tests.UNITS
+    assert names.UNITS == UNITS
     assert set(pvalues.METHODS) - set(names.ADJUSTMENTS) <= {"lfdr"}
     assert set(names.ADJUSTMENTS) <= set(pvalues.METHODS)
 

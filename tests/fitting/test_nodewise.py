@@ -338,18 +338,3 @@ def test_splines_whose_columns_nearly_vanish_are_decided():
     formula = "common + rare + rarer ~ 1"
     res = im.IsingModel.from_formula(formula, frame, covariates="bs(age, df=4) + C(sex)").fit()
     assert res.at({"age": 70}).label_names == ("common", "rare", "rarer")
-
-
-@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
-def test_a_label_nearly_separated_by_a_spline_reaches_its_maximum():
-    # The label never occurs below 30, and does so between 30 and the knot: linear predictors of
-    # the maximum are in the thousands.
-    rng = np.random.default_rng(0)
-    age = rng.uniform(0, 90, 4000)
-    frame = pd.DataFrame({"age": age, "other": rng.integers(0, 2, 4000)})
-    frame["late"] = ((rng.random(4000) < 0.3) & (age >= 30)).astype(int)
-    splines = "bs(age, knots=[30.5, 60])"
-    res = im.IsingModel.from_formula("late + other ~ 1", frame, covariates=splines).fit()
-    assert res.diagnostics.loc["late", "reason"] == "ok"
-    assert not res.diagnostics.loc["late", "separated"]
-    assert res.converged

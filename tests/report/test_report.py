@@ -196,7 +196,7 @@ def test_sentences_settings_and_versions_are_there(page, fit):
     text = " ".join(page.text)
     assert "8 of 30 features go with some label (fdr_bh-adjusted p-value ≤ 0.05)." in text
     assert "The strongest edge: age goes with hypertension (odds ratio 1.04 per unit" in text
-    assert "statistic 133, p = 1.6e-31)." in "".join(page.text)
+    assert "statistic 133, p = 1.7e-31)." in "".join(page.text)
     assert "Ising Model Results" in text
     assert f"{fit.llf:.4f}" in text
     for package in ("isingmlc", "numpy", "bokeh"):
