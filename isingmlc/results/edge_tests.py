@@ -77,7 +77,7 @@ class EdgeTest:
     >>> data = im.datasets.load_example()
     >>> edges = im.IsingModel(data.labels, data.features).fit().score_test()
     >>> edges.loc["bmi", "diabetes"]
-    EdgeTest(bmi – diabetes: statistic 48.73, df 1, p-value 2.94e-12)
+    EdgeTest(bmi – diabetes: statistic 48.73, df 1, p-value 1.81e-12)
     >>> statistic, pvalue = edges.loc["bmi", "diabetes"]
     """
 
@@ -1064,8 +1064,8 @@ class EdgeTests(ReadOnly):
         ===========================================================================
         feature label              sign  statistic         df     pvalue pvalue_adj
         ---------------------------------------------------------------------------
-        age     hypertension         +1    133.404          1   1.63e-31   2.94e-29
-        age     arthritis            +1     70.495          1   4.61e-17   4.15e-15
+        age     hypertension         +1    133.404          1   1.66e-31   2.99e-29
+        age     arthritis            +1     70.495          1   2.62e-17   2.36e-15
         ...
         """
         from isingmlc.summaries import summarize_edges

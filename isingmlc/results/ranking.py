@@ -399,8 +399,8 @@ class FeatureRanking(FrozenResult):
         =====================================================
         feature strongest          rank importance     pvalue
         -----------------------------------------------------
-        age     hypertension          1      245.3   1.29e-30
-        bmi     diabetes              2      71.97   1.85e-11
+        age     hypertension          1      245.3   1.31e-30
+        bmi     diabetes              2      71.97   1.14e-11
         =====================================================
         <BLANKLINE>
         Notes:
