@@ -338,3 +338,13 @@ def test_splines_whose_columns_nearly_vanish_are_decided():
     formula = "common + rare + rarer ~ 1"
     res = im.IsingModel.from_formula(formula, frame, covariates="bs(age, df=4) + C(sex)").fit()
     assert res.at({"age": 70}).label_names == ("common", "rare", "rarer")
+
+
+def test_pseudo_r2_without_an_intercept_is_against_a_probability_of_one_half():
+    rng = np.random.default_rng(3)
+    labels = pd.DataFrame((rng.random((400, 3)) < [0.3, 0.5, 0.6]).astype(int), columns=list("abc"))
+    found = im.IsingModel(labels, intercept=False).fit().diagnostics["pseudo_r2"]
+    for label in labels:
+        others = labels.drop(columns=label).astype(float)
+        own = sm.GLM(labels[label], others, family=sm.families.Binomial()).fit()
+        assert found[label] == pytest.approx(1 - own.llf / (400 * np.log(0.5)), rel=1e-8)

@@ -401,3 +401,23 @@ def test_a_level_without_the_label_separates_its_term():
     # In the limit the rows of the first level alone are uncertain, half of them with the label.
     limit = 2 * (4 * np.log(4) - 3 * np.log(3) - 2 * np.log(2))
     assert edges.statistics.loc["C(level)", "y"] == pytest.approx(limit, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_only_tests_with_limits_say_that_some_are():
+    rng = np.random.default_rng(2)
+    labels = pd.DataFrame(rng.integers(0, 2, (300, 2)), columns=["a", "b"])
+    features = pd.DataFrame({"plain": rng.normal(size=300)})
+    features["separating"] = np.where(labels["a"] == 1, 1.0, -1.0) * rng.uniform(1, 2, 300)
+    res = im.IsingModel(labels, features).fit()
+    assert "limits" in res.lr_test().summary().as_text()
+    assert "limits" not in res.lr_test(features="plain").summary().as_text()
+
+
+@pytest.mark.filterwarnings("ignore::isingmlc.exceptions.IsingWarning")
+def test_firth_counts_the_rarer_value_of_a_label():
+    rng = np.random.default_rng(4)
+    labels = pd.DataFrame({"mostly": np.arange(200) > 2, "even": rng.random(200) < 0.5}).astype(int)
+    res = im.IsingModel(labels, rng.normal(size=(200, 1))).fit()
+    assert res.lr_test(penalty="firth", min_count=3).reasons["mostly"].tolist() == ["ok"]
+    assert res.lr_test(penalty="firth", min_count=4).reasons["mostly"].tolist() == ["too-rare"]
