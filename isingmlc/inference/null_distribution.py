@@ -58,7 +58,7 @@ CHI2, SADDLEPOINT, SCALED = "chi2", "saddlepoint", "-scaled"
 # Outcomes of rows that are lumped together are at least this likely.
 _LEAST_PROBABILITY = 1e-9
 # Numbers that are worked on at a time: of rows, and of outcomes of scores.
-_ROWS_AT_ONCE = 2**23
+_ROWS_AT_ONCE = 2**21
 _OUTCOMES_AT_ONCE = 2**18
 
 

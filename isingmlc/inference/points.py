@@ -99,7 +99,7 @@ class PointsOfFeatures:
     def size(self) -> int:
         """How many numbers it takes to find the points of a column, at most."""
         if sparse.issparse(self._features) and not self._exact:
-            return 8 * (1 + int(self._features.nnz) // int(self._features.shape[1]))
+            return 2 * (1 + int(self._features.nnz) // int(self._features.shape[1]))
         return max(2 * len(self._stats.counts), 0 if self._data is None else self._data.n_rows)
 
     def of(
