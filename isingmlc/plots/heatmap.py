@@ -123,7 +123,8 @@ def _warn_of_small_rows(ax: Axes, n_rows: int) -> None:
         exc.warn(
             f"the {n_rows} features of the heat map have {room:.1f} points each, and their names "
             f"are too small to read on a page. Draw fewer, e.g. top={_TOP}, or on axes of a figure "
-            f"of {wanted:.0f} inches: fig, ax = pyplot.subplots(figsize=(8, {wanted:.0f})).",
+            f"of {wanted:.0f} inches: fig, ax = pyplot.subplots(figsize=(8, {wanted:.0f}), "
+            "layout='constrained').",
             exc.DataWarning,
         )
 

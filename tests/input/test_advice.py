@@ -263,3 +263,81 @@ def test_code_that_makes_models_and_results(data, tables):
     table = fitted.centrality()
     code = code_in(lambda: im.plots.plot_intervals(table), r"measure: (.*)\.$")
     assert set(eval(code, {"table": table})["measure"]) == {"strength"}
+
+
+FIT = r"(fit\([^)]*\))"
+
+
+def test_fits_that_are_suggested(data):
+    rng = np.random.default_rng(0)
+    labels = pd.DataFrame(rng.integers(0, 2, (200, 2)), columns=["a", "b"])
+    separated = labels.assign(c=labels["a"] * labels["b"])
+    model = im.IsingModel(separated)
+    for pattern in (FIT, rf"{FIT[:-1]}) keep", rf" or {FIT} keep"):
+        found = eval(f"model.{code_in(model.fit, pattern)}", {"model": model})
+        assert np.isfinite(found.params.fillna(0)).all(axis=None)
+    code = code_in(lambda: model.fit(penalize_covariates=True), rf"or {FIT}")
+    assert eval(f"model.{code}", {"model": model}).converged
+    with pytest.warns(im.exceptions.IsingWarning):
+        limit = im.IsingModel(labels.assign(c=labels["a"])).fit()
+    code = code_in(lambda: limit.nodes["c"], rf"label {FIT}")
+    assert eval(f"limit.model.{code}", {"limit": limit}).nodes["c"].converged
+    rare = im.IsingModel((rng.random((300, 6)) < 0.04).astype(int), rng.normal(size=(300, 2)))
+    for pattern in (rf"'auto', {FIT}", rf"or {FIT}"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", im.exceptions.IsingWarning)
+            res = rare.fit()
+        code = code_in(lambda res=res: res.score_test(pvalue="chi2").pvalues, pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", im.exceptions.IsingWarning)
+            assert eval(f"rare.{code}", {"rare": rare}).score_test().statistics.shape == (2, 6)
+    ranked = im.IsingModel(data.labels, data.features)
+    plain = ranked.fit()
+    call = lambda: plain.rank_features(penalty=1.0)  # noqa: E731
+    code = code_in(call, r"(model\.fit\(.*?\))").replace("=…", "=None")
+    assert eval(code, {"model": ranked}).converged
+    code = code_in(call, r"(isingmlc\.rank.*?\))").replace("=…", "=1.0")
+    space = {"isingmlc": im, "labels": data.labels, "features": data.features}
+    assert len(eval(code, space).to_frame()) == data.features.shape[1]
+
+
+# Ibis asks pandas for an option that has no effect there any more.
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")
+def test_code_that_reads_and_draws(data, tables, tmp_path):
+    import matplotlib
+    from matplotlib import pyplot
+
+    labels, features = tables
+    path = tmp_path / "data.csv"
+    labels.join(features).to_csv(path, index=False)
+    code = code_in(
+        lambda: im.datasets.read_table(path, labels=list(labels), chunksize=500),
+        r"pass what (pandas.*?\)) gives",
+    )
+    chunks = eval(code.replace("…", "500"), {"pandas": pd, "path": path})
+    names = {"labels": list(labels), "features": list(features)}
+    stats = im.LabelsetStatistics.from_batches(chunks, **names)
+    model = im.IsingModel(labels, features)
+    expected = model.fit().score_test(pvalue="chi2").statistics
+    found = im.IsingModel.from_statistics(stats).fit().score_test(pvalue="chi2")
+    np.testing.assert_allclose(found.statistics, expected, rtol=1e-9)
+    ibis = pytest.importorskip("ibis")
+    frame = labels.join(features)
+    code = code_in(lambda: im.LabelsetStatistics.from_table(frame, **names), r"with (ibis.*?\))")
+    table = eval(code, {"ibis": ibis, "frame": frame})
+    small = im.IsingModel.from_statistics(stats).fit()
+    rank = {"method": "forward"}
+    code = code_in(lambda: small.rank_features(**rank), r"(IsingModel\.from.*?\)\))\.")
+    code = code.replace("from_table(…", "from_table(table, **names")
+    space = {"IsingModel": im.IsingModel, "LabelsetStatistics": im.LabelsetStatistics}
+    found = eval(code, space | {"table": table, "names": names}).fit().rank_features(**rank)
+    assert found.order == model.fit().rank_features(**rank).order
+    res = im.IsingModel(data.labels, data.features).fit()
+    ranking = res.rank_features()
+    space = {"matplotlib": matplotlib, "pyplot": pyplot}
+    exec(code_in(lambda: ranking.plot(ax=1), r"with (fig, .*?\))\.$"), space)
+    assert ranking.plot(ax=space["ax"]) is not None
+    wide = np.random.default_rng(0).normal(size=(len(data.labels), 300))
+    edges = im.IsingModel(data.labels, wide).fit().score_test()
+    exec(code_in(lambda: edges.plot_heatmap(top=300), r"inches: (fig, .*\))\.$"), space)
+    assert edges.plot_heatmap(top=300, ax=space["ax"]) is not None
