@@ -227,7 +227,7 @@ class LabelModels:
         return cls(labels, columns, usable, free, reasons, settings)
 
     def exclude_determined(self) -> None:
-        """Give labels that covariates determine their reason."""
+        """Set the reason of labels that covariates determine."""
         self.reasons[(self.reasons == Reason.OK) & (self.free.uncertain == 0)] = (
             Reason.DETERMINED_LABEL
         )

@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from isingmlc import exceptions as exc
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray, chunks
+from isingmlc.base.readonly import FrozenArrays
 from isingmlc.base.threads import one_thread
 from isingmlc.base.tolerances import NO_DIRECTION
 from isingmlc.fitting.design import Factors, Regressors
@@ -91,7 +92,7 @@ class FitSettings:
 
 
 @dataclass(frozen=True)
-class NodeFit:
+class NodeFit(FrozenArrays):
     """The fitted model of one label given the others and the context."""
 
     label: int
@@ -109,11 +110,6 @@ class NodeFit:
     llf_null: float
     iterations: int
     converged: bool
-
-    def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
 
     @property
     def weight(self) -> FloatArray:

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from isingmlc.base.arrays import BoolArray, FloatArray, IntArray
+from isingmlc.base.readonly import FrozenArrays
 from isingmlc.fitting.design import Regressors
 from isingmlc.fitting.logistic import maximize, proves_overlap
 from isingmlc.fitting.separation import (
@@ -88,7 +89,7 @@ class SharedTerms:
 
 
 @dataclass(frozen=True)
-class SharedFit:
+class SharedFit(FrozenArrays):
     """A fit of shared coefficients; the fields mean what those of `NodeFit` do."""
 
     basis: IntArray
@@ -99,11 +100,6 @@ class SharedFit:
     llf: float
     iterations: int
     converged: bool
-
-    def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
 
     @property
     def finite_part(self) -> FloatArray:

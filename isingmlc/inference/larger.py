@@ -66,7 +66,7 @@ class LargerDesign:
         return np.asarray(np.add.reduceat(values, self._first, axis=-1))
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """Give rows what their cells have."""
+        """Repeat what cells have for each of their rows."""
         return np.repeat(values, self.sizes, axis=-1)
 
     def _columns(self, models: IntArray) -> FloatArray:
@@ -379,7 +379,7 @@ def _make_robust(null: Null, found: LargerFits, penalty: FloatArray) -> None:
     """Replace covariances by robust ones, in place; where they are singular nothing is known."""
     at = np.flatnonzero(np.isfinite(found.covariance).all(axis=(1, 2)))
     design, coef, bread = found.design.among(at), found.coef[at], found.covariance[at]
-    models, law = np.arange(len(at)), null.fit.dependence
+    models, dependence = np.arange(len(at)), null.fit.dependence
     predictor = design.predict(models, coef)
     weight = expit(predictor) * expit(-predictor)
     residual = np.where(null.outcomes, expit(-predictor), -expit(predictor))
@@ -387,13 +387,13 @@ def _make_robust(null: Null, found: LargerFits, penalty: FloatArray) -> None:
     steps = np.einsum("mij,mj->mi", bread, penalty * coef)
     residual -= weight * design.predict(models, steps)
     kind = covariance_of(null.fit)
-    if law.clusters is not None:
+    if dependence.clusters is not None:
         gradients = design.cell_gradients(null.counts * residual).transpose(1, 0, 2)
-        clusters = law.clusters.among(null.cells)
+        clusters = dependence.clusters.among(null.cells)
         sums = clusters.add_up(gradients.reshape(len(null.cells), -1))
         meat = clusters.crossed(sums.reshape(-1, *coef.shape).transpose(1, 0, 2))
     else:
-        drawn = None if law.drawn is None else design.spread(law.drawn[null.cells])
+        drawn = None if dependence.drawn is None else design.spread(dependence.drawn[null.cells])
         leverage = weight * design.quadratic(models, bread)
         leverage *= 1.0 if drawn is None else drawn
         variance = kind.cell_variance(_Residuals(residual, weight, drawn, leverage))

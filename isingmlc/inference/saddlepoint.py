@@ -89,7 +89,7 @@ class Scores:
         return np.asarray(np.add.reduceat(values, self.start))
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """Give each outcome the value of its score."""
+        """Repeat the value of each score for its outcomes."""
         return np.repeat(values, self.count)
 
     def take(self, at: BoolArray) -> Scores:

@@ -21,7 +21,7 @@ from isingmlc.base.arrays import Features, FloatArray, checksum, chunks
 from isingmlc.statistics.sums import DELAY, FeatureSums, RowGroups, sum_within
 
 ReadBlock: TypeAlias = Callable[[slice, FloatArray], FeatureSums]
-"""Gives the sums of some features, around a shift."""
+"""Returns the sums of some features, around a shift."""
 
 # About how often a block is in memory while it is made: as rows, as sums, as what is sent.
 _COPIES = 4
